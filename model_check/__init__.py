@@ -1,0 +1,1 @@
+"""What can go wrong: explores the reference, judges it against the properties, shows what it found."""

@@ -1,0 +1,264 @@
+"""What the engine explores: a system of components, a network and an environment.
+
+A *global state* is a tuple of component local states, a multiset of messages in flight, one history
+value, and a tuple of budgets (counters of faults and inputs that the environment may still spend).
+Everything a component does on an event depends on its local state and the event alone; that is what lets
+the engine call the system once for each (local state, event) pair and keep the outcomes in tables (local
+transition caching, as in LTSmin's PINS interface: Blom, van de Pol, Weber, CAV 2010).
+
+All values that a system hands to the engine (local states, messages, histories, labels, projections) must
+be immutable, hashable, compare by value, and have a ``repr`` that depends on the value alone (no object
+addresses, no unordered sets): the engine interns them and derives 64-bit fingerprints from the ``repr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+Local = Hashable
+Message = Hashable
+History = Hashable
+Label = Hashable
+
+
+class Loss(Enum):
+    """When the network may remove a message.
+
+    A message that is never delivered is as good as lost, so explicit loss adds behaviour only where
+    something counts the messages in flight. ``WHEN_FULL`` offers it only in states where the network holds
+    as many messages as its capacity allows; ``ALWAYS`` in every state; ``NEVER`` not at all.
+    """
+
+    NEVER = "never"
+    WHEN_FULL = "when-full"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An unordered network that holds at most ``capacity`` messages.
+
+    A successor with more messages than ``capacity`` is not explored (a state constraint; the engine counts
+    such successors and reports them). With ``duplicates`` a delivered message may also stay in flight,
+    at the price of one unit of budget ``duplicate_budget`` (an index into ``System.budgets``).
+    """
+
+    capacity: int
+    loss: Loss = Loss.WHEN_FULL
+    duplicates: bool = False
+    duplicate_budget: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """A component's declaration that it forgets requests it has sent.
+
+    ``component`` is the forgetful component; ``destination`` the component whose request is forgotten, or
+    ``None`` for all of them. The engine applies :meth:`System.forget_message` to every message in flight
+    *before* the outcome's own sends are added, and :meth:`System.forget_local` to every other component.
+    """
+
+    component: int
+    destination: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that may happen on one event at one component.
+
+    action: what a trace and a graph edge call it (hashable, readable with ``str``).
+    local: the component's local state afterwards.
+    sends: messages put into flight, in order.
+    labels: what the history has to know, in order; each is passed to :meth:`System.record`.
+    costs: indices into ``System.budgets``; each occurrence spends one unit. Without the budget the outcome
+        is not enabled.
+    forgets: requests forgotten, applied in order before ``sends``.
+    consumes: whether a delivered message leaves the network (``False``: it stays; ignored for actions of
+        the environment).
+    violations: names of the properties that this very transition violates.
+    goals: names of *sometimes* goals that this transition reaches.
+    """
+
+    action: Hashable
+    local: Local
+    sends: tuple[Message, ...] = ()
+    labels: tuple[Label, ...] = ()
+    costs: tuple[int, ...] = ()
+    forgets: tuple[Forget, ...] = ()
+    consumes: bool = True
+    violations: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The history after a label, with what that label violated or reached."""
+
+    history: History
+    violations: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalState:
+    """A full global state, as the naive twin, traces and graphs see it.
+
+    ``messages`` is the multiset of messages in flight as a tuple sorted by ``repr``.
+    """
+
+    locals: tuple[Local, ...]
+    messages: tuple[Message, ...]
+    history: History
+    budgets: tuple[int, ...]
+
+
+class Invariant(Protocol):
+    """A property of single global states, evaluated once per distinct projection of the state.
+
+    ``holds`` must depend on its arguments alone: the projections of all components, in order, and the
+    projection of the history.
+    """
+
+    name: str
+
+    def project(self, component: int, local: Local) -> Hashable: ...
+
+    def project_history(self, history: History) -> Hashable: ...
+
+    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool: ...
+
+
+class System(Protocol):
+    """A closed system. Components are numbered from 0.
+
+    ``budgets`` are the initial counters (0 to 255 each, at most 7 of them); ``budget_names`` name them in
+    traces. ``goals`` are the names of the *sometimes* goals that a complete exploration must reach,
+    ``properties`` the names of all safety properties that outcomes, records and invariants may report.
+    """
+
+    name: str
+    components: int
+    network: Network
+    budgets: tuple[int, ...]
+    budget_names: tuple[str, ...]
+    invariants: tuple[Invariant, ...]
+    properties: tuple[str, ...]
+    goals: tuple[str, ...]
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        """The initial states, in a fixed order."""
+        ...
+
+    def destination(self, message: Message) -> int:
+        """The component that ``message`` is delivered to."""
+        ...
+
+    def deliver(self, component: int, local: Local, message: Message) -> Sequence[Outcome]:
+        """What may happen when ``message`` is delivered. Empty: the message cannot be delivered now."""
+        ...
+
+    def actions(self, component: int, local: Local) -> Sequence[Outcome]:
+        """What the environment may make ``component`` do without a message (timers, input, faults)."""
+        ...
+
+    def within(self, component: int, local: Local) -> bool:
+        """The state constraint on local states: successors with a local state outside are not explored."""
+        ...
+
+    def forget_message(self, forget: Forget, message: Message) -> Message | None:
+        """``message`` after ``forget``: itself, another message, or ``None`` when it leaves the network."""
+        ...
+
+    def forget_local(self, forget: Forget, component: int, local: Local) -> Local:
+        """The local state of another component after ``forget`` (for requests it holds unanswered)."""
+        ...
+
+    def record(self, history: History, label: Label) -> Recorded:
+        """The history after ``label``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an exploration gives up; reaching one makes the verdict *undetermined*.
+
+    ``max_states``: distinct states; ``max_memory``: resident bytes of the process; ``max_depth``: levels;
+    ``max_seconds``: wall time. ``None`` means no limit.
+    """
+
+    max_states: int | None = None
+    max_memory: int | None = None
+    max_depth: int | None = None
+    max_seconds: float | None = None
+
+
+class Verdict(Enum):
+    """``HOLDS``: the bounded space is exhausted, no property is violated and every goal was reached.
+    ``VIOLATED``: a safety property is violated, or the space is exhausted and a goal was never reached.
+    ``UNDETERMINED``: a limit was hit first.
+    """
+
+    HOLDS = "holds within bounds"
+    VIOLATED = "violated"
+    UNDETERMINED = "undetermined"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A violated property and the number of steps of the shortest way to it.
+
+    ``path`` has one entry per step: see :class:`PathStep`; the last one is the violating step.
+    """
+
+    property: str
+    depth: int
+    path: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step of a path, enough to replay it on the system without the engine's tables.
+
+    ``kind`` is ``deliver``, ``act`` or ``lose``; ``message`` the message delivered or lost (``None`` for
+    ``act``); ``choice`` the index into the sequence that :meth:`System.deliver` or
+    :meth:`System.actions` returned; ``duplicate`` whether the delivered message stayed in flight.
+    """
+
+    kind: str
+    component: int
+    message: Message | None
+    choice: int
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """The result of an exploration; counts are exact and independent of the number of threads.
+
+    ``distinct``: distinct states found; ``generated``: successors generated, constrained ones excluded;
+    ``depth``: number of the last level (initial states are level 0); ``levels``: new states per level;
+    ``constrained``: successors cut by the state constraint or the network's capacity, by reason
+    (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
+    ``System.deliver`` and ``System.actions``; ``collision_probability``: upper estimate of the chance that
+    any two distinct states share a fingerprint.
+    """
+
+    verdict: Verdict
+    distinct: int
+    generated: int
+    depth: int
+    levels: tuple[int, ...]
+    violations: tuple[Violation, ...]
+    reached_goals: tuple[str, ...]
+    missing_goals: tuple[str, ...]
+    constrained: dict[str, int] = field(default_factory=dict)
+    deadlocks: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    peak_memory: int = 0
+    visited_bytes: int = 0
+    collision_probability: float = 0.0
+    limit: str | None = None
