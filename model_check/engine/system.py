@@ -43,7 +43,7 @@ class Network:
 
     A successor with more messages than ``capacity`` is not explored (a state constraint; the engine counts
     such successors and reports them). With ``duplicates`` a delivered message may also stay in flight,
-    at the price of one unit of budget ``duplicate_budget`` (an index into ``System.budgets``).
+    at the price of one unit of budget ``duplicate_budget`` (an index into ``System.budgets``; -1: free).
     """
 
     capacity: int
@@ -210,12 +210,14 @@ class Verdict(Enum):
 class Violation:
     """A violated property and the number of steps of the shortest way to it.
 
-    ``path`` has one entry per step: see :class:`PathStep`; the last one is the violating step.
+    ``path`` has one entry per step: see :class:`PathStep`; the last one is the violating step. It starts
+    in the state ``initial`` (an index into :meth:`System.initial_states`).
     """
 
     property: str
     depth: int
     path: tuple[PathStep, ...]
+    initial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,285 @@
+"""Breadth-first exploration of a system, level by level, with the compiled kernels.
+
+The result equals that of :func:`model_check.engine.twin.explore_naively` (up to the choice among equally
+short counterexamples) as long as no two states share a fingerprint; the chance of that is reported.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.block import BLOCK, Batch, Blocks, Worker
+from model_check.engine.links import Links
+from model_check.engine.steps import initial_states
+from model_check.engine.system import Exploration, Limits, System, Violation
+from model_check.engine.tables import Tables
+from model_check.engine.twin import check_property, split_goals, verdict_of
+from model_check.engine.visited import Visited
+
+PROGRESS_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an exploration has come.
+
+    ``level``: the level being generated; ``frontier``: states of the level before; ``expanded``: how many
+    of them are done; ``rate``: distinct states per second since the last report; ``memory``: resident bytes;
+    ``estimate``: a rough guess at the final number of distinct states, or ``None`` while levels still grow.
+    """
+
+    level: int
+    distinct: int
+    generated: int
+    frontier: int
+    expanded: int
+    rate: float
+    memory: int
+    seconds: float
+    estimate: int | None
+
+
+class LimitReached(Exception):
+    """Internal: the exploration ends here; the argument names the limit."""
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process in bytes (0 where /proc does not tell)."""
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Frontier:
+    """The states of one level in order, in pieces of rows and fingerprints.
+
+    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant).
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[NDArray[np.int32], NDArray[np.uint64]]] = []
+        self.size = 0
+        self.alive = 0
+
+    def append(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> None:
+        """Append states; small pieces are joined, so that late levels do not crumble."""
+        self.alive += int(np.count_nonzero(rows[:, 0] >= 0))
+        if self._pieces and len(rows) and len(self._pieces[-1][0]) + len(rows) <= BLOCK:
+            last = self._pieces.pop()
+            rows, fps = np.concatenate([last[0], rows]), np.concatenate([last[1], fps])
+            self.size -= len(last[0])
+        if len(rows):
+            self._pieces.append((rows, fps))
+            self.size += len(rows)
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint64]]]:
+        """At most ``BLOCK`` states at a time; what was handed out is let go."""
+        self._pieces.reverse()
+        while self._pieces:
+            rows, fps = self._pieces.pop()
+            for begin in range(0, len(rows), BLOCK):
+                yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
+
+
+@dataclass(slots=True)
+class Search:
+    """The state of one exploration."""
+
+    system: System
+    tables: Tables
+    visited: Visited
+    blocks: Blocks
+    links: Links
+    limits: Limits
+    keep_going: bool
+    progress: Callable[[Progress], None] | None
+    on_candidates: Callable[[int, list[Worker]], None] | None = None
+    on_states: Callable[[Batch], None] | None = None
+    levels: list[int] = field(default_factory=list)
+    violations: dict[str, Violation] = field(default_factory=dict)
+    distinct: int = 0
+    peak: int = 0
+    begin: float = field(default_factory=time.monotonic)
+    _reported: tuple[float, int] = (0.0, 0)
+
+    def start(self) -> Frontier:
+        """Level 0."""
+        encoded = [self.tables.encode(state) for state in initial_states(self.system)]
+        if not encoded:
+            raise ValueError("the system has no initial state")
+        rows = np.stack([row for row, _ in encoded])
+        fps = np.array([fp for _, fp in encoded], np.uint64)
+        numbers = np.flatnonzero(self.visited.add_all(fps))
+        self.links.next_level()
+        batch = Batch(
+            rows[numbers], fps[numbers], numbers.astype(np.uint32), np.zeros(len(numbers), np.uint32)
+        )
+        frontier = Frontier()
+        self.levels.append(0)
+        self._admit(batch, frontier)
+        return frontier
+
+    def _admit(self, batch: Batch, frontier: Frontier) -> None:
+        """Take new states of the current level in: links, invariants, frontier."""
+        self.links.append(batch.parents, batch.codes)
+        level, first = len(self.levels) - 1, self.levels[-1]
+        self.levels[-1] += len(batch.rows)
+        self.distinct += len(batch.rows)
+        broken = self.blocks.judge(batch.rows)
+        for name, row in sorted(broken.items(), key=lambda item: item[1]):
+            self._violate(name, level, first + row, [])
+        if self.on_states is not None:
+            self.on_states(batch)
+        frontier.append(batch.rows, batch.fps)
+
+    def _violate(self, name: str, level: int, number: int, more: list[int]) -> None:
+        """Report a violation by the steps to state ``number`` of ``level``, then the step codes ``more``."""
+        if check_property(self.system, name) in self.violations:
+            return
+        initial, codes = self.links.trace(level, number)
+        path = tuple(self.tables.path_step(code) for code in codes + more)
+        self.violations[name] = Violation(name, len(path), path, initial)
+
+    def expand_level(self, frontier: Frontier) -> Frontier:
+        """Generate the next level."""
+        following = Frontier()
+        base, size, level = 0, frontier.size, len(self.levels) - 1
+        self.links.next_level()
+        self.levels.append(0)
+        try:
+            for rows, fps in frontier.blocks():
+                workers = self.blocks.generate(rows, fps)
+                found = self.blocks.violations(workers)
+                for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
+                    self._violate(name, level, base + row, [code])
+                if self.on_candidates is not None:
+                    self.on_candidates(base, workers)
+                self.blocks.deduplicate(workers)
+                self._admit(self.blocks.build(workers, rows, base), following)
+                base += len(rows)
+                self._check_limits()
+                self._report(size, base)
+        finally:
+            if not self.levels[-1]:
+                self.levels.pop()
+        return following
+
+    def _check_limits(self) -> None:
+        limits = self.limits
+        memory = resident_bytes()
+        self.peak = max(self.peak, memory)
+        if limits.max_states is not None and self.distinct > limits.max_states:
+            raise LimitReached("max_states")
+        if limits.max_memory is not None and memory > limits.max_memory:
+            raise LimitReached("max_memory")
+        if limits.max_seconds is not None and time.monotonic() - self.begin > limits.max_seconds:
+            raise LimitReached("max_seconds")
+
+    def _report(self, frontier: int, expanded: int) -> None:
+        if self.progress is None:
+            return
+        seconds = time.monotonic() - self.begin
+        since, before = self._reported
+        if seconds - since < PROGRESS_SECONDS:
+            return
+        self._reported = (seconds, self.distinct)
+        self.progress(
+            Progress(
+                level=len(self.levels) - 1,
+                distinct=self.distinct,
+                generated=self.blocks.totals.generated,
+                frontier=frontier,
+                expanded=expanded,
+                rate=(self.distinct - before) / (seconds - since),
+                memory=self.peak,
+                seconds=seconds,
+                estimate=self._estimate(),
+            )
+        )
+
+    def _estimate(self) -> int | None:
+        """A geometric guess from the last two complete levels, once they shrink."""
+        if len(self.levels) < 4 or self.levels[-2] >= self.levels[-3]:
+            return None
+        ratio = self.levels[-2] / self.levels[-3]
+        return self.distinct - self.levels[-1] + int(self.levels[-2] * ratio / (1 - ratio))
+
+    def run(self) -> str | None:
+        """Explore; the limit that ended it, if any."""
+        try:
+            frontier = self.start()
+            while frontier.alive and (self.keep_going or not self.violations):
+                if self.limits.max_depth is not None and len(self.levels) > self.limits.max_depth:
+                    return "max_depth"
+                frontier = self.expand_level(frontier)
+        except LimitReached as reached:
+            return str(reached)
+        except KeyboardInterrupt:
+            return "interrupted"
+        return None
+
+    def result(self, limit: str | None) -> Exploration:
+        """What :meth:`run` found."""
+        totals = self.blocks.totals
+        hit, missing = split_goals(self.system, self.blocks.goals)
+        return Exploration(
+            verdict=verdict_of(bool(self.violations), limit, missing),
+            distinct=self.distinct,
+            generated=totals.generated,
+            depth=len(self.levels) - 1,
+            levels=tuple(self.levels),
+            violations=tuple(self.violations.values()),
+            reached_goals=hit,
+            missing_goals=missing,
+            constrained={"capacity": totals.capacity, "within": totals.within},
+            deadlocks=totals.deadlocks,
+            calls=self.tables.calls,
+            seconds=time.monotonic() - self.begin,
+            peak_memory=max(self.peak, resident_bytes()),
+            visited_bytes=self.visited.bytes,
+            collision_probability=min(1.0, self.distinct**2 / 2.0**65),
+            limit=limit,
+        )
+
+
+def explore(
+    system: System,
+    *,
+    threads: int = 1,
+    limits: Limits = Limits(),  # noqa: B008
+    keep_going: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    links_dir: Path | str | None = None,
+    on_candidates: Callable[[int, list[Worker]], None] | None = None,
+    on_states: Callable[[Batch], None] | None = None,
+    tables: Tables | None = None,
+) -> Exploration:
+    """Explore all states of ``system`` within ``limits``.
+
+    The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
+    and reports for each property the first violation. ``links_dir``: where predecessor links go (8 bytes a
+    state; default: a temporary folder). ``progress`` is called about once a second.
+    ``on_candidates``, ``on_states`` and ``tables`` are for parts of the engine that collect the graph.
+    Counts, levels, violations and paths do not depend on ``threads``.
+    Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`).
+    """
+    tables = tables if tables is not None else Tables(system)
+    visited = Visited()
+    blocks = Blocks(tables, visited, max(1, threads), filtered=on_candidates is None)
+    try:
+        with Links(links_dir) as links:
+            search = Search(
+                system, tables, visited, blocks, links, limits, keep_going, progress, on_candidates, on_states
+            )
+            return search.result(search.run())
+    finally:
+        blocks.close()

@@ -1,0 +1,428 @@
+"""The compiled core: expand rows from the tables, build new rows, judge invariants on them.
+
+A *row* is int32[components + 3 + capacity]: one local number per component, the history's number, the
+budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots.
+A row whose first column is negative is not expanded (it breaks an invariant).
+
+Kernels release the GIL and only read the tables. A look-up that fails is written down; the row is then
+*pending*: its candidates are taken back and it is expanded again when Python has resolved it. Signed and
+unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from model_check.engine.native_map import find, spread
+from model_check.engine.tables import (
+    ACT,
+    CONSUMES,
+    DELIVER,
+    DUPLICATE,
+    FORGET_LOCAL,
+    FORGET_MESSAGE,
+    LOSE,
+    OUTSIDE,
+    RECORD,
+)
+
+# Columns of an outcome row.
+DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, FORGETS, NAMES = range(8)
+# What a transition is.
+DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
+# Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
+GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, POSITION, MISSES, PENDING = range(7)
+COUNTERS = 7
+ID = (1 << 30) - 1
+
+
+@njit(nogil=True, cache=True)
+def _miss(key, misses, counters):
+    if counters[MISSES] < misses.shape[0]:
+        misses[counters[MISSES]] = key
+        counters[MISSES] += 1
+
+
+@njit(nogil=True, cache=True)
+def _look_up(view, kind, a, b, misses, counters):
+    key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
+    value = find(view.memo, key)
+    if value < 0:
+        _miss(key, misses, counters)
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _budget_delta(view, budget, cost):
+    """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
+    delta = np.uint64(0)
+    for i in range(7):
+        price = (cost >> (8 * i)) & 255
+        if price:
+            have = (budget >> (8 * i)) & 255
+            if price > have:
+                return False, delta
+            delta += view.budget_hash[i, have - price] - view.budget_hash[i, have]
+    return True, delta
+
+
+@njit(nogil=True, cache=True)
+def _forget(view, row, count, forgets, actor, consumed, misses, counters):
+    """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
+    n = view.components
+    delta = np.uint64(0)
+    missed = False
+    for component in range(n):
+        if component != actor:
+            after = _look_up(view, FORGET_LOCAL, forgets, row[component], misses, counters)
+            if after < 0:
+                missed = True
+            elif after != row[component]:
+                delta += view.local_hash[after] - view.local_hash[row[component]]
+                if view.outside[after]:
+                    return WITHIN, count, delta
+    kept = 0
+    for i in range(count):
+        message = row[n + 3 + i]
+        if message == consumed:
+            consumed = -1
+            continue
+        after = _look_up(view, FORGET_MESSAGE, forgets, message, misses, counters)
+        if after < 0:
+            missed = True
+            continue
+        if after > 0:
+            kept += 1
+            delta += view.message_hash[after - 1]
+        delta -= view.message_hash[message]
+    return MISSED if missed else ENABLED, kept, delta
+
+
+@njit(nogil=True, cache=True)
+def _transition(view, row, count, budget, number, message, duplicate, misses, counters):
+    """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``."""
+    outcome = view.outcomes[number]
+    n = view.components
+    delta = np.uint64(outcome[DELTA])
+    recorded = np.int64(0)
+    cost = outcome[COSTS]
+    if cost != 0:
+        if cost < 0:
+            return DISABLED, delta, recorded
+        enough, change = _budget_delta(view, budget, cost)
+        if not enough:
+            return DISABLED, delta, recorded
+        delta += change
+    if duplicate:
+        delta += view.message_hash[message]
+        if view.duplicate_cost:
+            enough, change = _budget_delta(view, budget - cost, view.duplicate_cost)
+            if not enough:
+                return DISABLED, delta, recorded
+            delta += change
+    if outcome[FLAGS] & OUTSIDE:
+        return WITHIN, delta, recorded
+    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else -1
+    kept = count - 1 if consumed >= 0 else count
+    status = ENABLED
+    if outcome[FORGETS]:
+        actor = (outcome[FLAGS] >> 8) & 0xFFFF
+        status, kept, change = _forget(view, row, count, outcome[FORGETS], actor, consumed, misses, counters)
+        if status != ENABLED:
+            return status, delta, recorded
+        delta += change
+    if kept + (outcome[SENDS] & 0xFFFFF) > view.capacity:
+        return CAPACITY, delta, recorded
+    if outcome[LABELS]:
+        recorded = _look_up(view, RECORD, row[n], outcome[LABELS], misses, counters)
+        if recorded < 0:
+            return MISSED, delta, recorded
+        delta += view.history_hash[recorded & ID] - view.history_hash[row[n]]
+    return status, delta, recorded
+
+
+@njit(nogil=True, cache=True)
+def _note(names, place, order, code, firsts):
+    """Keep the first transition (by row, then order in the row) that violated set ``names``."""
+    first = firsts[names]
+    if place < first[0] or (place == first[0] and order < first[1]):
+        first[0], first[1], first[2] = place, order, code
+
+
+@njit(nogil=True, cache=True)
+def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
+    """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
+    if recent.shape[0] > 1 and fp != 0:
+        slot = fp & np.uint64(recent.shape[0] - 1)
+        if recent[slot] == fp:
+            return
+        recent[slot] = fp
+    position = counters[POSITION]
+    cand_fp[position] = fp
+    cand_row[position] = place
+    cand_code[position] = code
+    counters[POSITION] = position + 1
+
+
+@njit(nogil=True, cache=True)
+def _fire(
+    view, row, place, count, budget, fp, value, message, position, misses, recent,
+    cand_fp, cand_row, cand_code, firsts, goals, counters,
+):  # fmt: skip
+    """All transitions of one event; (enabled ones, whether something was missing, whether room ran out)."""
+    start, size = value >> 20, value & 0xFFFFF
+    enabled, missed = 0, False
+    for choice in range(2 * size):
+        number, duplicate = start + (choice >> 1), choice & 1
+        if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & CONSUMES):
+            continue
+        status, delta, recorded = _transition(
+            view, row, count, budget, number, message, duplicate == 1, misses, counters
+        )
+        if status == DISABLED:
+            continue
+        enabled += 1
+        if status == ENABLED:
+            counters[GENERATED] += 1
+            names = view.outcomes[number, NAMES]
+            goals[names & 0xFFFF] = 1
+            goals[recorded >> 46] = 1
+            code = (number << 2) | duplicate
+            if (names >> 32) or ((recorded >> 30) & 0xFFFF):
+                order = (np.int64(position) << 40) | choice
+                _note(names >> 32, place, order, code, firsts)
+                _note((recorded >> 30) & 0xFFFF, place, order, code, firsts)
+            else:
+                if counters[POSITION] >= cand_fp.shape[0]:
+                    return enabled, missed, True
+                _emit(fp + delta, place, code, recent, cand_fp, cand_row, cand_code, counters)
+        elif status == WITHIN:
+            counters[CUT_WITHIN] += 1
+        elif status == CAPACITY:
+            counters[CUT_CAPACITY] += 1
+        else:
+            missed = True
+    return enabled, missed, False
+
+
+@njit(nogil=True, cache=True)
+def expand(
+    view, rows, fps, index, misses, pending, recent, cand_fp, cand_row, cand_code, firsts, goals, counters
+):
+    """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
+
+    Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
+    int32, uint32) are full. ``pending`` (int32) receives the rows with missing table entries, ``misses``
+    (int64) the keys. ``firsts``: int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
+    ``counters``: int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to switch the filter off.
+    """
+    n = view.components
+    saved = counters.copy()
+    for entry in range(index.shape[0]):
+        place = index[entry]
+        row = rows[place]
+        if row[0] < 0:
+            continue
+        saved[:] = counters
+        fp = fps[place]
+        budget = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
+        count = 0
+        while count < view.capacity and row[n + 3 + count] >= 0:
+            count += 1
+        enabled, missed, full = 0, False, False
+        for event in range(count + n):
+            message = np.int64(-1)
+            if event < count:
+                message = np.int64(row[n + 3 + event])
+                if event > 0 and message == row[n + 2 + event]:
+                    continue
+                local = row[view.destination[message]]
+                value = _look_up(view, DELIVER, local, message, misses, counters)
+            else:
+                value = _look_up(view, ACT, row[event - count], 0, misses, counters)
+            if value < 0:
+                missed = True
+                continue
+            if value & 0xFFFFF:
+                more, gap, full = _fire(
+                    view, row, place, count, budget, fp, value, message, event, misses, recent,
+                    cand_fp, cand_row, cand_code, firsts, goals, counters,
+                )  # fmt: skip
+                enabled += more
+                missed = missed or gap
+                if full:
+                    break
+        if not full and (view.loss == 2 or (view.loss == 1 and count >= view.capacity)):
+            for event in range(count):
+                message = np.int64(row[n + 3 + event])
+                if event > 0 and message == row[n + 2 + event]:
+                    continue
+                if counters[POSITION] >= cand_fp.shape[0]:
+                    full = True
+                    break
+                enabled += 1
+                counters[GENERATED] += 1
+                lost = fp - view.message_hash[message]
+                code = (message << 2) | LOSE
+                _emit(lost, place, code, recent, cand_fp, cand_row, cand_code, counters)
+        if full or missed:
+            # Take the row back; what it asked for stays written down.
+            known = counters[MISSES]
+            counters[:] = saved
+            counters[MISSES] = known
+            if full:
+                # The filter may hold fingerprints that were just taken back.
+                recent[:] = 0
+                return entry
+            pending[counters[PENDING]] = place
+            counters[PENDING] += 1
+        elif enabled == 0:
+            counters[DEADLOCKS] += 1
+    return index.shape[0]
+
+
+@njit(nogil=True, cache=True)
+def _put(view, slots, count, message):
+    """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
+    key = view.message_hash[message]
+    i = count
+    while i > 0 and view.message_hash[slots[i - 1]] > key:
+        slots[i] = slots[i - 1]
+        i -= 1
+    slots[i] = message
+
+
+@njit(nogil=True, cache=True)
+def _apply(view, row, number, duplicate, after, slots):
+    """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
+    n = view.components
+    outcome = view.outcomes[number]
+    forgets = outcome[FORGETS]
+    actor = (outcome[FLAGS] >> 8) & 0xFFFF
+    message = (outcome[FLAGS] >> 32) - 1
+    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else np.int64(-1)
+    for component in range(n):
+        if component == actor:
+            after[component] = outcome[LOCAL]
+        elif forgets:
+            key = (FORGET_LOCAL << 60) | (forgets << 30) | np.int64(row[component])
+            after[component] = find(view.memo, key)
+    count = 0
+    for i in range(view.capacity):
+        kept = np.int64(row[n + 3 + i])
+        if kept < 0:
+            break
+        if kept == consumed:
+            consumed = np.int64(-1)
+            continue
+        if forgets:
+            kept = find(view.memo, (FORGET_MESSAGE << 60) | (forgets << 30) | kept) - 1
+            if kept < 0:
+                continue
+            _put(view, slots, count, kept)
+        else:
+            slots[count] = kept
+        count += 1
+    first = outcome[SENDS] >> 20
+    for i in range(outcome[SENDS] & 0xFFFFF):
+        _put(view, slots, count, view.pool[first + i])
+        count += 1
+    if outcome[LABELS]:
+        key = (RECORD << 60) | (np.int64(row[n]) << 30) | outcome[LABELS]
+        after[n] = find(view.memo, key) & ID
+    cost = outcome[COSTS] + (view.duplicate_cost if duplicate else 0)
+    if cost:
+        budget = (np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)) - cost
+        after[n + 1] = budget & 0x7FFFFFFF
+        after[n + 2] = budget >> 31
+    return count
+
+
+@njit(nogil=True, cache=True)
+def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base):
+    """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
+
+    ``parents``, ``codes``: uint32, the predecessor links (``base`` is the number of the block's first row
+    in its level).
+    Returns the number of rows written.
+    """
+    n = view.components
+    slots = np.empty(view.capacity + 1, np.int32)
+    written = 0
+    for i in range(cand_fp.shape[0]):
+        if not new[i]:
+            continue
+        row, after = rows[cand_row[i]], next_rows[written]
+        code = np.int64(cand_code[i])
+        after[: n + 3] = row[: n + 3]
+        if code & 3 == LOSE:
+            count = 0
+            lost = code >> 2
+            for j in range(view.capacity):
+                message = row[n + 3 + j]
+                if message < 0:
+                    break
+                if message == lost:
+                    lost = np.int64(-1)
+                else:
+                    slots[count] = message
+                    count += 1
+        else:
+            count = _apply(view, row, code >> 2, code & 3 == DUPLICATE, after, slots)
+        for j in range(view.capacity):
+            after[n + 3 + j] = slots[j] if j < count else -1
+        next_fps[written] = cand_fp[i]
+        parents[written] = base + cand_row[i]
+        codes[written] = cand_code[i]
+        written += 1
+    return written
+
+
+# Status of a row.
+UNKNOWN, GOOD, BAD = range(3)
+
+
+@njit(nogil=True, cache=True)
+def judge(view, rows, index, good, status, first_bad, missing):
+    """Judge the invariants on the rows named by ``index``; returns the number of ``missing`` entries.
+
+    ``good``: uint64[2**k], a lossy cache of joint projections known to be good. ``status``: uint8 per row.
+    ``first_bad``: int64 per invariant, the smallest row that breaks it. ``missing``: int32[m, 2] of (row,
+    invariant) without a verdict yet; rows beyond its length stay unknown without an entry.
+    """
+    n = view.components
+    invariants = view.projection_hash.shape[1] - 1
+    written = 0
+    for entry in range(index.shape[0]):
+        place = index[entry]
+        row = rows[place]
+        joint = view.history_projection_hash[row[n], invariants]
+        for component in range(n):
+            joint += view.projection_hash[row[component], invariants]
+        slot = spread(joint) & np.uint64(good.shape[0] - 1)
+        if good[slot] == joint and joint != 0:
+            status[place] = GOOD
+            continue
+        verdict, gap = GOOD, False
+        for invariant in range(invariants):
+            total = view.history_projection_hash[row[n], invariant]
+            for component in range(n):
+                total += view.projection_hash[row[component], invariant]
+            key = np.int64(total & np.uint64(0x7FFFFFFFFFFFFFFF))
+            if key == 0:
+                key = np.int64(1)
+            holds = find(view.verdicts, key)
+            if holds == 0:
+                verdict = BAD
+                first_bad[invariant] = min(first_bad[invariant], place)
+            elif holds < 0:
+                gap = True
+                if written < missing.shape[0]:
+                    missing[written, 0], missing[written, 1] = place, invariant
+                    written += 1
+        # A row with a missing verdict is judged again, even when it is known to be bad already.
+        status[place] = UNKNOWN if gap else verdict
+        if verdict == GOOD and not gap:
+            good[slot] = joint
+    return written

@@ -1,0 +1,66 @@
+"""A hash map from positive 64-bit keys to 64-bit values that both Python and the kernels read.
+
+Open addressing with linear probing in one array of (key, value) pairs, so that a hit costs one cache line.
+Written by Python between kernel runs, read by kernels; key 0 means "empty".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit("uint64(uint64)", inline="always", cache=True)  # type: ignore[untyped-decorator]
+def spread(key: int) -> int:
+    """A cheap mix of ``key`` whose low bits depend on all of its bits."""
+    mixed = key * MULTIPLIER
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@njit("int64(int64[:,::1], int64)", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def find(pairs: NDArray[np.int64], key: int) -> int:
+    """The value of ``key``, or -1."""
+    mask = np.uint64(pairs.shape[0] - 1)
+    slot = spread(np.uint64(key)) & mask
+    while True:
+        found = pairs[slot, 0]
+        if found == key:
+            return pairs[slot, 1]
+        if found == 0:
+            return -1
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit("void(int64[:,::1], int64, int64)", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
+    """Set ``key`` to ``value``; the caller leaves room."""
+    mask = np.uint64(pairs.shape[0] - 1)
+    slot = spread(np.uint64(key)) & mask
+    while pairs[slot, 0] != 0 and pairs[slot, 0] != key:
+        slot = (slot + np.uint64(1)) & mask
+    pairs[slot, 0] = key
+    pairs[slot, 1] = value
+
+
+class NativeMap:
+    """``pairs``: int64[capacity, 2], capacity a power of two, at most half full."""
+
+    def __init__(self) -> None:
+        self.pairs: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
+        self.count = 0
+
+    def __contains__(self, key: int) -> bool:
+        return bool(find(self.pairs, key) >= 0)
+
+    def put(self, key: int, value: int) -> None:
+        """Set a key that is not in the map yet. ``key`` is positive, ``value`` not negative."""
+        if 2 * (self.count + 1) > len(self.pairs):
+            old = self.pairs[self.pairs[:, 0] != 0]
+            self.pairs = np.zeros((2 * len(self.pairs), 2), np.int64)
+            for kept, its in old.tolist():
+                store(self.pairs, kept, its)
+        store(self.pairs, key, value)
+        self.count += 1

@@ -1,0 +1,194 @@
+"""One step of a system: what every part of the engine means by "successor".
+
+This is the definition; the compiled kernel is held against it by the tests. A step is one of
+
+* *deliver*: one of the distinct messages in flight is handed to its destination, with one of the outcomes;
+* *act*: the environment makes a component do something;
+* *lose*: the network drops one message, where :class:`~model_check.engine.system.Loss` allows it.
+
+An outcome is applied in this order: its costs are spent (without the budget there is no step); the
+component takes its new local state; the delivered message leaves the network; the forgets are applied, in
+order, to all messages in flight and to all components but the forgetful one; the sends enter the network.
+Then the constraints decide, ``within`` before ``capacity``: a successor outside is *cut*, and a cut step
+is only counted, it reaches no goal and violates nothing. Then the labels are recorded in order. A
+step that violates a property leads nowhere: its target is not a state of the bounded model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from model_check.engine.system import GlobalState, Loss, Message, Outcome, PathStep, System, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An enabled step and where it leads.
+
+    ``outcome`` is ``None`` for a loss; ``cut`` is ``None``, ``"within"`` or ``"capacity"``; ``violations``
+    and ``goals`` are those of the transition (not of invariants on the target), without duplicates.
+    """
+
+    path: PathStep
+    outcome: Outcome | None
+    target: GlobalState
+    violations: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    cut: str | None = None
+
+
+class ReplayError(ValueError):
+    """A path contains a step that the system does not offer there."""
+
+
+def ordered(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """``messages`` in the canonical order of :class:`GlobalState` (by ``repr``)."""
+    return tuple(sorted(messages, key=repr))
+
+
+def spend(budgets: tuple[int, ...], costs: Sequence[int]) -> tuple[int, ...] | None:
+    """``budgets`` after ``costs``, or ``None`` when one of them does not suffice."""
+    left = list(budgets)
+    for index in costs:
+        left[index] -= 1
+    return None if min(left, default=0) < 0 else tuple(left)
+
+
+def apply_outcome(
+    system: System, state: GlobalState, path: PathStep, outcome: Outcome, costs: tuple[int, ...]
+) -> Step | None:
+    """The step ``outcome`` makes from ``state``, or ``None`` when the budgets do not allow it."""
+    budgets = spend(state.budgets, costs)
+    if budgets is None:
+        return None
+    locals_ = list(state.locals)
+    locals_[path.component] = outcome.local
+    messages = list(state.messages)
+    if path.kind == "deliver" and outcome.consumes and not path.duplicate:
+        messages.remove(path.message)
+    for forget in outcome.forgets:
+        mapped = [system.forget_message(forget, message) for message in messages]
+        messages = [message for message in mapped if message is not None]
+        for component in range(system.components):
+            if component != forget.component:
+                locals_[component] = system.forget_local(forget, component, locals_[component])
+    messages.extend(outcome.sends)
+    target = GlobalState(tuple(locals_), ordered(messages), state.history, budgets)
+    if not all(system.within(component, local) for component, local in enumerate(locals_)):
+        return Step(path, outcome, target, cut="within")
+    if len(messages) > system.network.capacity:
+        return Step(path, outcome, target, cut="capacity")
+    history = state.history
+    violations, goals = list(outcome.violations), list(outcome.goals)
+    for label in outcome.labels:
+        recorded = system.record(history, label)
+        history = recorded.history
+        violations += recorded.violations
+        goals += recorded.goals
+    target = GlobalState(target.locals, target.messages, history, budgets)
+    return Step(path, outcome, target, tuple(dict.fromkeys(violations)), tuple(dict.fromkeys(goals)))
+
+
+def _outcome_steps(
+    system: System, state: GlobalState, component: int, message: Message | None, outcomes: Sequence[Outcome]
+) -> Iterator[Step]:
+    network = system.network
+    kind = "act" if message is None else "deliver"
+    for choice, outcome in enumerate(outcomes):
+        path = PathStep(kind, component, message, choice)
+        step = apply_outcome(system, state, path, outcome, outcome.costs)
+        if step is not None:
+            yield step
+        if message is not None and outcome.consumes and network.duplicates:
+            path = PathStep(kind, component, message, choice, duplicate=True)
+            price = () if network.duplicate_budget < 0 else (network.duplicate_budget,)
+            step = apply_outcome(system, state, path, outcome, outcome.costs + price)
+            if step is not None:
+                yield step
+
+
+def _without(messages: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
+    index = messages.index(message)
+    return messages[:index] + messages[index + 1 :]
+
+
+def steps(system: System, state: GlobalState) -> Iterator[Step]:
+    """All enabled steps from ``state``: deliveries, then actions, then losses."""
+    distinct = list(Counter(state.messages))
+    for message in distinct:
+        component = system.destination(message)
+        outcomes = system.deliver(component, state.locals[component], message)
+        yield from _outcome_steps(system, state, component, message, outcomes)
+    for component in range(system.components):
+        outcomes = system.actions(component, state.locals[component])
+        yield from _outcome_steps(system, state, component, None, outcomes)
+    loss = system.network.loss
+    full = len(state.messages) >= system.network.capacity
+    if loss is Loss.ALWAYS or (loss is Loss.WHEN_FULL and full):
+        for message in distinct:
+            path = PathStep("lose", system.destination(message), message, 0)
+            left = _without(state.messages, message)
+            yield Step(path, None, GlobalState(state.locals, left, state.history, state.budgets))
+
+
+def broken_invariants(system: System, state: GlobalState) -> tuple[str, ...]:
+    """The names of the invariants that do not hold in ``state``."""
+    broken = []
+    for invariant in system.invariants:
+        projections = tuple(invariant.project(c, local) for c, local in enumerate(state.locals))
+        if not invariant.holds(projections, invariant.project_history(state.history)):
+            broken.append(invariant.name)
+    return tuple(broken)
+
+
+def initial_states(system: System) -> list[GlobalState]:
+    """The system's initial states, in its order, in canonical form.
+
+    Raises ``ValueError`` when one of them has the wrong shape or lies outside the state constraints.
+    """
+    states = []
+    for number, state in enumerate(system.initial_states()):
+        if len(state.locals) != system.components or len(state.budgets) != len(system.budgets):
+            raise ValueError(f"initial state {number}: wrong number of components or budgets")
+        if any(not 0 <= budget <= 255 for budget in state.budgets):
+            raise ValueError(f"initial state {number}: a budget is not within 0 to 255")
+        if len(state.messages) > system.network.capacity:
+            raise ValueError(f"initial state {number}: more messages than the network's capacity")
+        if not all(system.within(c, local) for c, local in enumerate(state.locals)):
+            raise ValueError(f"initial state {number}: a local state is outside the state constraint")
+        states.append(GlobalState(state.locals, ordered(state.messages), state.history, state.budgets))
+    return states
+
+
+def replay(
+    system: System, path: Sequence[PathStep], initial: int = 0
+) -> list[tuple[PathStep, Outcome | None, GlobalState]]:
+    """Re-execute ``path`` on ``system``, from initial state number ``initial``.
+
+    Returns one entry per step with the state it leads to. Raises :class:`ReplayError` when the system does
+    not offer a step there, or a step before the last one violates a property (the model ends there).
+    """
+    state = initial_states(system)[initial]
+    trace: list[tuple[PathStep, Outcome | None, GlobalState]] = []
+    for number, wanted in enumerate(path):
+        step = next((s for s in steps(system, state) if s.path == wanted and s.cut is None), None)
+        if step is None:
+            raise ReplayError(f"step {number}: the system does not offer {wanted}")
+        if number < len(path) - 1 and (step.violations or broken_invariants(system, step.target)):
+            raise ReplayError(f"step {number}: violates a property before the end of the path")
+        state = step.target
+        trace.append((wanted, step.outcome, state))
+    return trace
+
+
+def confirms(system: System, violation: Violation) -> bool:
+    """Whether re-executing ``violation.path`` really ends in a violation of ``violation.property``."""
+    trace = replay(system, violation.path, violation.initial)
+    if not trace:
+        return violation.property in broken_invariants(system, initial_states(system)[violation.initial])
+    before = trace[-2][2] if len(trace) > 1 else initial_states(system)[violation.initial]
+    last = next(s for s in steps(system, before) if s.path == trace[-1][0])
+    # The target of a violating transition is not a state of the model, so no invariant speaks about it.
+    return violation.property in (last.violations or broken_invariants(system, last.target))

@@ -1,0 +1,359 @@
+"""What the system said, as arrays of integers: interned values, outcomes, fingerprint parts.
+
+Every local state (with its component), message, history, sequence of labels and sequence of forgets gets a
+number when it is first seen. What depends on a pair of them is kept in one map (``memo``), which the
+kernels read; a key they do not find is resolved here, by the system, once.
+
+Fingerprints do not depend on those numbers: each value has a 64-bit hash of its ``repr``, salted with what
+it is and where it stands, and a state's fingerprint is the sum of its parts modulo 2**64 (messages add up
+as a multiset). So equal states have equal fingerprints in every run, and a successor's fingerprint is its
+parent's plus the difference of what changed. (Sums of random 64-bit values as multiset hashes: Clarke et
+al., "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.native_map import NativeMap
+from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
+
+# Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
+DELIVER, ACT, RECORD, FORGET_MESSAGE, FORGET_LOCAL = 1, 2, 3, 4, 5
+LIMIT = 1 << 30
+# Flags of an outcome row.
+CONSUMES, OUTSIDE = 1, 2
+# Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
+PLAIN, DUPLICATE, LOSE = 0, 1, 2
+MASK64 = (1 << 64) - 1
+MAX_BUDGETS = 7
+
+
+class View(NamedTuple):
+    """What the kernels see of the tables (arrays may be longer than what is in use).
+
+    memo, verdicts: pairs of :class:`~model_check.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
+    cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
+    | (delivered message + 1) << 32, sends as start << 20 | count,
+    label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
+    local_hash, message_hash, history_hash: uint64. destination: int32. outside: uint8, the local state is
+    outside the state constraint. budget_hash: uint64[7, 256]. projection_hash, history_projection_hash:
+    uint64[n, invariants + 1], the last column mixes the others. The rest describes the network.
+    """
+
+    memo: NDArray[np.int64]
+    verdicts: NDArray[np.int64]
+    outcomes: NDArray[np.int64]
+    pool: NDArray[np.int32]
+    local_hash: NDArray[np.uint64]
+    message_hash: NDArray[np.uint64]
+    history_hash: NDArray[np.uint64]
+    destination: NDArray[np.int32]
+    outside: NDArray[np.uint8]
+    budget_hash: NDArray[np.uint64]
+    projection_hash: NDArray[np.uint64]
+    history_projection_hash: NDArray[np.uint64]
+    components: int
+    capacity: int
+    loss: int
+    duplicates: int
+    duplicate_cost: int
+
+
+class Column:
+    """An array that grows by doubling. ``data`` is replaced when it grows."""
+
+    def __init__(self, dtype: Any, width: int = 0) -> None:
+        self.data: NDArray[Any] = np.zeros((1024, width) if width else 1024, dtype)
+        self.count = 0
+
+    def append(self, value: Any) -> int:
+        """Append one row and return its number."""
+        if self.count == len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.count] = value
+        self.count += 1
+        return self.count - 1
+
+
+def content_hash(salt: Hashable, value: Hashable) -> int:
+    """A 64-bit hash of what ``value`` is, the same in every process; ``salt`` says which part it is."""
+    return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
+
+
+def signed(value: int) -> int:
+    """``value`` modulo 2**64 as the int64 with the same bits."""
+    value &= MASK64
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Tables:
+    """The tables of one system. ``calls`` counts calls of ``System.deliver`` and ``System.actions``."""
+
+    def __init__(self, system: System) -> None:
+        if len(system.budgets) > MAX_BUDGETS or any(not 0 <= b <= 255 for b in system.budgets):
+            raise ValueError(f"at most {MAX_BUDGETS} budgets of 0 to 255 each, not {system.budgets}")
+        self.system = system
+        self.calls = 0
+        self.memo = NativeMap()
+        self.verdicts = NativeMap()
+        self.locals: list[tuple[int, Hashable]] = []
+        self.messages: list[Hashable] = []
+        self.histories: list[Hashable] = []
+        self.label_sequences: list[tuple[Hashable, ...]] = []
+        self.forget_sequences: list[tuple[Forget, ...]] = []
+        self.name_sets: list[tuple[str, ...]] = []
+        self.owners: list[tuple[int, int, int]] = []
+        self.projections: list[tuple[Hashable, ...]] = []
+        self.history_projections: list[tuple[Hashable, ...]] = []
+        self._ids: dict[Hashable, int] = {}
+        self._outcomes = Column(np.int64, 8)
+        self._pool = Column(np.int32)
+        self._local_hash, self._message_hash, self._history_hash = (Column(np.uint64) for _ in range(3))
+        self._destination, self._outside = Column(np.int32), Column(np.uint8)
+        width = len(system.invariants) + 1
+        self._projection_hash, self._history_projection_hash = (Column(np.uint64, width) for _ in range(2))
+        self._budget_hash = np.array(
+            [[content_hash(("budget", i), v) for v in range(256)] for i in range(MAX_BUDGETS)], np.uint64
+        )
+        # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
+        self.intern_labels(())
+        self.intern_forgets(())
+        self.intern_names(())
+
+    # -- interning ---------------------------------------------------------------------------------
+
+    def _intern(self, kind: Hashable, value: Hashable, values: list[Any], item: Any) -> tuple[int, bool]:
+        number = self._ids.get((kind, value))
+        if number is not None:
+            return number, False
+        number = len(values)
+        if number >= LIMIT:
+            raise OverflowError(f"more than {LIMIT} values of kind {kind!r}")
+        self._ids[kind, value] = number
+        values.append(item)
+        return number, True
+
+    def intern_local(self, component: int, local: Hashable) -> int:
+        """The number of a component's local state (numbers are shared by all components)."""
+        number, new = self._intern(component, local, self.locals, (component, local))
+        if new:
+            self._local_hash.append(content_hash(("local", component), local))
+            self._outside.append(not self.system.within(component, local))
+            parts = tuple(inv.project(component, local) for inv in self.system.invariants)
+            self.projections.append(parts)
+            self._projection_hash.append(self._projection_hashes(component, parts))
+        return number
+
+    def intern_message(self, message: Hashable) -> int:
+        """The number of a message."""
+        number, new = self._intern("message", message, self.messages, message)
+        if new:
+            if message is None:
+                raise ValueError("None is not a message")
+            self._message_hash.append(content_hash("message", message))
+            self._destination.append(self.system.destination(message))
+        return number
+
+    def intern_history(self, history: Hashable) -> int:
+        """The number of a history."""
+        number, new = self._intern("history", history, self.histories, history)
+        if new:
+            self._history_hash.append(content_hash("history", history))
+            parts = tuple(inv.project_history(history) for inv in self.system.invariants)
+            self.history_projections.append(parts)
+            self._history_projection_hash.append(self._projection_hashes("history", parts))
+        return number
+
+    def intern_labels(self, labels: tuple[Hashable, ...]) -> int:
+        """The number of a sequence of labels."""
+        return self._intern("labels", labels, self.label_sequences, labels)[0]
+
+    def intern_forgets(self, forgets: tuple[Forget, ...]) -> int:
+        """The number of a sequence of forgets."""
+        return self._intern("forgets", forgets, self.forget_sequences, forgets)[0]
+
+    def intern_names(self, names: tuple[str, ...]) -> int:
+        """The number of a set of property names or goal names (below 2**16)."""
+        names = tuple(sorted(set(names)))
+        number = self._intern("names", names, self.name_sets, names)[0]
+        if number >= 1 << 16:
+            raise OverflowError("more than 65536 different sets of properties or goals")
+        return number
+
+    def _projection_hashes(self, place: Hashable, parts: tuple[Hashable, ...]) -> NDArray[np.uint64]:
+        hashes = [content_hash(("projection", i, place), part) for i, part in enumerate(parts)]
+        return np.array([*hashes, content_hash(("projections", place), parts)], np.uint64)
+
+    # -- resolving what the kernels did not find ------------------------------------------------------
+
+    def resolve(self, key: int) -> None:
+        """Ask the system for what memo key ``key`` stands for."""
+        if key in self.memo:
+            return
+        kind, a, b = key >> 60, key >> 30 & (LIMIT - 1), key & (LIMIT - 1)
+        if kind == DELIVER:
+            component, local = self.locals[a]
+            self.calls += 1
+            outcomes = self.system.deliver(component, local, self.messages[b])
+            value = self._add_outcomes(a, b, outcomes)
+        elif kind == ACT:
+            component, local = self.locals[a]
+            self.calls += 1
+            value = self._add_outcomes(a, -1, self.system.actions(component, local))
+        elif kind == RECORD:
+            value = self._record(a, b)
+        elif kind == FORGET_MESSAGE:
+            value = self._forget_message(a, b)
+        else:
+            component, local = self.locals[b]
+            value = self.intern_local(component, self._forget_local(a, component, local))
+        self.memo.put(key, value)
+
+    def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:
+        start = self._outcomes.count
+        component = self.locals[local][0]
+        for choice, outcome in enumerate(outcomes):
+            self.owners.append((component, message, choice))
+            self._outcomes.append(self._outcome_row(local, message, outcome))
+        if self._outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
+            raise OverflowError("too many outcomes")
+        return start << 20 | len(outcomes)
+
+    def _outcome_row(self, before: int, message: int, outcome: Outcome) -> tuple[int, ...]:
+        component = self.locals[before][0]
+        forgets = self.intern_forgets(outcome.forgets)
+        # Another component's forget changes the actor's new local state; that depends on the outcome alone.
+        local = self.intern_local(component, self._forget_local(forgets, component, outcome.local))
+        sends = [self.intern_message(m) for m in outcome.sends]
+        first = self._pool.count
+        for number in sends:
+            self._pool.append(number)
+        hashes = self._local_hash.data, self._message_hash.data
+        delta = int(hashes[0][local]) - int(hashes[0][before]) + sum(int(hashes[1][m]) for m in sends)
+        consumes = outcome.consumes and message >= 0
+        if consumes:
+            delta -= int(hashes[1][message])
+        costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
+        if len(outcome.costs) != sum(costs):
+            raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
+        # A price above what a budget can hold is never paid: -1.
+        packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
+        flags = component << 8 | (message + 1) << 32
+        flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
+        names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
+        labels = self.intern_labels(outcome.labels)
+        return signed(delta), packed, local, flags, first << 20 | len(sends), labels, forgets, names
+
+    def _record(self, history: int, labels: int) -> int:
+        value = self.histories[history]
+        violations: tuple[str, ...] = ()
+        goals: tuple[str, ...] = ()
+        for label in self.label_sequences[labels]:
+            recorded = self.system.record(value, label)
+            value = recorded.history
+            violations += recorded.violations
+            goals += recorded.goals
+        sets = self.intern_names(violations) << 30 | self.intern_names(goals) << 46
+        return self.intern_history(value) | sets
+
+    def _forget_message(self, forgets: int, number: int) -> int:
+        """The message's number plus 1, or 0 when it leaves the network."""
+        message: Hashable | None = self.messages[number]
+        for forget in self.forget_sequences[forgets]:
+            if message is None:
+                return 0
+            message = self.system.forget_message(forget, message)
+        return 0 if message is None else self.intern_message(message) + 1
+
+    def _forget_local(self, forgets: int, component: int, local: Hashable) -> Hashable:
+        for forget in self.forget_sequences[forgets]:
+            if forget.component != component:
+                local = self.system.forget_local(forget, component, local)
+        return local
+
+    def resolve_verdict(self, row: NDArray[np.int32], invariant: int) -> None:
+        """Evaluate one invariant on the state in ``row`` and keep the verdict for its projections."""
+        width = self.system.components
+        key = int(self._history_projection_hash.data[row[width], invariant])
+        key += sum(int(self._projection_hash.data[local, invariant]) for local in row[:width])
+        # Kernels use the same 63 bits; 0 is kept for "empty".
+        key = (key & (MASK64 >> 1)) or 1
+        if key in self.verdicts:
+            return
+        projections = tuple(self.projections[local][invariant] for local in row[:width])
+        holds = self.system.invariants[invariant].holds(
+            projections, self.history_projections[row[width]][invariant]
+        )
+        self.verdicts.put(key, 1 if holds else 0)
+
+    # -- rows and states ---------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Columns of a row: locals, history, two of packed budgets, message slots."""
+        return self.system.components + 3 + self.system.network.capacity
+
+    def encode(self, state: GlobalState) -> tuple[NDArray[np.int32], int]:
+        """(row, fingerprint) of ``state``. Messages are ordered by hash; an empty slot is -1."""
+        n = self.system.components
+        row = np.full(self.width, -1, np.int32)
+        row[:n] = [self.intern_local(c, local) for c, local in enumerate(state.locals)]
+        row[n] = self.intern_history(state.history)
+        packed = sum(value << 8 * i for i, value in enumerate(state.budgets))
+        row[n + 1], row[n + 2] = packed & 0x7FFFFFFF, packed >> 31
+        messages = [self.intern_message(m) for m in state.messages]
+        messages.sort(key=lambda number: int(self._message_hash.data[number]))
+        row[n + 3 : n + 3 + len(messages)] = messages
+        total = sum(int(self._local_hash.data[local]) for local in row[:n])
+        total += int(self._history_hash.data[row[n]]) + sum(int(self._message_hash.data[m]) for m in messages)
+        values = [*state.budgets, *[0] * (MAX_BUDGETS - len(state.budgets))]
+        total += sum(int(self._budget_hash[i, value]) for i, value in enumerate(values))
+        return row, total & MASK64
+
+    def decode(self, row: NDArray[np.int32]) -> GlobalState:
+        """The state in ``row`` (also of one that is marked as not to be expanded)."""
+        n = self.system.components
+        first = int(row[0])
+        numbers = [first if first >= 0 else ~first, *row[1:n].tolist()]
+        packed = int(row[n + 1]) | int(row[n + 2]) << 31
+        messages = [self.messages[m] for m in row[n + 3 :].tolist() if m >= 0]
+        return GlobalState(
+            tuple(self.locals[number][1] for number in numbers),
+            tuple(sorted(messages, key=repr)),
+            self.histories[row[n]],
+            tuple(packed >> 8 * i & 255 for i in range(len(self.system.budgets))),
+        )
+
+    def path_step(self, code: int) -> PathStep:
+        """The step that ``code`` stands for."""
+        number, kind = code >> 2, code & 3
+        if kind == LOSE:
+            message = self.messages[number]
+            return PathStep("lose", self.system.destination(message), message, 0)
+        component, delivered, choice = self.owners[number]
+        if delivered < 0:
+            return PathStep("act", component, None, choice)
+        return PathStep("deliver", component, self.messages[delivered], choice, kind == DUPLICATE)
+
+    def view(self) -> View:
+        """The current arrays; valid until the tables grow."""
+        network = self.system.network
+        loss = {Loss.NEVER: 0, Loss.WHEN_FULL: 1, Loss.ALWAYS: 2}[network.loss]
+        price = 1 << 8 * network.duplicate_budget if network.duplicate_budget >= 0 else 0
+        return View(
+            self.memo.pairs, self.verdicts.pairs, self._outcomes.data, self._pool.data,
+            self._local_hash.data, self._message_hash.data, self._history_hash.data,
+            self._destination.data, self._outside.data, self._budget_hash,
+            self._projection_hash.data, self._history_projection_hash.data,
+            self.system.components, network.capacity, loss, int(network.duplicates), price,
+        )  # fmt: skip
+
+    def goal_names(self, number: int) -> tuple[str, ...]:
+        """The names in set ``number``."""
+        return self.name_sets[number]

@@ -1,0 +1,201 @@
+"""The naive twin: the same search in plain Python, for small models and as the measure of the engine.
+
+Breadth-first search over full :class:`~model_check.engine.system.GlobalState` values: nothing is cached,
+interned or hashed to a fingerprint, so that it is correct by reading. The compiled explorer must agree with
+it on the reachable set and on every count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from model_check.engine.steps import broken_invariants, initial_states, steps
+from model_check.engine.system import (
+    Exploration,
+    GlobalState,
+    Limits,
+    PathStep,
+    System,
+    Verdict,
+    Violation,
+)
+
+
+def verdict_of(violated: bool, limit: str | None, missing_goals: tuple[str, ...]) -> Verdict:
+    """The verdict: a violation outweighs a limit, a limit outweighs goals not reached."""
+    if violated:
+        return Verdict.VIOLATED
+    if limit is not None:
+        return Verdict.UNDETERMINED
+    return Verdict.VIOLATED if missing_goals else Verdict.HOLDS
+
+
+def split_goals(system: System, reached: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(reached, missing): the system's goals in its order; reached goals it does not list come last."""
+    seen = set(reached)
+    extra = tuple(sorted(seen.difference(system.goals)))
+    hit = tuple(goal for goal in system.goals if goal in seen) + extra
+    return hit, tuple(goal for goal in system.goals if goal not in seen)
+
+
+def check_property(system: System, name: str) -> str:
+    """``name``, if the system lists it as a property; otherwise ``ValueError``."""
+    if name not in system.properties:
+        raise ValueError(f"{name!r} was violated but is not among the system's properties")
+    return name
+
+
+@dataclass(slots=True)
+class _Counting:
+    """A system that counts the calls it passes on."""
+
+    inner: System
+    calls: int = 0
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self.inner, name)
+        if name in ("deliver", "actions"):
+            self.calls += 1
+        return value
+
+
+@dataclass(slots=True)
+class _Search:
+    system: System
+    keep_going: bool
+    parents: dict[GlobalState, tuple[GlobalState, PathStep] | None] = field(default_factory=dict)
+    violations: dict[str, Violation] = field(default_factory=dict)
+    goals: set[str] = field(default_factory=set)
+    constrained: dict[str, int] = field(default_factory=lambda: {"capacity": 0, "within": 0})
+    generated: int = 0
+    deadlocks: int = 0
+
+    def violate(self, name: str, state: GlobalState, step: PathStep | None, depth: int) -> None:
+        if check_property(self.system, name) in self.violations:
+            return
+        path = [] if step is None else [step]
+        entry = self.parents[state]
+        while entry is not None:
+            state, previous = entry
+            path.append(previous)
+            entry = self.parents[state]
+        initial = initial_states(self.system).index(state)
+        self.violations[name] = Violation(name, depth, tuple(reversed(path)), initial)
+
+    def admit(self, state: GlobalState, origin: tuple[GlobalState, PathStep] | None, depth: int) -> bool:
+        """Record a new state; whether it is to be expanded."""
+        self.parents[state] = origin
+        broken = broken_invariants(self.system, state)
+        for name in broken:
+            self.violate(name, state, None, depth)
+        return not broken
+
+    def expand(self, state: GlobalState, depth: int) -> tuple[int, list[GlobalState]]:
+        """(number of new states, those to be expanded) among the successors of ``state``."""
+        new, alive, enabled = 0, [], False
+        for step in steps(self.system, state):
+            enabled = True
+            if step.cut is not None:
+                self.constrained[step.cut] += 1
+                continue
+            self.generated += 1
+            self.goals.update(step.goals)
+            for name in step.violations:
+                self.violate(name, state, step.path, depth)
+            if step.violations or step.target in self.parents:
+                continue
+            new += 1
+            if self.admit(step.target, (state, step.path), depth):
+                alive.append(step.target)
+        self.deadlocks += not enabled
+        return new, alive
+
+
+def explore_naively(
+    system: System,
+    limits: Limits = Limits(),
+    *,
+    keep_going: bool = False,  # noqa: B008
+) -> tuple[Exploration, set[GlobalState]]:
+    """Explore ``system`` breadth first; the result and the set of states found.
+
+    The search stops after the level in which the first violation appears (``keep_going``: never), or after
+    the state with which it passes a limit of ``limits``. ``max_memory`` is not looked at.
+    """
+    begin = time.monotonic()
+    counting = _Counting(system)
+    search = _Search(counting, keep_going)  # type: ignore[arg-type]
+    frontier = []
+    for state in initial_states(system):
+        if state not in search.parents and search.admit(state, None, 0):
+            frontier.append(state)
+    levels, limit = [len(search.parents)], None
+    while frontier and limit is None and (keep_going or not search.violations):
+        if limits.max_depth is not None and len(levels) > limits.max_depth:
+            limit = "max_depth"
+            break
+        new, following = 0, []
+        for state in frontier:
+            count, alive = search.expand(state, len(levels))
+            new += count
+            following += alive
+            if limits.max_states is not None and len(search.parents) > limits.max_states:
+                limit = "max_states"
+            elif limits.max_seconds is not None and time.monotonic() - begin > limits.max_seconds:
+                limit = "max_seconds"
+            if limit is not None:
+                break
+        if new:
+            levels.append(new)
+        frontier = following
+    hit, missing = split_goals(system, search.goals)
+    result = Exploration(
+        verdict=verdict_of(bool(search.violations), limit, missing),
+        distinct=len(search.parents),
+        generated=search.generated,
+        depth=len(levels) - 1,
+        levels=tuple(levels),
+        violations=tuple(search.violations.values()),
+        reached_goals=hit,
+        missing_goals=missing,
+        constrained=dict(search.constrained),
+        deadlocks=search.deadlocks,
+        calls=counting.calls,
+        seconds=time.monotonic() - begin,
+        limit=limit,
+    )
+    return result, set(search.parents)
+
+
+def state_graph(system: System, limits: Limits = Limits()) -> nx.MultiDiGraph:  # noqa: B008
+    """The reachable graph of a small model: nodes are global states, edges carry ``step`` and ``action``.
+
+    ``action`` is the outcome's action, or ``"lose"``. Node attribute ``initial`` tells initial states.
+    Violating steps and cut steps are not edges; states that break an invariant are nodes without
+    successors. Raises ``ValueError`` when ``limits.max_states`` does not suffice.
+    """
+    graph = nx.MultiDiGraph()
+    stack = []
+    for state in initial_states(system):
+        if state not in graph:
+            graph.add_node(state, initial=True)
+            stack.append(state)
+    while stack:
+        state = stack.pop()
+        if broken_invariants(system, state):
+            continue
+        for step in steps(system, state):
+            if step.cut is not None or step.violations:
+                continue
+            if step.target not in graph:
+                graph.add_node(step.target, initial=False)
+                stack.append(step.target)
+            action = "lose" if step.outcome is None else step.outcome.action
+            graph.add_edge(state, step.target, step=step.path, action=action)
+        if limits.max_states is not None and graph.number_of_nodes() > limits.max_states:
+            raise ValueError(f"more than {limits.max_states} states")
+    return graph

@@ -1,0 +1,155 @@
+"""The visited set: 64-bit fingerprints in open addressing, in shards that grow one by one.
+
+The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
+shard may have any size and grow by less than a factor of two). A shard is grown when it is four fifths
+full, by a factor of 1.4: 10 to 14 bytes a state, plus one shard's worth while it grows. Shards are
+anonymous memory maps, which give their pages back to the system at once when they are replaced.
+
+Insertion loads the slots of a batch of fingerprints before it probes any of them: the cache misses of a
+batch overlap, where a probe at a time would wait for each.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+SHARD_BITS = 6
+SHARDS = 1 << SHARD_BITS
+MAX_LOAD = 0.8
+GROWTH = 1.4
+BATCH = 64
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_SHIFT = np.uint64(64 - SHARD_BITS)
+_HUGE = 4 << 20
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def insert(
+    table: NDArray[np.uint64],
+    fps: NDArray[np.uint64],
+    order: NDArray[np.int32],
+    begin: int,
+    room: int,
+    new: NDArray[np.uint8],
+) -> tuple[int, int]:
+    """Insert ``fps[order[begin:]]``, marking in ``new`` those that were not there, until ``room`` is used.
+
+    Returns (where it stopped, number inserted).
+    """
+    capacity = np.uint64(table.shape[0])
+    heads = np.empty(BATCH, np.uint64)
+    inserted = 0
+    end = order.shape[0]
+    while begin < end:
+        size = min(BATCH, end - begin)
+        for i in range(size):
+            key = fps[order[begin + i]]
+            heads[i] = table[((key & _LOW) * capacity) >> _HALF]
+        for i in range(size):
+            place = order[begin + i]
+            key = fps[place]
+            if key == 0:
+                key = np.uint64(1)  # 0 is "empty"
+            if heads[i] == key:
+                continue
+            slot = ((key & _LOW) * capacity) >> _HALF
+            found = table[slot]
+            while found != key and found != 0:
+                slot += np.uint64(1)
+                if slot == capacity:
+                    slot = np.uint64(0)
+                found = table[slot]
+            if found == key:
+                continue
+            if inserted == room:
+                return begin + i, inserted
+            table[slot] = key
+            new[place] = 1
+            inserted += 1
+        begin += size
+    return begin, inserted
+
+
+@njit("void(uint64[::1], uint64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
+    capacity = np.uint64(table.shape[0])
+    for key in old:
+        if key != 0:
+            slot = ((key & _LOW) * capacity) >> _HALF
+            while table[slot] != 0:
+                slot += np.uint64(1)
+                if slot == capacity:
+                    slot = np.uint64(0)
+            table[slot] = key
+
+
+@njit("void(uint64[::1], int32[::1], int64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def partition(fps: NDArray[np.uint64], order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
+    """Sort the indices of ``fps`` by shard, stably: shard s is ``order[starts[s]:starts[s + 1]]``."""
+    starts[:] = 0
+    for fp in fps:
+        starts[np.int64(fp >> _SHIFT) + 1] += 1
+    for shard in range(SHARDS):
+        starts[shard + 1] += starts[shard]
+    fill = starts[:-1].copy()
+    for i in range(fps.shape[0]):
+        shard = np.int64(fps[i] >> _SHIFT)
+        order[fill[shard]] = i
+        fill[shard] += 1
+
+
+def _anonymous(slots: int) -> NDArray[np.uint64]:
+    """A zeroed uint64 array on pages of its own."""
+    pages = mmap.mmap(-1, 8 * slots)
+    if 8 * slots >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, np.uint64)
+
+
+class Visited:
+    """A set of 64-bit fingerprints (0 and 1 count as the same)."""
+
+    def __init__(self) -> None:
+        self._shards = [_anonymous(512) for _ in range(SHARDS)]
+        self._counts = [0] * SHARDS
+
+    def __len__(self) -> int:
+        return sum(self._counts)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held by the shards."""
+        return sum(shard.nbytes for shard in self._shards)
+
+    def add(
+        self, shard: int, fps: NDArray[np.uint64], order: NDArray[np.int32], new: NDArray[np.uint8]
+    ) -> None:
+        """Add ``fps[order]``, all of ``shard``, in that order; ``new[i]`` becomes 1 where ``fps[i]`` was new.
+
+        Different shards may be added to by different threads at the same time.
+        """
+        begin = 0
+        while True:
+            table = self._shards[shard]
+            room = int(MAX_LOAD * len(table)) - self._counts[shard]
+            begin, inserted = insert(table, fps, order, begin, room, new)
+            self._counts[shard] += inserted
+            if begin == len(order):
+                return
+            larger = _anonymous(int(GROWTH * len(table)))
+            _rehash(table, larger)
+            self._shards[shard] = larger
+
+    def add_all(self, fps: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Add ``fps`` in order, on this thread; which of them were new."""
+        new = np.zeros(len(fps), np.uint8)
+        order, starts = np.empty(len(fps), np.int32), np.empty(SHARDS + 1, np.int64)
+        partition(np.ascontiguousarray(fps), order, starts)
+        for shard in range(SHARDS):
+            self.add(shard, fps, order[starts[shard] : starts[shard + 1]], new)
+        return new.astype(bool)
