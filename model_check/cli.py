@@ -1,0 +1,72 @@
+"""The command ``kraftcheck``.
+
+Exit status: 0 all as expected; 1 a verdict, a comparison or a check differs from what was expected; 2 bad
+input; 3 undetermined (a limit was hit first, or the run was interrupted).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from model_check.errors import InputError
+
+EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
+
+#: Commands and their one-line help. Each lives in ``model_check/commands/<name>.py``, which defines
+#: ``configure(parser)`` and ``run(arguments) -> int`` and is imported only when the command is used.
+COMMANDS = {
+    "check": "explore scenarios exhaustively and compare the verdicts with the expected ones",
+    "simulate": "explore a scenario by random walks",
+    "rules": "consult the rule catalogue",
+    "step": "ask the reference what a replica does on one event",
+    "trace": "show or replay a trace file",
+    "graph": "export the state graph of a small scenario",
+    "mutate": "remove one guard of the reference at a time and see whether the checker notices",
+    "conform": "hold recorded runs of production Kafka against the reference",
+    "bench": "measure the engine",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see '{self.prog} --help'.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``kraftcheck`` with ``argv`` (default: the process's arguments) and return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except InputError as error:
+        print(f"kraftcheck: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("kraftcheck: interrupted.", file=sys.stderr)
+        return EXIT_UNDETERMINED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_EXPECTED
+
+
+def _run(arguments: list[str]) -> int:
+    parser = _Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = subparsers.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
+        )
+        if name == wanted:
+            importlib.import_module(f"model_check.commands.{name}").configure(command)
+    parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help()
+        return EXIT_BAD_INPUT
+    module = importlib.import_module(f"model_check.commands.{parsed.command}")
+    status: int = module.run(parsed)
+    return status

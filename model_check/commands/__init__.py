@@ -1,0 +1,1 @@
+"""The commands of ``kraftcheck``, one module each."""

@@ -1,0 +1,13 @@
+"""Errors that a user can cause; the command line prints their one sentence and exits with status 2."""
+
+from __future__ import annotations
+
+
+class InputError(Exception):
+    """Bad input. The message is one sentence that names the file, the line or field, what was expected and
+    what to do about it.
+    """
+
+
+class MissingDependencyError(InputError):
+    """An optional package or program is not installed; the message says how to get it."""

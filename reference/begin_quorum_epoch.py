@@ -1,0 +1,87 @@
+"""BeginQuorumEpoch: a leader announces itself to the voters.
+
+Source: KIP-595 (BeginQuorumEpoch), KIP-853 (endpoints, voter key); Kafka:
+KafkaRaftClient.handleBeginQuorumEpochRequest, handleBeginQuorumEpochResponse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference import epochs
+from reference.errors import ErrorCode
+from reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+from reference.replica import Leader
+from reference.work import Work
+
+
+def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumEpochResponse:
+    """Follow the announced leader, unless a newer epoch is known here."""
+    # validate
+    error = epochs.envelope_error(work, request)
+    if error is not ErrorCode.NONE:
+        return BeginQuorumEpochResponse(work.replica.epoch, error=error)
+    error = epochs.voter_request_error(work, request.leader, request.epoch, "BEGIN-4")
+    if error is not ErrorCode.NONE:
+        return _response(work, error)
+    # epoch
+    endpoints = request.leader_endpoints
+    if not endpoints:
+        work.by("BEGIN-10")
+        endpoints = work.replica.voters.endpoints(request.leader)
+    work.by("BEGIN-5" if request.epoch > work.replica.epoch else "BEGIN-7")
+    epochs.learn(work, request.epoch, request.leader, endpoints)
+    # decide
+    if not epochs.is_addressee(work, request.voter):
+        work.by("ID-4", "ID-5", "BEGIN-9")
+        return _response(work, ErrorCode.INVALID_VOTER_KEY)
+    # effects
+    return _response(work, ErrorCode.NONE)
+
+
+def _response(work: Work, error: ErrorCode) -> BeginQuorumEpochResponse:
+    replica = work.replica
+    return BeginQuorumEpochResponse(
+        replica.epoch, replica.quorum_state.leader, replica.leader_endpoints, partition_error=error
+    )
+
+
+def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse) -> None:
+    """Note that a voter knows its leader."""
+    # epoch
+    if epochs.handled_in_common(work, source, response):
+        work.by("BEGIN-11")
+        return
+    if response.partition_error is not ErrorCode.NONE:
+        epochs.unexpected_error(work, source)
+        return
+    # decide
+    role = work.replica.role
+    if not isinstance(role, Leader):
+        return
+    # effects
+    work.by("BEGIN-3")
+    acknowledge(work, role, source)
+
+
+def acknowledge(work: Work, role: Leader, voter: int) -> None:
+    """``voter`` has shown that it knows this leader."""
+    if all(entry.voter != voter for entry in role.progress):
+        raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
+    progress = tuple(
+        replace(entry, acknowledged=True) if entry.voter == voter else entry for entry in role.progress
+    )
+    work.update_role(progress=progress)
+
+
+def request_to(work: Work, voter: int) -> BeginQuorumEpochRequest:
+    """The announcement for one voter."""
+    replica = work.replica
+    entry = replica.voters.find(voter)
+    return BeginQuorumEpochRequest(
+        epoch=replica.epoch,
+        leader=replica.id,
+        voter=None if entry is None else entry.key,
+        leader_endpoints=replica.endpoints,
+        cluster_id=replica.cluster_id,
+    )

@@ -1,0 +1,51 @@
+"""What survives the process: quorum-state file, log and directory id, and how effects change them.
+
+Source: Kafka: FileQuorumStateStore, KafkaRaftLog; the flush rules of KIP-595.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reference import log as logs
+from reference.effects import AppendBatch, Effect, Flush, Persist, Truncate
+from reference.log import Log
+from reference.replica import QuorumState
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Durable state. ``quorum_state`` is ``None`` before the first start; the log is durable below
+    ``flushed``, and what is beyond it is lost if the machine loses power.
+    """
+
+    quorum_state: QuorumState | None = None
+    log: Log = Log()
+    flushed: int = 0
+
+
+def apply(disk: Disk, effect: Effect) -> Disk:
+    """``disk`` after ``effect``; effects that do not touch the disk leave it as it is."""
+    if isinstance(effect, Persist):
+        return replace(disk, quorum_state=effect.quorum_state)
+    if isinstance(effect, AppendBatch):
+        return replace(disk, log=logs.append(disk.log, effect.batch))
+    if isinstance(effect, Truncate):
+        log = logs.truncate(disk.log, effect.offset)
+        return replace(disk, log=log, flushed=min(disk.flushed, log.end_offset))
+    if isinstance(effect, Flush):
+        return replace(disk, flushed=min(effect.offset, disk.log.end_offset))
+    return disk
+
+
+def lose_power(disk: Disk) -> Disk:
+    """``disk`` without the batches that were not flushed."""
+    return replace(disk, log=logs.truncate(disk.log, disk.flushed))
+
+
+def as_found(disk: Disk) -> Disk:
+    """``disk`` as the next process finds it: an epoch without a record leaves no trace, and what was
+    written before the process died is durable by the time it matters.
+    """
+    log = logs.log_of(disk.log.batches)
+    return replace(disk, log=log, flushed=log.end_offset)

@@ -1,0 +1,162 @@
+"""What a step does to the world, in order. A crash may fall between any two effects.
+
+``Persist``, ``AppendBatch``, ``Truncate`` and ``Flush`` touch the disk (:mod:`reference.disk` applies
+them); ``Send`` and ``Reply`` hand a message to the network; the rest tell the host of the replica
+something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from reference.events import Timer
+from reference.log import Batch
+from reference.messages import Request, Response
+from reference.replica import QuorumState
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """The quorum-state file is replaced atomically and is durable when the next effect begins."""
+
+    quorum_state: QuorumState
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBatch:
+    """A batch is written to the log; it may be lost until the next ``Flush``."""
+
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """The log is cut at ``offset``."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Everything below ``offset`` is durable from here on."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A request goes to node ``to``."""
+
+    to: int
+    request: Request
+    correlation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response goes back to node ``to``."""
+
+    to: int
+    response: Response
+    correlation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRequests:
+    """Answers to requests sent earlier will be dropped: those of ``node``, or of every node (``None``)."""
+
+    node: int | None = None
+
+
+class Duration(Enum):
+    """How long a timer runs, as a function of the configuration (``spec/configs.toml``)."""
+
+    ELECTION_TIMEOUT = "election timeout plus a random part of it"
+    ELECTION_BACKOFF = "random exponential election back-off"
+    FETCH_TIMEOUT = "fetch timeout"
+    CHECK_QUORUM_TIMEOUT = "1.5 times the fetch timeout"
+    BEGIN_QUORUM_EPOCH_INTERVAL = "half the fetch timeout"
+    LINGER = "append linger"
+    REMAINING = "what is left of the election timer"
+    NONE = "no time at all"
+    FOREVER = "never expires"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessorBackoff:
+    """The delay of a preferred successor: ``position`` in a list of ``count`` (``position == count``: absent)."""
+
+    position: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTimer:
+    """``timer`` starts anew."""
+
+    timer: Timer
+    duration: Duration | SuccessorBackoff
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The replica has changed its role or epoch: names of the old and new role, and the new epoch."""
+
+    source: str
+    target: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class HighWatermark:
+    """Records below ``offset`` are known to be committed."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendAccepted:
+    """An append got its last record the given offset; it succeeds once the high watermark passes it."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A local call is refused."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The graceful shutdown is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """The process dies: production throws here."""
+
+    reason: str
+
+
+Effect = (
+    Persist
+    | AppendBatch
+    | Truncate
+    | Flush
+    | Send
+    | Reply
+    | ForgetRequests
+    | ArmTimer
+    | Transition
+    | HighWatermark
+    | AppendAccepted
+    | CallFailed
+    | Stop
+    | Fatal
+)

@@ -1,0 +1,90 @@
+"""Winning and losing: what happens when the tally of a Prospective or a Candidate changes.
+
+Source: KIP-996 (Pre-Vote response handling); Kafka: KafkaRaftClient.maybeTransitionForward,
+maybeHandleElectionLoss, prospectiveTransitionAfterElectionLoss, onBecomeCandidate, onBecomeLeader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference import transitions
+from reference.effects import ArmTimer, Duration
+from reference.events import Timer
+from reference.protocol import CandidateLoss, StateMachine
+from reference.replica import Candidate, Prospective
+from reference.work import Work
+
+
+def start_election(work: Work) -> None:
+    """The timer of a voter without a leader has expired: ask for pre-votes, or before KIP-996 for votes."""
+    work.by("VOTE-1")
+    if work.protocol.state_machine is StateMachine.PRE_KIP996:
+        become_candidate(work)
+    else:
+        transitions.to_prospective(work)
+        _go_forward(work)
+
+
+def become_candidate(work: Work) -> None:
+    """Run for leader of the next epoch; a majority of one wins at once."""
+    transitions.to_candidate(work)
+    _go_forward(work)
+
+
+def record_grant(work: Work, voter: int) -> None:
+    """``voter`` grants its (pre-)vote."""
+    _record(work, voter, granted=True)
+    _go_forward(work)
+
+
+def record_rejection(work: Work, voter: int) -> None:
+    """``voter`` refuses its (pre-)vote."""
+    _record(work, voter, granted=False)
+    role = work.replica.role
+    assert isinstance(role, Prospective | Candidate)
+    if not transitions.is_lost(role.election):
+        return
+    if isinstance(role, Prospective):
+        work.by("PREVOTE-21")
+        leave_lost_pre_vote(work)
+    else:
+        work.by("VOTE-21", "PREVOTE-28")
+        if work.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF:
+            work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
+
+
+def leave_lost_pre_vote(work: Work) -> None:
+    """A Prospective has lost or timed out: back to the leader it knows, else look for one."""
+    replica = work.replica
+    leader = replica.quorum_state.leader
+    if leader is not None and replica.leader_endpoints:
+        transitions.to_follower(work, replica.epoch, leader, replica.leader_endpoints)
+    else:
+        transitions.to_unattached(work, replica.epoch)
+
+
+def _record(work: Work, voter: int, *, granted: bool) -> None:
+    role = work.replica.role
+    assert isinstance(role, Prospective | Candidate)
+    election = role.election
+    if voter not in election.voters:
+        raise work.die(f"node {voter} answered a vote but is not a voter", "VOTE-22")
+    flips = voter in (election.rejected if granted else election.granted)
+    if flips and (isinstance(role, Candidate) or voter == work.replica.id):
+        raise work.die(f"the vote of {voter} changed within one candidacy", "VOTE-22")
+    work.by("VOTE-20" if granted else "VOTE-21")
+    yes = set(election.granted) - {voter}
+    no = set(election.rejected) - {voter}
+    (yes if granted else no).add(voter)
+    work.update_role(election=replace(election, granted=tuple(sorted(yes)), rejected=tuple(sorted(no))))
+
+
+def _go_forward(work: Work) -> None:
+    role = work.replica.role
+    if isinstance(role, Prospective) and transitions.is_won(role.election):
+        work.by("PREVOTE-4", "PREVOTE-5")
+        become_candidate(work)
+    elif isinstance(role, Candidate) and transitions.is_won(role.election):
+        work.by("VOTE-3" if len(role.election.voters) == 1 else "VOTE-20")
+        transitions.to_leader(work)

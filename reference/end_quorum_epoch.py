@@ -1,0 +1,92 @@
+"""EndQuorumEpoch: a leader that resigned asks the voters to elect without waiting for time-outs.
+
+Source: KIP-595 (EndQuorumEpoch); Kafka: KafkaRaftClient.handleEndQuorumEpochRequest,
+handleEndQuorumEpochResponse, endEpochElectionBackoff, strictExponentialElectionBackoffMs.
+"""
+
+from __future__ import annotations
+
+from reference import epochs
+from reference.effects import ArmTimer, SuccessorBackoff
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
+from reference.replica import Follower, Resigned
+from reference.work import Work
+
+
+def handle_request(work: Work, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
+    """A follower of the resigned leader shortens its fetch timer by its rank among the successors."""
+    # validate
+    error = epochs.envelope_error(work, request)
+    if error is not ErrorCode.NONE:
+        return EndQuorumEpochResponse(work.replica.epoch, error=error)
+    error = epochs.voter_request_error(work, request.leader, request.epoch, "END-5")
+    if error is not ErrorCode.NONE:
+        return _response(work, error)
+    # epoch
+    endpoints = request.leader_endpoints or work.replica.voters.endpoints(request.leader)
+    work.by("END-6")
+    epochs.learn(work, request.epoch, request.leader, endpoints)
+    # decide
+    follows = isinstance(work.replica.role, Follower)
+    if follows and work.replica.quorum_state.leader == request.leader:
+        # effects
+        work.by("END-7", "END-9")
+        work.emit(ArmTimer(Timer.FETCH, _successor_backoff(work, request)))
+    return _response(work, ErrorCode.NONE)
+
+
+def _successor_backoff(work: Work, request: EndQuorumEpochRequest) -> SuccessorBackoff:
+    successors = request.preferred_successors
+    own = work.replica.key
+    for position, key in enumerate(successors):
+        if key.id == own.id and (key.directory is None or key.directory == own.directory):
+            return SuccessorBackoff(position, len(successors))
+    return SuccessorBackoff(len(successors), len(successors))
+
+
+def successor_backoff_ms(backoff: SuccessorBackoff, max_ms: int) -> int:
+    """The delay in ms for a rank among the successors, at most ``max_ms`` (END-7)."""
+    if backoff.position == 0:
+        return 0
+    if backoff.position >= backoff.count:
+        return max_ms
+    return min(max_ms, (max_ms >> (backoff.count - 1)) << (backoff.position - 1))
+
+
+def _response(work: Work, error: ErrorCode) -> EndQuorumEpochResponse:
+    replica = work.replica
+    return EndQuorumEpochResponse(
+        replica.epoch, replica.quorum_state.leader, replica.leader_endpoints, partition_error=error
+    )
+
+
+def handle_response(work: Work, source: int, response: EndQuorumEpochResponse) -> None:
+    """A voter knows of the resignation and need not be told again."""
+    # epoch
+    if epochs.handled_in_common(work, source, response):
+        return
+    if response.partition_error is not ErrorCode.NONE:
+        epochs.unexpected_error(work, source)
+        return
+    # decide
+    role = work.replica.role
+    if not isinstance(role, Resigned):
+        raise work.die(f"an answer to EndQuorumEpoch from {source} reached a replica that has not resigned")
+    if source not in work.replica.voters.ids:
+        raise work.die(f"node {source} acknowledged the resignation but is not a voter")
+    # effects
+    work.by("END-10")
+    work.update_role(unacknowledged=tuple(voter for voter in role.unacknowledged if voter != source))
+
+
+def request_to(work: Work, role: Resigned) -> EndQuorumEpochRequest:
+    """What a resigned leader tells a voter."""
+    replica = work.replica
+    return EndQuorumEpochRequest(
+        epoch=replica.epoch,
+        leader=replica.id,
+        preferred_successors=role.preferred_successors,
+        cluster_id=replica.cluster_id,
+    )

@@ -1,0 +1,176 @@
+"""Epoch comparison, in one place: what every request and every response goes through first.
+
+Source: KIP-595 (error codes, response handling); Kafka: KafkaRaftClient.validateVoterOnlyRequest,
+validateLeaderOnlyRequest, hasConsistentLeader, maybeTransition, maybeHandleCommonResponse,
+handleTopLevelError.
+"""
+
+from __future__ import annotations
+
+from reference import transitions
+from reference.errors import ErrorCode
+from reference.messages import METADATA_PARTITION, Request, Response
+from reference.protocol import ProspectiveLeader, VoterMembership
+from reference.replica import Leader, Prospective
+from reference.voters import Endpoint, ReplicaKey
+from reference.work import Work
+
+
+def envelope_error(work: Work, request: Request) -> ErrorCode:
+    """The top-level error of a request for another cluster or another partition."""
+    expected = work.replica.cluster_id
+    if request.cluster_id is not None and expected is not None and request.cluster_id != expected:
+        work.by("ID-1")
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    if request.partition != METADATA_PARTITION:
+        work.by("ID-3")
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+def voter_request_error(work: Work, sender: int, epoch: int, *rules: str) -> ErrorCode:
+    """The error of a Vote, BeginQuorumEpoch or EndQuorumEpoch request; ``rules`` say so for this API."""
+    if epoch < work.replica.epoch:
+        work.by("EPOCH-4", *rules)
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if sender < 0:
+        work.by(*rules)
+        return ErrorCode.INVALID_REQUEST
+    if work.protocol.voter_membership is VoterMembership.ON:
+        return _membership_error(work, sender)
+    return ErrorCode.NONE
+
+
+def _membership_error(work: Work, sender: int) -> ErrorCode:
+    if work.replica.is_voter and work.replica.voters.find(sender) is not None:
+        return ErrorCode.NONE
+    work.by("VOTE-6", "BEGIN-14")
+    return ErrorCode.INCONSISTENT_VOTER_SET
+
+
+def leader_request_error(work: Work, epoch: int) -> ErrorCode:
+    """The error of a request that only the leader of ``epoch`` serves."""
+    if epoch < work.replica.epoch:
+        work.by("EPOCH-4", "FETCH-4")
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if epoch > work.replica.epoch:
+        work.by("FETCH-5")
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if not isinstance(work.replica.role, Leader):
+        work.by("FETCH-6", "RESIGN-6")
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if work.replica.shutting_down:
+        work.by("FETCH-7")
+        return ErrorCode.BROKER_NOT_AVAILABLE
+    return ErrorCode.NONE
+
+
+def is_addressee(work: Work, key: ReplicaKey | None) -> bool:
+    """Whether a request meant for ``key`` is meant for this replica; an absent key always matches."""
+    if key is None:
+        return True
+    own = work.replica.key
+    return key.id == own.id and (key.directory is None or key.directory == own.directory)
+
+
+def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint, ...]) -> None:
+    """Act on somebody's claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
+    replica = work.replica
+    if not _is_consistent(work, epoch, leader):
+        reason = f"told that {leader} leads epoch {epoch}, while {replica.quorum_state.leader} leads {replica.epoch}"
+        raise work.die(reason, "EPOCH-8", "BEGIN-8")
+    if epoch > replica.epoch:
+        work.by("EPOCH-3")
+        if leader is None:
+            transitions.to_unattached(work, epoch)
+        else:
+            transitions.to_follower(work, epoch, leader, endpoints)
+    elif leader is not None and leader != replica.id and _is_news(work, endpoints):
+        work.by("EPOCH-3", "BEGIN-6")
+        transitions.to_follower(work, epoch, leader, endpoints)
+
+
+def _is_consistent(work: Work, epoch: int, leader: int | None) -> bool:
+    replica = work.replica
+    if leader == replica.id:
+        return epoch == replica.epoch and isinstance(replica.role, Leader)
+    known = replica.quorum_state.leader
+    return epoch != replica.epoch or leader is None or known is None or known == leader
+
+
+def _is_news(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
+    """Whether a claim about the leader of the current epoch says more than is known."""
+    replica = work.replica
+    if isinstance(replica.role, Prospective) and work.protocol.prospective_leader is ProspectiveLeader.ANY:
+        work.by("PREVOTE-23", "PREVOTE-24")
+        return True
+    return replica.quorum_state.leader is None or len(endpoints) > len(replica.leader_endpoints)
+
+
+def handled_in_common(work: Work, source: int, response: Response) -> bool:
+    """The part of response handling that all APIs share; ``True`` if nothing is left to do.
+
+    A ``False`` answer leaves a response of the local epoch for the handler of its API.
+    """
+    if response.error is not ErrorCode.NONE:
+        _handle_top_level_error(work, source, response.error)
+        return True
+    replica = work.replica
+    error = response.partition_error
+    endpoints = response.leader_endpoints
+    if response.leader is not None and not endpoints:
+        work.by("RESP-6")
+        endpoints = replica.voters.endpoints(response.leader)
+    if response.epoch < replica.epoch or error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+        work.by("EPOCH-5", "RESP-2")
+        return True
+    superseded = error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if response.epoch > replica.epoch or superseded:
+        work.by("RESP-3")
+        learn(work, response.epoch, response.leader, endpoints)
+        return True
+    if response.leader is not None and replica.quorum_state.leader is None:
+        work.by("RESP-4")
+        transitions.to_follower(work, response.epoch, response.leader, endpoints)
+    elif _prospective_follows(work, response):
+        work.by("PREVOTE-23")
+        assert response.leader is not None
+        transitions.to_follower(work, response.epoch, response.leader, endpoints)
+    return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
+
+
+def _prospective_follows(work: Work, response: Response) -> bool:
+    """The document's rule: any response that names a leader sends a Prospective after it."""
+    return (
+        work.protocol.prospective_leader is ProspectiveLeader.ANY
+        and isinstance(work.replica.role, Prospective)
+        and response.leader is not None
+        and response.leader != work.replica.id
+    )
+
+
+def _handle_top_level_error(work: Work, source: int, error: ErrorCode) -> None:
+    work.by("RESP-1")
+    if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        raise work.die("the cluster refuses to authorize this replica")
+    work.back_off(source)
+
+
+def _handle_partition_error(work: Work, source: int, error: ErrorCode) -> bool:
+    """Errors that mean the same in every response; ``False`` leaves the error to the API's handler."""
+    if error is ErrorCode.BROKER_NOT_AVAILABLE:
+        work.by("RESP-5")
+        work.back_off(source)
+        return True
+    if error is ErrorCode.INVALID_VOTER_KEY:
+        work.by("RESP-5", "ID-6")
+        return True
+    if error is ErrorCode.INVALID_REQUEST:
+        raise work.die(f"node {source} found a request invalid", "RESP-5")
+    return False
+
+
+def unexpected_error(work: Work, source: int) -> None:
+    """An error that the API's handler has no rule for: log it and back off."""
+    work.by("RESP-1")
+    work.back_off(source)

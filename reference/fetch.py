@@ -1,0 +1,201 @@
+"""Fetch: replication, log reconciliation, and the liveness check of a follower.
+
+Source: KIP-595 (Fetch), KIP-1166 (high watermark in the request); Kafka:
+KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest, handleFetchResponse, appendAsFollower,
+FollowerState.updateHighWatermark, ThresholdPurgatory.
+"""
+
+from __future__ import annotations
+
+from reference import epochs, progress
+from reference import log as logs
+from reference import parked as parked_fetches
+from reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.messages import FetchRequest, FetchResponse
+from reference.replica import Follower, ParkedFetch
+from reference.work import Work
+
+
+def handle_request(
+    work: Work, source: int, correlation: int | None, request: FetchRequest
+) -> FetchResponse | None:
+    """Answer a fetch, or park it (``None``) until there is something to tell."""
+    # validate
+    error = epochs.envelope_error(work, request)
+    if error is not ErrorCode.NONE:
+        return FetchResponse(work.replica.epoch, error=error)
+    if _is_malformed(request):
+        work.by("FETCH-3")
+        return parked_fetches.error_response(work, ErrorCode.INVALID_REQUEST)
+    # epoch, decide
+    response = _try_complete(work, request)
+    if _is_due(work, request, response):
+        return response
+    # effects
+    work.by("FETCH-19")
+    work.update(parked=(*work.replica.parked, ParkedFetch(source, correlation, request, response)))
+    return None
+
+
+def _is_malformed(request: FetchRequest) -> bool:
+    smallest = min(request.max_wait_ms, request.offset, request.last_epoch)
+    return smallest < 0 or request.last_epoch > request.epoch
+
+
+def _is_due(work: Work, request: FetchRequest, response: FetchResponse) -> bool:
+    """Whether ``response`` is worth sending at once."""
+    if response.partition_error is not ErrorCode.NONE or request.max_wait_ms == 0:
+        return True
+    if response.batches or response.diverging is not None:
+        return True
+    theirs = -1 if request.high_watermark is None else request.high_watermark
+    ours = -1 if response.high_watermark is None else response.high_watermark
+    return ours > theirs
+
+
+def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
+    """The answer to a fetch as of now; a valid position counts as that replica's end offset."""
+    error = epochs.leader_request_error(work, request.epoch)
+    if error is not ErrorCode.NONE:
+        return parked_fetches.error_response(work, error)
+    if request.replica.id == work.replica.id:
+        work.by("FETCH-18")
+        return parked_fetches.error_response(work, ErrorCode.UNKNOWN_SERVER_ERROR)
+    work.by("FETCH-8")
+    log = work.replica.log
+    if not logs.is_valid_position(log, request.offset, request.last_epoch):
+        work.by("FETCH-9")
+        diverging = logs.end_offset_for_epoch(log, request.last_epoch)
+        return _response(work, diverging=diverging)
+    work.by("FETCH-14", "FETCH-1")
+    batches = logs.batches_from(log, request.offset, work.protocol.fetch_max_batches)
+    progress.record_fetch(work, request.replica, request.offset)
+    if progress.advance_high_watermark(work):
+        answer_parked(work)
+    return _response(work, batches=batches)
+
+
+def _response(
+    work: Work, batches: tuple[logs.Batch, ...] = (), diverging: logs.EpochEnd | None = None
+) -> FetchResponse:
+    replica = work.replica
+    return FetchResponse(
+        epoch=replica.epoch,
+        leader=replica.quorum_state.leader,
+        high_watermark=replica.high_watermark,
+        batches=batches,
+        diverging=diverging,
+        leader_endpoints=replica.leader_endpoints,
+    )
+
+
+# Parked fetches.
+
+
+def answer_parked(work: Work) -> None:
+    """Answer every parked fetch anew: the high watermark has moved."""
+    _answer(work, work.replica.parked)
+
+
+def answer_parked_below(work: Work, end_offset: int) -> None:
+    """Answer the parked fetches that waited for a record below ``end_offset``."""
+    _answer(work, tuple(parked for parked in work.replica.parked if parked.request.offset < end_offset))
+
+
+def _answer(work: Work, due: tuple[ParkedFetch, ...]) -> None:
+    work.update(parked=tuple(parked for parked in work.replica.parked if parked not in due))
+    for parked in sorted(due, key=lambda parked: parked.request.offset):
+        work.by("FETCH-19")
+        parked_fetches.reply(work, parked, _try_complete(work, parked.request))
+
+
+# The fetcher's side.
+
+
+def request_of(work: Work) -> FetchRequest:
+    """What this replica asks for next."""
+    replica = work.replica
+    work.by("FETCH-2")
+    return FetchRequest(
+        epoch=replica.epoch,
+        replica=replica.key,
+        offset=replica.log.end_offset,
+        last_epoch=replica.log.last_epoch,
+        high_watermark=replica.high_watermark,
+        max_wait_ms=work.protocol.fetch_max_wait_ms,
+        cluster_id=replica.cluster_id,
+    )
+
+
+def handle_response(work: Work, source: int, response: FetchResponse) -> None:
+    """Truncate or append as the leader says, learn the high watermark, and restart the fetch timer."""
+    # validate, epoch
+    if epochs.handled_in_common(work, source, response):
+        if response.partition_error is ErrorCode.FENCED_LEADER_EPOCH:
+            work.by("FETCH-22")
+        elif response.partition_error is not ErrorCode.NONE:
+            work.by("FETCH-31")
+        return
+    role = work.replica.role
+    if not isinstance(role, Follower):
+        raise work.die(
+            "a Fetch response of the current epoch reached a replica that is no Follower", "FETCH-30"
+        )
+    if response.partition_error is not ErrorCode.NONE:
+        epochs.unexpected_error(work, source)
+        return
+    # decide, effects
+    work.by("FETCH-30")
+    if response.diverging is not None:
+        _truncate(work, response.diverging)
+    else:
+        _append(work, response.batches)
+        _learn_high_watermark(work, response.high_watermark)
+    work.by("TIMER-1")
+    work.update_role(has_fetched=True)
+    work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+
+
+def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
+    log = work.replica.log
+    high_watermark = work.replica.high_watermark
+    work.by("FETCH-23", "FETCH-24")
+    if high_watermark is not None and diverging.offset < high_watermark:
+        raise work.die(f"told to truncate to {diverging.offset}, below the high watermark {high_watermark}")
+    offset = logs.truncation_offset(log, diverging)
+    if high_watermark is not None and offset < high_watermark:
+        raise work.die(f"would truncate to {offset}, below the high watermark {high_watermark}")
+    work.by("FETCH-25")
+    work.emit(Truncate(offset))
+    work.update(log=logs.truncate(log, offset))
+
+
+def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
+    if not batches:
+        return
+    work.by("FETCH-26", "FETCH-28")
+    for batch in batches:
+        if batch.epoch > work.replica.epoch:
+            break
+        if batch.base_offset != work.replica.log.end_offset:
+            raise work.die(f"a batch at {batch.base_offset} does not continue the log")
+        work.emit(AppendBatch(batch))
+        work.update(log=logs.append(work.replica.log, batch))
+    if work.replica.is_voter or work.replica.can_become_voter:
+        work.by("DEF-5")
+        work.emit(Flush(work.replica.log.end_offset))
+
+
+def _learn_high_watermark(work: Work, leader_high_watermark: int | None) -> None:
+    current = work.replica.high_watermark
+    work.by("FETCH-27")
+    if leader_high_watermark is None:
+        return
+    learned = min(work.replica.log.end_offset, leader_high_watermark)
+    if current is not None and learned < current:
+        raise work.die(f"the high watermark would fall from {current} to {learned}")
+    if learned != current:
+        work.update(high_watermark=learned)
+        work.emit(HighWatermark(learned))

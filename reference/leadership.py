@@ -1,0 +1,72 @@
+"""A leader's own actions: appending what the state machine submits, and giving up leadership.
+
+Source: KIP-595 (leader); Kafka: KafkaRaftClient.append, flushLeaderLog, resign, LeaderState.updateLocalState.
+"""
+
+from __future__ import annotations
+
+from reference import fetch, progress
+from reference import log as logs
+from reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
+from reference.events import Append, Resign, Timer
+from reference.log import Batch, Value
+from reference.replica import Leader
+from reference.work import Work
+
+
+def accept_append(work: Work, event: Append) -> None:
+    """Queue records of the state machine; they reach the log when the linger time is over."""
+    role = work.replica.role
+    if not isinstance(role, Leader) or event.epoch != work.replica.epoch:
+        work.by("LOG-1")
+        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        return
+    work.by("LOG-1", "LOG-6")
+    if not role.pending:
+        work.emit(ArmTimer(Timer.LINGER, Duration.LINGER))
+    values = tuple(Value(value) for value in event.values)
+    joins = bool(role.pending) and isinstance(role.pending[-1][0], Value)
+    pending = (*role.pending[:-1], role.pending[-1] + values) if joins else (*role.pending, values)
+    work.update_role(pending=pending)
+    offset = work.replica.log.end_offset + sum(len(records) for records in pending)
+    work.emit(AppendAccepted(offset - 1))
+
+
+def request_resignation(work: Work, event: Resign) -> None:
+    """The state machine gives up leadership; the next poll acts on it."""
+    role = work.replica.role
+    work.by("RESIGN-8")
+    if event.epoch < work.replica.epoch:
+        return
+    if event.epoch > work.replica.epoch or not isinstance(role, Leader):
+        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        return
+    work.update_role(resign_requested=True)
+
+
+def append_pending(work: Work) -> None:
+    """Append what is queued, count the own copy, answer fetches that waited for it, and flush."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    work.by("LOG-1", "LOG-5")
+    for records in role.pending:
+        batch = Batch(work.replica.log.end_offset, work.replica.epoch, records)
+        work.emit(AppendBatch(batch))
+        work.update(log=logs.append(work.replica.log, batch))
+    work.update_role(pending=())
+    progress.count_own_log(work)
+    if progress.advance_high_watermark(work):
+        fetch.answer_parked(work)
+    fetch.answer_parked_below(work, work.replica.log.end_offset)
+    work.emit(Flush(work.replica.log.end_offset))
+
+
+def check_quorum_expired(work: Work) -> bool:
+    """Whether the expired check-quorum timer means that the leader must resign."""
+    if not work.protocol.check_quorum:
+        return False
+    if len(work.replica.voters) == 1:
+        work.by("CHECKQ-4")
+        return False
+    work.by("CHECKQ-1")
+    return True

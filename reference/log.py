@@ -1,0 +1,189 @@
+"""The replicated log: batches of records, where each epoch starts, appending and truncating.
+
+Offsets count records from 0; an end offset is one past the last record. A record is identified by its
+offset and the epoch of the leader that appended it. Batches are appended, fetched and truncated whole.
+
+Source: KIP-595 (key concepts, log reconciliation); Kafka: RaftLog, KafkaRaftLog, LeaderEpochFileCache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from reference.voters import VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderChange:
+    """The control record that opens an epoch: who leads, the voters, and who granted their vote."""
+
+    leader: int
+    voters: tuple[int, ...]
+    granting_voters: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftVersion:
+    """The control record that finalizes a level of the kraft.version feature."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voters:
+    """The control record that carries a complete voter set."""
+
+    voters: VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A record of the application; the protocol never looks inside."""
+
+    value: int
+
+
+Record = LeaderChange | KRaftVersion | Voters | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive records appended together by the leader of ``epoch`` at ``base_offset``."""
+
+    base_offset: int
+    epoch: int
+    records: tuple[Record, ...]
+
+    @property
+    def end_offset(self) -> int:
+        return self.base_offset + len(self.records)
+
+    @property
+    def is_control(self) -> bool:
+        return not isinstance(self.records[0], Value)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochStart:
+    """The first offset of an epoch, as far as this log knows."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnd:
+    """The end offset of an epoch in some log: the answer to "how far do your records of it go?"."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
+    own); ``voter_sets`` and ``kraft_versions`` list the control records by offset, committed or not.
+    """
+
+    batches: tuple[Batch, ...] = ()
+    epoch_starts: tuple[EpochStart, ...] = ()
+    voter_sets: tuple[tuple[int, VoterSet], ...] = field(default=(), repr=False, compare=False)
+    kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def end_offset(self) -> int:
+        """One past the offset of the last record; 0 for an empty log."""
+        return self.batches[-1].end_offset if self.batches else 0
+
+    @property
+    def last_epoch(self) -> int:
+        """The latest epoch known to the log; 0 for an empty one."""
+        return self.epoch_starts[-1].epoch if self.epoch_starts else 0
+
+
+def log_of(batches: tuple[Batch, ...]) -> Log:
+    """The log with these batches, as it is found on disk. Raises ValueError if they do not form a log."""
+    log = Log()
+    for batch in batches:
+        if not batch.records:
+            raise ValueError(f"the batch at offset {batch.base_offset} has no record")
+        if batch.base_offset != log.end_offset:
+            raise ValueError(f"a batch starts at offset {batch.base_offset}, expected {log.end_offset}")
+        if batch.epoch < log.last_epoch:
+            raise ValueError(
+                f"the batch at offset {batch.base_offset} has a smaller epoch than the one before"
+            )
+        log = append(log, batch)
+    return log
+
+
+def append(log: Log, batch: Batch) -> Log:
+    """``log`` with ``batch`` at its end. Control records take effect at once, committed or not."""
+    starts = log.epoch_starts
+    if batch.epoch > log.last_epoch:
+        starts = (*starts, EpochStart(batch.epoch, batch.base_offset))
+    voter_sets, kraft_versions = log.voter_sets, log.kraft_versions
+    for offset, record in enumerate(batch.records, batch.base_offset):
+        if isinstance(record, Voters):
+            voter_sets = (*voter_sets, (offset, record.voters))
+        elif isinstance(record, KRaftVersion):
+            kraft_versions = (*kraft_versions, (offset, record.version))
+    return Log((*log.batches, batch), starts, voter_sets, kraft_versions)
+
+
+def start_epoch(log: Log, epoch: int) -> Log:
+    """``log`` knowing that ``epoch`` starts at its end, before any record of it exists."""
+    return replace(log, epoch_starts=(*log.epoch_starts, EpochStart(epoch, log.end_offset)))
+
+
+def truncate(log: Log, offset: int) -> Log:
+    """``log`` without the batches and epochs that reach or start beyond ``offset``."""
+    batches = log.batches
+    while batches and batches[-1].end_offset > offset:
+        batches = batches[:-1]
+    return Log(
+        batches,
+        tuple(start for start in log.epoch_starts if start.offset < offset),
+        tuple(entry for entry in log.voter_sets if entry[0] < offset),
+        tuple(entry for entry in log.kraft_versions if entry[0] < offset),
+    )
+
+
+def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
+    """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends."""
+    lower_bound = 0
+    for start in log.epoch_starts:
+        if start.epoch > epoch:
+            return EpochEnd(lower_bound, start.offset)
+        lower_bound = start.epoch
+    return EpochEnd(log.last_epoch, log.end_offset)
+
+
+def is_valid_position(log: Log, offset: int, epoch: int) -> bool:
+    """Whether a log that ends at ``offset`` with a record of ``epoch`` is a prefix of ``log``."""
+    end = end_offset_for_epoch(log, epoch)
+    return offset == 0 or (end.epoch == epoch and end.offset >= offset)
+
+
+def truncation_offset(log: Log, leader_end: EpochEnd) -> int:
+    """How much of ``log`` may agree with a leader whose ``leader_end.epoch`` ends at that offset."""
+    if leader_end.epoch == 0:
+        return min(leader_end.offset, log.end_offset)
+    local_end = end_offset_for_epoch(log, leader_end.epoch)
+    if local_end.epoch == leader_end.epoch:
+        return min(local_end.offset, leader_end.offset)
+    return local_end.offset
+
+
+def is_up_to_date(last_epoch: int, end_offset: int, log: Log) -> bool:
+    """Whether a log that ends like this is at least as up to date as ``log``: epoch first, then offset."""
+    return (last_epoch, end_offset) >= (log.last_epoch, log.end_offset)
+
+
+def batches_from(log: Log, offset: int, limit: int | None) -> tuple[Batch, ...]:
+    """At most ``limit`` batches of ``log`` from ``offset`` on, uncommitted ones included."""
+    first = len(log.batches)
+    while first and log.batches[first - 1].end_offset > offset:
+        first -= 1
+    found = log.batches[first:]
+    return found if limit is None else found[:limit]

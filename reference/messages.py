@@ -1,0 +1,132 @@
+"""The quorum's messages, reduced to what the protocol reads. Wire schemas: ``spec/messages.toml``.
+
+An unknown leader, vote or high watermark is ``None`` here and -1 on the wire. ``error`` of a response is
+its top-level error, ``partition_error`` the error of its single partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference.errors import ErrorCode
+from reference.log import Batch, EpochEnd
+from reference.voters import Endpoint, ReplicaKey
+
+METADATA_PARTITION = "__cluster_metadata-0"
+
+#: What a Fetch request carries as high watermark when its version has no such field (KIP-1166).
+HIGH_WATERMARK_NOT_SUPPORTED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRequest:
+    """Vote (API 52): a candidate asks for a vote, or a prospective (``pre_vote``) whether it would get one.
+
+    ``voter`` is the key of the replica the request is meant for (``None`` before version 1);
+    ``last_epoch`` and ``end_offset`` describe the end of the sender's log.
+    """
+
+    epoch: int
+    candidate: ReplicaKey
+    voter: ReplicaKey | None
+    last_epoch: int
+    end_offset: int
+    pre_vote: bool
+    cluster_id: str | None = None
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class BeginQuorumEpochRequest:
+    """BeginQuorumEpoch (API 53): a leader announces itself to a voter."""
+
+    epoch: int
+    leader: int
+    voter: ReplicaKey | None
+    leader_endpoints: tuple[Endpoint, ...]
+    cluster_id: str | None = None
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class EndQuorumEpochRequest:
+    """EndQuorumEpoch (API 54): a resigned leader asks a voter to elect, best successors first."""
+
+    epoch: int
+    leader: int
+    preferred_successors: tuple[ReplicaKey, ...]
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    cluster_id: str | None = None
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """Fetch (API 1): "my log ends at ``offset`` with a record of ``last_epoch``; what comes next?"
+
+    ``epoch`` is the leader epoch as the sender knows it; a negative id in ``replica`` is a consumer.
+    """
+
+    epoch: int
+    replica: ReplicaKey
+    offset: int
+    last_epoch: int
+    high_watermark: int | None
+    max_wait_ms: int
+    cluster_id: str | None = None
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class VoteResponse:
+    """Answer to Vote. ``pre_vote`` echoes the request's flag where the version has it (KIP-996 draft)."""
+
+    epoch: int
+    leader: int | None = None
+    granted: bool = False
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+    pre_vote: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeginQuorumEpochResponse:
+    """Answer to BeginQuorumEpoch."""
+
+    epoch: int
+    leader: int | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class EndQuorumEpochResponse:
+    """Answer to EndQuorumEpoch."""
+
+    epoch: int
+    leader: int | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """Answer to Fetch: records and the high watermark, or where the logs diverge."""
+
+    epoch: int
+    leader: int | None = None
+    high_watermark: int | None = None
+    batches: tuple[Batch, ...] = ()
+    diverging: EpochEnd | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+    log_start_offset: int = 0
+
+
+Request = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
+Response = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse
+Message = Request | Response

@@ -1,0 +1,48 @@
+"""Parked fetches that end without being tried again: by time-out, or because leadership is over.
+
+Source: Kafka: ThresholdPurgatory, KafkaRaftClient.handleFetchRequest (completion of the future),
+buildEmptyFetchResponse.
+"""
+
+from __future__ import annotations
+
+from reference.errors import ErrorCode
+from reference.messages import FetchResponse
+from reference.replica import ParkedFetch
+from reference.work import Work
+
+
+def error_response(work: Work, error: ErrorCode) -> FetchResponse:
+    """A Fetch response that carries nothing but ``error`` and the leader known here."""
+    replica = work.replica
+    return FetchResponse(
+        epoch=replica.epoch,
+        leader=replica.quorum_state.leader,
+        leader_endpoints=replica.leader_endpoints,
+        partition_error=error,
+    )
+
+
+def fail_parked(work: Work) -> None:
+    """Leadership is over: send every parked fetcher away."""
+    waiting = work.replica.parked
+    work.update(parked=())
+    for parked in waiting:
+        work.by("FETCH-19", "RESIGN-2")
+        reply(work, parked, error_response(work, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+
+
+def expire_parked(work: Work, source: int, correlation: int | None) -> None:
+    """A parked fetch has waited long enough: it gets the answer that was prepared when it arrived."""
+    for parked in work.replica.parked:
+        if parked.source == source and parked.correlation == correlation:
+            work.by("FETCH-19")
+            work.update(parked=tuple(other for other in work.replica.parked if other is not parked))
+            reply(work, parked, parked.response)
+            return
+
+
+def reply(work: Work, parked: ParkedFetch, response: FetchResponse) -> None:
+    """Answer a parked fetch, unless its sender does not wait for the answer any more."""
+    if not parked.abandoned:
+        work.reply(parked.source, parked.correlation, response)

@@ -1,0 +1,116 @@
+"""What a leader knows of its voters: their progress, the high watermark, and who is alive.
+
+Source: KIP-595 (high watermark), KIP-836 (timestamps), KIP-996 (check quorum); Kafka:
+LeaderState.updateLocalState, updateReplicaState, maybeUpdateHighWatermark,
+updateCheckQuorumForFollowingVoter, ReplicaState.updateFollowerState.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference.effects import ArmTimer, Duration, HighWatermark
+from reference.events import Timer
+from reference.replica import Leader, Progress
+from reference.voters import ReplicaKey, majority
+from reference.work import Work
+
+
+def count_own_log(work: Work) -> None:
+    """The leader's own end offset counts like a voter's, as long as it is one; new voters get an entry."""
+    replica = work.replica
+    role = replica.role
+    assert isinstance(role, Leader)
+    known = {entry.voter: entry for entry in role.progress}
+    progress = [known.get(voter, Progress(voter)) for voter in replica.voters.ids]
+    work.by("HWM-3")
+    if replica.is_voter:
+        progress = [
+            replace(entry, end_offset=replica.log.end_offset) if entry.voter == replica.id else entry
+            for entry in progress
+        ]
+    work.update_role(progress=tuple(progress))
+
+
+def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
+    """A valid fetch at ``offset``: everything below it is durable at ``fetcher``, and it is alive."""
+    if fetcher.id < 0:
+        work.by("FETCH-17")
+        return
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    if not work.replica.voters.is_voter(fetcher):
+        work.by("HWM-5", "FETCH-20")
+        return
+    work.by("FETCH-15", "BEGIN-3")
+    progress = tuple(
+        _fetched(work, entry, offset) if entry.voter == fetcher.id else entry for entry in role.progress
+    )
+    work.update_role(progress=progress)
+    _count_contact(work, fetcher.id)
+
+
+def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
+    if entry.end_offset is not None and offset < entry.end_offset:
+        work.by("FETCH-16")
+    moved = replace(entry, end_offset=offset, acknowledged=True)
+    return moved if work.now is None else _with_times(work, entry, moved, work.now)
+
+
+def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Progress:
+    """KIP-836: when the voter last fetched, and when it last held everything the leader had."""
+    assert moved.end_offset is not None
+    leader_end = work.replica.log.end_offset
+    caught_up = before.last_caught_up_time
+    if moved.end_offset >= leader_end:
+        caught_up = max(now, caught_up or now)
+    elif before.leader_end_offset and moved.end_offset >= before.leader_end_offset:
+        assert before.last_fetch_time is not None
+        caught_up = max(before.last_fetch_time, caught_up or before.last_fetch_time)
+    return replace(
+        moved,
+        last_fetch_time=max(now, before.last_fetch_time or now),
+        leader_end_offset=leader_end,
+        last_caught_up_time=caught_up,
+    )
+
+
+def _count_contact(work: Work, voter: int) -> None:
+    """Check quorum: a majority heard from in time keeps the leader in office."""
+    if not work.protocol.check_quorum:
+        return
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    replica = work.replica
+    work.by("CHECKQ-3", "CHECKQ-2")
+    contacts = tuple(sorted({*role.contacts, voter}))
+    needed = majority(len(replica.voters)) - (1 if replica.is_voter else 0)
+    if len(contacts) >= needed:
+        work.emit(ArmTimer(Timer.CHECK_QUORUM, Duration.CHECK_QUORUM_TIMEOUT))
+        contacts = ()
+    work.update_role(contacts=contacts)
+
+
+def advance_high_watermark(work: Work) -> bool:
+    """Adopt the largest offset that a majority holds, once a record of the own epoch is among it.
+
+    Whether it moved; parked fetches must then be answered.
+    """
+    replica = work.replica
+    role = replica.role
+    assert isinstance(role, Leader)
+    ends = sorted(
+        (-1 if entry.end_offset is None else entry.end_offset for entry in role.progress), reverse=True
+    )
+    work.by("HWM-1")
+    reached = ends[len(ends) // 2]
+    if reached <= role.epoch_start_offset:
+        work.by("HWM-2")
+        return False
+    if replica.high_watermark is not None and reached <= replica.high_watermark:
+        work.by("HWM-4")
+        return False
+    work.by("HWM-2", "HWM-6", "HWM-9")
+    work.update(high_watermark=reached)
+    work.emit(HighWatermark(reached))
+    return True

@@ -1,0 +1,195 @@
+"""A replica as a value: identity, durable state, role, and volatile bookkeeping.
+
+Source: Kafka: QuorumState, EpochState and its implementations, ElectionState, RequestManager.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference.log import Log, Record
+from reference.messages import FetchRequest, FetchResponse
+from reference.voters import Endpoint, ReplicaKey, VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """What the quorum-state file holds: the epoch, its leader if known, and the vote cast in it."""
+
+    epoch: int = 0
+    leader: int | None = None
+    voted: ReplicaKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """The tally of an election among the voters known when it began; own vote granted from the start."""
+
+    voters: tuple[int, ...]
+    granted: tuple[int, ...]
+    rejected: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unattached:
+    """Knows the epoch but no leader it could fetch from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospective:
+    """Asks whether it would win an election (KIP-996). Keeps the endpoints of the last known leader."""
+
+    election: Election
+    leader_endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Has voted for itself in a new epoch and asks for votes."""
+
+    election: Election
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Fetches from the leader of its epoch; ``has_fetched`` since it began to follow it."""
+
+    leader_endpoints: tuple[Endpoint, ...]
+    has_fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a leader knows of a voter's log. Times are clock readings in ms, ``None`` where unknown.
+
+    ``leader_end_offset`` is the leader's own end offset at the voter's last fetch (KIP-836).
+    """
+
+    voter: int
+    end_offset: int | None = None
+    acknowledged: bool = False
+    last_fetch_time: int | None = None
+    leader_end_offset: int | None = None
+    last_caught_up_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFetch:
+    """A Fetch request that waits for records or a new high watermark.
+
+    ``response`` is what it is answered with if the wait ends first. ``abandoned``: its sender has forgotten
+    it, so that the answer will be dropped (set only where the transport pairs answers with requests).
+    """
+
+    source: int
+    correlation: int | None
+    request: FetchRequest
+    response: FetchResponse
+    abandoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Leads its epoch from ``epoch_start_offset`` on.
+
+    ``pending`` are batches accepted but not appended yet; ``contacts`` the voters heard from since the
+    check-quorum timer was last armed.
+    """
+
+    epoch_start_offset: int
+    granting_voters: tuple[int, ...]
+    progress: tuple[Progress, ...]
+    pending: tuple[tuple[Record, ...], ...] = ()
+    contacts: tuple[int, ...] = ()
+    resign_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resigned:
+    """Led this epoch and gave up: tells the voters until its election timer expires."""
+
+    unacknowledged: tuple[int, ...]
+    preferred_successors: tuple[ReplicaKey, ...] = ()
+
+
+Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What a replica remembers of its requests to one node: an answer awaited, or a back-off running.
+
+    ``correlation`` is ``None`` where the transport itself pairs answers with requests.
+    """
+
+    node: int
+    awaiting: bool
+    correlation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica.
+
+    key, endpoints: its identity and where it listens; ``endpoints`` is empty for a pure observer.
+    bootstrap_voters, bootstrap_kraft_version: the voter set of static configuration or of the 0-0
+        checkpoint, and the kraft.version that comes with it; control records in the log override them.
+    quorum_state, log: the durable state as the running process sees it.
+    role, high_watermark, connections, parked, shutting_down: volatile state; ``parked`` are the fetches to
+        be answered later.
+    next_correlation: the next correlation id, ``None`` where the transport pairs answers and requests.
+    can_become_voter: whether the process has the controller role; such a replica flushes what it fetches.
+    """
+
+    key: ReplicaKey
+    bootstrap_voters: VoterSet
+    quorum_state: QuorumState = QuorumState()
+    log: Log = Log()
+    role: Role = Unattached()
+    high_watermark: int | None = None
+    connections: tuple[Connection, ...] = ()
+    parked: tuple[ParkedFetch, ...] = ()
+    shutting_down: bool = False
+    next_correlation: int | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    bootstrap_kraft_version: int = 0
+    can_become_voter: bool = True
+    max_kraft_version: int = 0
+    cluster_id: str | None = None
+
+    @property
+    def id(self) -> int:
+        return self.key.id
+
+    @property
+    def epoch(self) -> int:
+        return self.quorum_state.epoch
+
+    @property
+    def voters(self) -> VoterSet:
+        """The voter set in force: the latest in the log, committed or not, else the bootstrap one."""
+        return self.log.voter_sets[-1][1] if self.log.voter_sets else self.bootstrap_voters
+
+    @property
+    def voters_offset(self) -> int:
+        """The offset of the voter set in force; -1 for the bootstrap one."""
+        return self.log.voter_sets[-1][0] if self.log.voter_sets else -1
+
+    @property
+    def kraft_version(self) -> int:
+        """The finalized kraft.version: the latest in the log, else the bootstrap one."""
+        return self.log.kraft_versions[-1][1] if self.log.kraft_versions else self.bootstrap_kraft_version
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether the replica is a voter by its own voter set; otherwise it is an observer."""
+        return self.voters.is_voter(self.key)
+
+    @property
+    def leader_endpoints(self) -> tuple[Endpoint, ...]:
+        """Where the known leader listens; empty if there is none or its endpoints are not known."""
+        if isinstance(self.role, Follower | Prospective):
+            return self.role.leader_endpoints
+        if isinstance(self.role, Leader | Resigned):
+            return self.endpoints
+        return ()

@@ -1,0 +1,103 @@
+"""Start-up from durable state. The first rule that matches decides the role.
+
+Source: Kafka: QuorumState.initialize, KafkaRaftClient.initialize.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference import elections, transitions
+from reference.disk import Disk
+from reference.effects import ArmTimer, Duration, Persist, Transition
+from reference.events import Timer
+from reference.protocol import Protocol
+from reference.replica import (
+    Candidate,
+    Election,
+    Follower,
+    QuorumState,
+    Replica,
+    Resigned,
+    Role,
+    Unattached,
+)
+from reference.voters import ReplicaKey
+from reference.work import Work
+
+
+def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
+    """A process before it has decided its role: configuration from ``identity``, the rest from ``disk``."""
+    stored = disk.quorum_state or QuorumState()
+    replica = replace(
+        identity,
+        quorum_state=stored,
+        log=disk.log,
+        role=Unattached(),
+        high_watermark=None,
+        connections=(),
+        parked=(),
+        shutting_down=False,
+    )
+    return Work(protocol, replica)
+
+
+def initialize(work: Work) -> None:
+    """Decide the first role and write it down; an only voter elects itself at once."""
+    work.by("INIT-10", "PERSIST-1")
+    role, quorum_state = _initial_role(work, work.replica.quorum_state)
+    work.emit(Persist(quorum_state))
+    work.update(role=role, quorum_state=quorum_state)
+    work.emit(Transition("Start", transitions.role_name(role), quorum_state.epoch))
+    _arm_first_timer(work)
+    _elect_only_voter(work)
+
+
+def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
+    replica = work.replica
+    if stored == QuorumState():
+        work.by("INIT-1")
+    if stored.epoch < replica.log.last_epoch:
+        work.by("INIT-2", "EPOCH-1")
+        return Unattached(), QuorumState(replica.log.last_epoch)
+    if stored.leader == replica.id:
+        work.by("INIT-3", "RESIGN-9", "INIT-7")
+        others = tuple(voter for voter in replica.voters.ids if voter != replica.id)
+        return Resigned(others), QuorumState(stored.epoch, replica.id)
+    if stored.voted is not None and _is_own_vote(replica, stored.voted):
+        work.by("INIT-4", "PERSIST-3")
+        if not replica.is_voter:
+            raise work.die("a Candidate must be a voter", "STATE-3")
+        return Candidate(Election(replica.voters.ids, (replica.id,))), QuorumState(
+            stored.epoch, None, replica.key
+        )
+    if stored.leader is not None:
+        endpoints = replica.voters.endpoints(stored.leader)
+        work.by("INIT-6", "INIT-5", "PERSIST-10")
+        return (Follower(endpoints) if endpoints else Unattached()), stored
+    work.by("INIT-5")
+    return Unattached(), stored
+
+
+def _is_own_vote(replica: Replica, voted: ReplicaKey) -> bool:
+    return voted.id == replica.id and voted.directory in (None, replica.key.directory)
+
+
+def _arm_first_timer(work: Work) -> None:
+    if isinstance(work.replica.role, Follower):
+        work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+    else:
+        duration = Duration.ELECTION_TIMEOUT if work.replica.is_voter else Duration.FOREVER
+        work.emit(ArmTimer(Timer.ELECTION, duration))
+
+
+def _elect_only_voter(work: Work) -> None:
+    replica = work.replica
+    if replica.voters.ids != (replica.id,) or not replica.is_voter:
+        return
+    work.by("INIT-8")
+    if isinstance(replica.role, Candidate):
+        work.by("VOTE-3")
+        transitions.to_leader(work)
+    else:
+        elections.start_election(work)

@@ -1,0 +1,154 @@
+"""The one entry point: ``step(protocol, replica, event) -> Outcome``.
+
+A step is what production does between two rounds of its message loop for one event. It never raises for
+anything a peer, a disk or a clock may do: where production throws and the process dies, the outcome ends
+with the effect ``Fatal(reason)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reference import (
+    begin_quorum_epoch,
+    end_quorum_epoch,
+    fetch,
+    leadership,
+    parked,
+    startup,
+    vote,
+)
+from reference import poll as poll_loop
+from reference.disk import Disk
+from reference.effects import Effect, Fatal, ForgetRequests
+from reference.events import (
+    Append,
+    BackoffExpired,
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestReceived,
+    RequestTimedOut,
+    Resign,
+    ResponseReceived,
+    Shutdown,
+)
+from reference.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Response,
+    VoteRequest,
+    VoteResponse,
+)
+from reference.protocol import Protocol
+from reference.replica import Replica
+from reference.work import ProcessDied, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step did: the replica afterwards, the effects in order, and the rules that decided, in order.
+
+    If the last effect is ``Fatal`` the process is gone; ``replica`` then shows it as it died.
+    """
+
+    replica: Replica
+    effects: tuple[Effect, ...]
+    rules: tuple[str, ...]
+
+    @property
+    def fatal(self) -> str | None:
+        """Why the process died, or ``None``."""
+        last = self.effects[-1] if self.effects else None
+        return last.reason if isinstance(last, Fatal) else None
+
+
+def step(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    """What ``replica`` does on ``event``. Raises TypeError for an event or message of an unknown type."""
+    work = Work(protocol, replica, getattr(event, "now", None))
+    try:
+        _dispatch(work, event)
+    except ProcessDied as death:
+        work.emit(Fatal(str(death)))
+    return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
+
+
+def start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
+    """What a process does when it starts with the durable state ``disk``.
+
+    ``identity`` gives what configuration says (key, endpoints, bootstrap voters); its durable and volatile
+    fields are ignored.
+    """
+    work = startup.begin(protocol, identity, disk)
+    try:
+        startup.initialize(work)
+    except ProcessDied as death:
+        work.emit(Fatal(str(death)))
+    return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
+
+
+def _dispatch(work: Work, event: Event) -> None:
+    if isinstance(event, RequestReceived):
+        _receive_request(work, event)
+    elif isinstance(event, ResponseReceived):
+        _receive_response(work, event)
+    elif isinstance(event, Poll):
+        poll_loop.poll(work, event)
+    elif isinstance(event, RequestTimedOut):
+        work.by("TIMER-7")
+        work.connection_ready(event.node)
+        work.emit(ForgetRequests(event.node))
+    elif isinstance(event, BackoffExpired):
+        work.by("TIMER-7")
+        work.connection_ready(event.node)
+    elif isinstance(event, FetchWaitExpired):
+        parked.expire_parked(work, event.source, event.correlation)
+    elif isinstance(event, Append):
+        leadership.accept_append(work, event)
+    elif isinstance(event, Resign):
+        leadership.request_resignation(work, event)
+    elif isinstance(event, Shutdown):
+        work.by("TIMER-8")
+        work.replica = replace(work.replica, shutting_down=True)
+    else:
+        raise TypeError(f"not an event: {event!r}")
+
+
+def _receive_request(work: Work, event: RequestReceived) -> None:
+    request = event.request
+    response: Response | None
+    if isinstance(request, VoteRequest):
+        response = vote.handle_request(work, request)
+    elif isinstance(request, BeginQuorumEpochRequest):
+        response = begin_quorum_epoch.handle_request(work, request)
+    elif isinstance(request, EndQuorumEpochRequest):
+        response = end_quorum_epoch.handle_request(work, request)
+    elif isinstance(request, FetchRequest):
+        response = fetch.handle_request(work, event.source, event.correlation, request)
+    else:
+        raise TypeError(f"not a request: {request!r}")
+    if response is not None:
+        work.reply(event.source, event.correlation, response)
+
+
+def _receive_response(work: Work, event: ResponseReceived) -> None:
+    connection = work.connection(event.source)
+    work.by("RESP-7")
+    if connection is None or not connection.awaiting or connection.correlation != event.correlation:
+        return
+    work.connection_ready(event.source)
+    response = event.response
+    if isinstance(response, VoteResponse):
+        vote.handle_response(work, event.source, response)
+    elif isinstance(response, BeginQuorumEpochResponse):
+        begin_quorum_epoch.handle_response(work, event.source, response)
+    elif isinstance(response, EndQuorumEpochResponse):
+        end_quorum_epoch.handle_response(work, event.source, response)
+    elif isinstance(response, FetchResponse):
+        fetch.handle_response(work, event.source, response)
+    else:
+        raise TypeError(f"not a response: {response!r}")

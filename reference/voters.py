@@ -1,0 +1,92 @@
+"""Replica keys, voter sets and quorum arithmetic.
+
+Source: KIP-853 (replica keys, voter sets); Kafka: ReplicaKey, VoterSet, VoterSet.VoterNode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaKey:
+    """A replica's identity: its id and, where known, the id of its metadata directory.
+
+    ``directory`` is ``None`` for static voters and for senders that speak an older message version.
+    """
+
+    id: int
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a replica listens: listener name, host, port."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """An entry of a voter set: key, endpoints and the range of kraft.version it supports."""
+
+    key: ReplicaKey
+    endpoints: tuple[Endpoint, ...] = ()
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSet:
+    """A set of voters with distinct ids, kept in ascending order of id."""
+
+    voters: tuple[Voter, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(voter.key.id for voter in self.voters)
+
+    def __len__(self) -> int:
+        return len(self.voters)
+
+    def find(self, replica_id: int) -> Voter | None:
+        """The entry with this id, or ``None``."""
+        for voter in self.voters:
+            if voter.key.id == replica_id:
+                return voter
+        return None
+
+    def is_voter(self, key: ReplicaKey) -> bool:
+        """Whether ``key`` names a voter: the ids match, and so do the directories if the entry has one."""
+        voter = self.find(key.id)
+        return voter is not None and (voter.key.directory is None or voter.key.directory == key.directory)
+
+    def endpoints(self, replica_id: int) -> tuple[Endpoint, ...]:
+        """The endpoints of the voter with this id; empty if there is none."""
+        voter = self.find(replica_id)
+        return () if voter is None else voter.endpoints
+
+    def with_entry(self, entry: Voter) -> VoterSet:
+        """The set with the entry of the same id replaced."""
+        return VoterSet(tuple(entry if voter.key.id == entry.key.id else voter for voter in self.voters))
+
+
+def voter_set(entries: Iterable[Voter]) -> VoterSet:
+    """A voter set from entries in any order. Raises ValueError if two have the same id."""
+    ordered = tuple(sorted(entries, key=lambda voter: voter.key.id))
+    if len({voter.key.id for voter in ordered}) != len(ordered):
+        raise ValueError("two voters have the same id")
+    return VoterSet(ordered)
+
+
+def static_voters(ids: Iterable[int]) -> VoterSet:
+    """A voter set as static configuration gives it: ids and endpoints, no directory ids."""
+    return voter_set(Voter(ReplicaKey(n), (Endpoint("CONTROLLER", f"node-{n}", 9093),)) for n in ids)
+
+
+def majority(voters: int) -> int:
+    """The smallest number of replicas that is more than half of ``voters``."""
+    return voters // 2 + 1

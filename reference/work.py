@@ -1,0 +1,92 @@
+"""A step in progress: the replica so far, the effects in order, and the rules that decided.
+
+Handlers take a ``Work`` and are read from top to bottom; nothing of it survives the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference.effects import Effect, ForgetRequests, Reply, Send
+from reference.messages import Request, Response
+from reference.protocol import Protocol
+from reference.replica import Connection, Replica
+
+
+class ProcessDied(Exception):
+    """Ends a step where production throws; :func:`reference.step.step` turns it into ``Fatal``."""
+
+
+class Work:
+    """The state of one step. ``now`` is the clock reading that came with the event, if any."""
+
+    __slots__ = ("effects", "now", "protocol", "replica", "rules")
+
+    def __init__(self, protocol: Protocol, replica: Replica, now: int | None = None) -> None:
+        self.protocol = protocol
+        self.replica = replica
+        self.now = now
+        self.effects: list[Effect] = []
+        self.rules: list[str] = []
+
+    def by(self, *rules: str) -> None:
+        """Name the rules that decide what comes next; a rule is listed once, where it first decided."""
+        for rule in rules:
+            if rule not in self.rules:
+                self.rules.append(rule)
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the replica."""
+        self.replica = replace(self.replica, **changes)
+
+    def update_role(self, **changes: Any) -> None:
+        """Change fields of the role, which stays the same role."""
+        self.replica = replace(self.replica, role=replace(self.replica.role, **changes))
+
+    def die(self, reason: str, *rules: str) -> ProcessDied:
+        """The exception to raise where production throws."""
+        self.by(*rules)
+        return ProcessDied(reason)
+
+    # Requests and answers: one outstanding request per node (RESP-7).
+
+    def connection(self, node: int) -> Connection | None:
+        """What is remembered of requests to ``node``; ``None``: ready to send."""
+        for connection in self.replica.connections:
+            if connection.node == node:
+                return connection
+        return None
+
+    def send(self, node: int, request: Request) -> None:
+        """Send ``request`` and await its answer. The connection must be ready."""
+        correlation = self.replica.next_correlation
+        self._remember(node, Connection(node, True, correlation))
+        if correlation is not None:
+            self.update(next_correlation=correlation + 1)
+        self.emit(Send(node, request, correlation))
+
+    def reply(self, node: int, correlation: int | None, response: Response) -> None:
+        self.emit(Reply(node, response, correlation))
+
+    def connection_ready(self, node: int) -> None:
+        """Nothing is awaited from ``node`` any more."""
+        self._remember(node, None)
+
+    def back_off(self, node: int) -> None:
+        """Send nothing to ``node`` until the retry back-off is over."""
+        self._remember(node, Connection(node, False))
+
+    def forget_requests(self) -> None:
+        """Drop every outstanding request, and with it the answers on their way."""
+        self.update(connections=())
+        self.emit(ForgetRequests())
+
+    def _remember(self, node: int, connection: Connection | None) -> None:
+        others = [known for known in self.replica.connections if known.node != node]
+        if connection is not None:
+            others.append(connection)
+        self.update(connections=tuple(sorted(others, key=lambda known: known.node)))
