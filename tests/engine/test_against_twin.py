@@ -1,0 +1,105 @@
+"""The compiled explorer against the naive twin, on random systems."""
+
+from __future__ import annotations
+
+import dataclasses
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from model_check.engine import block, explorer
+from model_check.engine.block import Batch
+from model_check.engine.explorer import explore
+from model_check.engine.steps import confirms
+from model_check.engine.system import Exploration, GlobalState, Limits, System, Verdict
+from model_check.engine.tables import Tables
+from model_check.engine.twin import explore_naively
+from tests.engine.random_systems import RandomSystem, systems
+
+MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def reachable(system: System, threads: int, keep_going: bool) -> tuple[Exploration, list[GlobalState]]:
+    """The result of the engine and the states it found, in its order."""
+    tables = Tables(system)
+    states: list[GlobalState] = []
+
+    def collect(batch: Batch) -> None:
+        states.extend(tables.decode(row) for row in batch.rows)
+
+    result = explore(system, threads=threads, keep_going=keep_going, on_states=collect, tables=tables)
+    return result, states
+
+
+def counts(result: Exploration) -> dict[str, object]:
+    """Everything that engine and twin must agree on."""
+    names = (
+        "verdict", "distinct", "generated", "depth", "levels", "reached_goals", "missing_goals", "constrained",
+        "deadlocks", "limit",
+    )  # fmt: skip
+    values: dict[str, object] = {name: getattr(result, name) for name in names}
+    values["violations"] = {v.property: v.depth for v in result.violations}
+    return values
+
+
+@MANY
+@given(systems(), st.booleans())
+def test_engine_and_twin_agree(system: RandomSystem, keep_going: bool) -> None:
+    expected, expected_states = explore_naively(system, keep_going=keep_going)
+    result, states = reachable(system, 1, keep_going)
+    assert counts(result) == counts(expected)
+    assert len(states) == len(set(states))
+    assert set(states) == expected_states
+    assert len({(v.property) for v in result.violations}) == len(result.violations)
+    for violation in (*result.violations, *expected.violations):
+        assert len(violation.path) == violation.depth
+        assert confirms(system, violation)
+
+
+@MANY
+@given(systems(), st.booleans())
+def test_results_do_not_depend_on_threads_or_buffers(system: RandomSystem, keep_going: bool) -> None:
+    one, states = reachable(system, 1, keep_going)
+    with mock.patch.object(block, "SMALL", 1):
+        two, others = reachable(system, 2, keep_going)
+    with mock.patch.object(block, "SMALL", 1), mock.patch.object(block, "MISSES", 1):
+        three, again = reachable(system, 3, keep_going)
+    with mock.patch.object(block, "BLOCK", 4), mock.patch.object(explorer, "BLOCK", 4):
+        tiny, pieces = reachable(system, 1, keep_going)
+    timeless = [
+        dataclasses.replace(result, seconds=0.0, peak_memory=0, visited_bytes=0) for result in (one, two, three, tiny)
+    ]
+    assert timeless[0] == timeless[1] == timeless[2]
+    assert states == others == again == pieces
+    assert counts(one) == counts(tiny)
+
+
+@MANY
+@given(systems(), st.integers(0, 30), st.integers(0, 4))
+def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) -> None:
+    full, _ = explore_naively(system)
+    for limits in (Limits(max_states=states), Limits(max_depth=depth)):
+        result = explore(system, limits=limits)
+        if result.limit is not None and not result.violations:
+            assert result.verdict is Verdict.UNDETERMINED
+        if result.limit is None:
+            assert counts(result) == counts(full)
+        if limits.max_depth is not None:
+            expected, _ = explore_naively(system, limits)
+            assert counts(result) == counts(expected)
+        elif result.limit == "max_states":
+            assert result.distinct > states
+        else:
+            assert result.distinct <= states
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(systems(), st.booleans())
+def test_engine_and_twin_agree_at_length(system: RandomSystem, keep_going: bool) -> None:
+    expected, expected_states = explore_naively(system, keep_going=keep_going)
+    result, states = reachable(system, 2, keep_going)
+    assert counts(result) == counts(expected)
+    assert set(states) == expected_states
