@@ -146,8 +146,11 @@ class Transition:
 
     @property
     def goal(self) -> str:
-        """The name of the *sometimes* goal that this transition is taken at least once."""
-        return f"Goal:{self.id}"
+        """The name of the *sometimes* goal that a change from this role to that one is made at least once.
+
+        Rows that differ in epoch or membership only share the goal.
+        """
+        return f"{self.from_state}->{self.to_state}"
 
     def belongs_to(self, protocol: Mapping[str, str]) -> bool:
         """Whether the transition is legal under ``protocol`` (switch id → value)."""
