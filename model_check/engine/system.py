@@ -122,7 +122,8 @@ class Invariant(Protocol):
     projection of the history.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def project(self, component: int, local: Local) -> Hashable: ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -101,61 +102,66 @@ class RandomSystem:
         return Recorded(after, violations, ("record-goal",) if after == 3 else ())
 
 
-def rarely(draw: Any) -> bool:
-    """True in about one of twelve draws."""
-    return draw(st.integers(0, 11)) == 11
-
-
-@st.composite
-def outcomes(draw: Any, components: int, component: int) -> Outcome:
-    """A random outcome."""
+def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcome:
     forgets: tuple[Forget, ...] = ()
-    if draw(st.integers(0, 3)) == 3:
-        who = st.just(component) if draw(st.booleans()) else st.integers(0, components - 1)
-        one = st.builds(Forget, who, st.one_of(st.none(), st.integers(0, components - 1)))
-        forgets = tuple(draw(st.lists(one, min_size=1, max_size=2)))
+    if rng.random() < 0.25:
+        forgets = tuple(
+            Forget(
+                component if rng.random() < 0.7 else rng.randrange(components),
+                rng.choice([None, rng.randrange(components)]),
+            )
+            for _ in range(rng.randint(1, 2))
+        )
     return Outcome(
-        action=f"action-{draw(st.integers(0, 3))}",
-        local=draw(st.integers(0, LOCALS - 1)),
-        sends=tuple(draw(st.lists(st.integers(0, MESSAGES - 1), max_size=2))),
-        labels=tuple(draw(st.lists(st.integers(0, 2), max_size=2))) if draw(st.booleans()) else (),
-        costs=tuple(draw(st.lists(st.integers(0, 1), max_size=2))) if draw(st.booleans()) else (),
+        action=f"action-{rng.randrange(4)}",
+        local=rng.randrange(LOCALS),
+        sends=tuple(rng.randrange(MESSAGES) for _ in range(rng.choice([0, 0, 1, 1, 2]))),
+        labels=tuple(rng.randrange(3) for _ in range(rng.choice([0, 0, 1, 2]))),
+        costs=tuple(rng.randrange(2) for _ in range(rng.choice([0, 0, 0, 1, 2]))),
         forgets=forgets,
-        consumes=draw(st.integers(0, 3)) != 3,
-        violations=("outcome-bad",) if rarely(draw) else (),
-        goals=("outcome-goal",) if rarely(draw) else (),
+        consumes=rng.random() < 0.75,
+        violations=("outcome-bad",) if rng.random() < bad else (),
+        goals=("outcome-goal",) if rng.random() < 0.05 else (),
     )
 
 
-@st.composite
-def systems(draw: Any) -> RandomSystem:
-    """A random system of one to three components."""
-    components = draw(st.integers(1, 3))
-    capacity = draw(st.integers(0, 4))
-    network = Network(
-        capacity, draw(st.sampled_from(list(Loss))), draw(st.booleans()), draw(st.sampled_from([-1, 0, 1]))
-    )
+def random_system(seed: int) -> RandomSystem:
+    """The random system number ``seed``, of one to three components; most have 10 to 1,000 states."""
+    rng = Random(seed)
+    components = rng.randint(1, 3)
+    capacity = rng.randint(0, 4)
+    bad = rng.choice([0.0, 0.0, 0.05])
+    network = Network(capacity, rng.choice(list(Loss)), rng.random() < 0.5, rng.choice([-1, 0, 1]))
     delivers, acts = {}, {}
     for component in range(components):
-        few = st.lists(outcomes(components, component), max_size=2).map(tuple)
         for local in range(LOCALS):
-            acts[component, local] = draw(few)
+            several = [_outcome(rng, components, component, bad) for _ in range(rng.choice([0, 1, 1, 2]))]
+            acts[component, local] = tuple(several)
             for message in range(component, MESSAGES, components):
-                delivers[component, local, message] = draw(few)
-    everything = [(c, local) for c in range(components) for local in range(1, LOCALS)]
-    outside = frozenset(draw(st.lists(st.sampled_from(everything), max_size=2)))
-    budgets = (draw(st.integers(0, 2)), draw(st.integers(0, 3)))
-    flight = st.lists(st.integers(0, MESSAGES - 1), max_size=min(2, capacity))
+                several = [_outcome(rng, components, component, bad) for _ in range(rng.choice([0, 1, 1, 2]))]
+                delivers[component, local, message] = tuple(several)
+    corner = [(c, local) for c in range(components) for local in range(1, LOCALS)]
+    budgets = (rng.randint(0, 2), rng.randint(0, 2))
     initial = tuple(
-        GlobalState((0,) * components, tuple(sorted(messages)), history, budgets)
-        for messages, history in draw(st.lists(st.tuples(flight, st.integers(0, 1)), min_size=1, max_size=3))
+        GlobalState(
+            (0,) * components,
+            tuple(sorted(rng.randrange(MESSAGES) for _ in range(rng.randint(0, min(2, capacity))))),
+            rng.randrange(2),
+            budgets,
+        )
+        for _ in range(rng.randint(1, 3))
     )
+    invariants = (SumInvariant(rng.randint(4, 9)), PairInvariant(rng.random() < 0.5))
     return RandomSystem(
-        components, network, budgets,
-        (SumInvariant(draw(st.integers(1, 12))), PairInvariant(draw(st.booleans()))) if draw(st.booleans()) else (),
-        delivers, acts, outside,
-        tuple(draw(st.lists(st.one_of(st.none(), st.integers(0, MESSAGES - 1)), min_size=4, max_size=4))),
-        tuple(draw(st.lists(st.integers(0, LOCALS - 1), min_size=4, max_size=4))),
+        components, network, budgets, invariants if rng.random() < 0.5 else (), delivers, acts,
+        frozenset(rng.sample(corner, rng.choice([0, 0, 1, 2]))),
+        tuple(rng.choice([None, *range(MESSAGES)]) for _ in range(MESSAGES)),
+        tuple(rng.randrange(LOCALS) for _ in range(LOCALS)),
         initial,
-        draw(st.integers(0, 9)),
+        rng.randrange(9),
     )  # fmt: skip
+
+
+def systems() -> st.SearchStrategy[RandomSystem]:
+    """Random systems, by their number."""
+    return st.integers(0, 2**32 - 1).map(random_system)

@@ -1,0 +1,190 @@
+"""A made-up protocol with the shape of a real one, to measure the engine on.
+
+Nodes elect leaders epoch by epoch and copy numbered entries; a fault budget restarts them. It stands for
+no protocol: it is here because its states look like a protocol's (few components with thousands of local
+states, several messages in flight, a history, budgets), so that its figures mean something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: ``votes`` counts ballots as a bit mask; ``acked`` the last entry each other node has."""
+
+    epoch: int = 0
+    role: str = "idle"
+    voted: int = -1
+    votes: int = 0
+    log: int = 0
+    acked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A message; ``value`` is an answer or a log position."""
+
+    kind: str
+    source: int
+    target: int
+    epoch: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneLeader:
+    """No two nodes lead the same epoch at the same time."""
+
+    name: str = "one-leader"
+
+    def project(self, component: int, local: Any) -> Hashable:
+        return (local.role == "lead", local.epoch if local.role == "lead" else 0)
+
+    def project_history(self, history: Hashable) -> Hashable:
+        return None
+
+    def holds(self, projections: tuple[Any, ...], history: Hashable) -> bool:
+        leaders = [epoch for leads, epoch in projections if leads]
+        return len(leaders) == len(set(leaders))
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersKnown:
+    """Whoever leads is in the history."""
+
+    name: str = "leaders-known"
+
+    def project(self, component: int, local: Any) -> Hashable:
+        return local.epoch if local.role == "lead" else 0
+
+    def project_history(self, history: Hashable) -> Hashable:
+        return history
+
+    def holds(self, projections: tuple[Any, ...], history: Any) -> bool:
+        return all(not epoch or (epoch, c) in history for c, epoch in enumerate(projections))
+
+
+class Synthetic:
+    """The system. ``epochs``, ``entries``: bounds; ``restarts``, ``appends``: budgets; ``capacity``: messages."""
+
+    def __init__(
+        self, nodes: int = 3, epochs: int = 2, entries: int = 2, restarts: int = 1, capacity: int = 6
+    ) -> None:
+        self.name = "synthetic"
+        self.components = nodes
+        self.network = Network(capacity, Loss.WHEN_FULL)
+        self.epochs, self.entries = epochs, entries
+        self.budgets = (restarts, entries)
+        self.budget_names = ("restarts", "appends")
+        self.invariants = (OneLeader(), LeadersKnown())
+        self.properties = ("one-leader", "leaders-known", "two-leaders-ever")
+        self.goals = ("a leader", "all have all")
+
+    def initial_states(self) -> list[GlobalState]:
+        return [GlobalState((Node(),) * self.components, (), (), self.budgets)]
+
+    def destination(self, message: Any) -> int:
+        return int(message.target)
+
+    def within(self, component: int, local: Any) -> bool:
+        return bool(local.epoch <= self.epochs)
+
+    def _others(self, component: int) -> list[int]:
+        return [c for c in range(self.components) if c != component]
+
+    def actions(self, component: int, local: Any) -> list[Outcome]:
+        outcomes = [Outcome("restart", Node(local.epoch, "idle", local.voted, 0, local.log),
+                            costs=(0,), forgets=(Forget(component),))]  # fmt: skip
+        if local.role != "lead":
+            epoch = local.epoch + 1
+            asks = tuple(Packet("vote?", component, c, epoch, local.log) for c in self._others(component))
+            node = Node(epoch, "stand", component, 1 << component, local.log)
+            outcomes.append(Outcome("stand", node, asks, forgets=(Forget(component),)))
+        else:
+            if local.log < self.entries:
+                outcomes.append(Outcome("append", replace(local, log=local.log + 1), costs=(1,)))
+            for c in self._others(component):
+                if local.acked[c] < local.log:
+                    packet = Packet("copy", component, c, local.epoch, local.acked[c] + 1)
+                    sent = local.acked[:c] + (local.acked[c] + 1,) + local.acked[c + 1 :]
+                    outcomes.append(Outcome("copy", replace(local, acked=sent), (packet,)))
+        return outcomes
+
+    def deliver(self, component: int, local: Any, message: Any) -> list[Outcome]:
+        if message.epoch < local.epoch:
+            return [Outcome("stale", local)]
+        if message.epoch > local.epoch:
+            local = Node(message.epoch, "idle", -1, 0, local.log)
+        return [getattr(self, "_" + message.kind.rstrip("?"))(component, local, message)]
+
+    def _vote(self, component: int, local: Node, message: Packet) -> Outcome:
+        grants = local.voted in (-1, message.source) and message.value >= local.log
+        answer = Packet("ballot", component, message.source, local.epoch, int(grants))
+        after = replace(local, voted=message.source) if grants else local
+        return Outcome("vote", after, (answer,))
+
+    def _ballot(self, component: int, local: Node, message: Packet) -> Outcome:
+        if local.role != "stand" or not message.value:
+            return Outcome("ballot ignored", local)
+        votes = local.votes | 1 << message.source
+        if 2 * votes.bit_count() <= self.components:
+            return Outcome("ballot", replace(local, votes=votes))
+        leader = replace(local, role="lead", votes=0, acked=(0,) * self.components)
+        return Outcome("lead", leader, labels=((local.epoch, component),), goals=("a leader",))
+
+    def _copy(self, component: int, local: Node, message: Packet) -> Outcome:
+        log = message.value if message.value == local.log + 1 else local.log
+        goals = ("all have all",) if log == self.entries else ()
+        answer = Packet("copied", component, message.source, local.epoch, log)
+        return Outcome("copied", replace(local, log=log), (answer,), goals=goals)
+
+    def _copied(self, component: int, local: Node, message: Packet) -> Outcome:
+        if local.role != "lead":
+            return Outcome("ack ignored", local)
+        acked = local.acked[: message.source] + (message.value,) + local.acked[message.source + 1 :]
+        return Outcome("ack", replace(local, acked=acked))
+
+    def forget_message(self, forget: Forget, message: Any) -> Packet | None:
+        if message.kind in ("ballot", "copied") and message.target == forget.component:
+            return None
+        if message.kind == "vote?" and message.source == forget.component:
+            return replace(message, value=0)
+        return message  # type: ignore[no-any-return]
+
+    def forget_local(self, forget: Forget, component: int, local: Any) -> Hashable:
+        return local
+
+    def record(self, history: Any, label: Any) -> Recorded:
+        violations = ("two-leaders-ever",) if any(epoch == label[0] for epoch, _ in history) else ()
+        return Recorded(tuple(sorted({*history, label})), violations)
+
+
+def main() -> None:
+    """``python -m model_check.engine.synthetic [threads] [states]``: measure the engine."""
+    import sys
+
+    from model_check.engine.explorer import explore
+    from model_check.engine.system import Limits
+
+    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    states = int(sys.argv[2]) if len(sys.argv) > 2 else None
+    explore(Synthetic(epochs=1), threads=threads)  # loads or compiles the kernels
+    system = Synthetic(epochs=3, entries=2, restarts=1, capacity=7)
+    result = explore(system, threads=threads, limits=Limits(max_states=states))
+    rate = result.distinct / result.seconds / 1e6
+    print(
+        f"{result.verdict.value}: {result.distinct:,} distinct, {result.generated:,} generated, depth "
+        f"{result.depth}, {result.calls:,} calls, {result.seconds:.2f} s, {rate:.2f} million distinct/s, "
+        f"{result.visited_bytes / result.distinct:.1f} B a state visited, "
+        f"{result.peak_memory / 2**20:.0f} MiB resident, constrained {result.constrained}"
+    )
+
+
+if __name__ == "__main__":
+    main()
