@@ -1,0 +1,5 @@
+"""Holds recorded runs of a production implementation against the reference, step by step.
+
+:mod:`.recording` reads a run, :mod:`.wire` translates its messages, :mod:`.clock` keeps production's
+timers, :mod:`.lockstep` feeds each node's events to the reference and compares, :mod:`.report` sums up.
+"""

@@ -1,0 +1,127 @@
+"""Production's timers, kept from the reference's effects: when each one expires on the node's own clock.
+
+Random durations cannot be computed; they are taken from the recorded deadlines and checked against the
+range from which production draws.
+
+Source: Kafka: Timer, QuorumState.randomElectionTimeoutMs, RequestManager.ConnectionState.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.conform.fields import Fields, Json
+from model_check.conform.recording import Timeouts
+from reference.effects import ArmTimer, Duration, SuccessorBackoff
+from reference.end_quorum_epoch import successor_backoff_ms
+from reference.events import BackoffExpired, RequestTimedOut, Timer
+from reference.replica import Candidate, Connection, Follower, Leader, Prospective, Replica, Resigned
+from reference.transitions import role_name
+
+#: Which timers a role runs, by the names under which states show their deadlines.
+SHOWN = {
+    "Unattached": {"election": Timer.ELECTION},
+    "Prospective": {"election": Timer.ELECTION},
+    "Candidate": {"election": Timer.ELECTION},
+    "Resigned": {"election": Timer.ELECTION},
+    "Follower": {"fetch": Timer.FETCH},
+    "Leader": {"checkQuorum": Timer.CHECK_QUORUM, "beginQuorumEpoch": Timer.BEGIN_QUORUM_EPOCH},
+}
+
+#: How production writes "never" and how recordings show an expired timer.
+NEVER, EXPIRED = None, -1
+
+
+class Clock:
+    """The running timers of one process."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self.deadlines: dict[Timer, int | None] = {}
+        self.connections: dict[Connection, int] = {}
+        self.random_from: int | None = None
+
+    def arm(self, effect: ArmTimer, now: int) -> None:
+        """``effect`` happens at ``now``."""
+        if effect.duration is Duration.REMAINING:
+            return
+        if effect.timer is Timer.ELECTION:
+            self.random_from = now if effect.duration is Duration.ELECTION_TIMEOUT else None
+        self.deadlines[effect.timer] = self._deadline(effect.duration, now)
+
+    def _deadline(self, duration: Duration | SuccessorBackoff, now: int) -> int | None:
+        times = self.timeouts
+        if isinstance(duration, SuccessorBackoff):
+            return now + successor_backoff_ms(duration, times.election_backoff_max)
+        fixed = {
+            Duration.FETCH_TIMEOUT: times.fetch,
+            Duration.CHECK_QUORUM_TIMEOUT: times.fetch * 3 // 2,
+            Duration.BEGIN_QUORUM_EPOCH_INTERVAL: times.fetch // 2,
+            Duration.LINGER: times.linger,
+            Duration.ELECTION_TIMEOUT: times.election,
+            Duration.NONE: 0,
+        }
+        return now + fixed[duration] if duration in fixed else NEVER
+
+    def connect(self, replica: Replica, now: int) -> None:
+        """Note which requests and back-offs of ``replica`` began at ``now`` and which are over."""
+        lasts = {True: self.timeouts.request, False: self.timeouts.retry_backoff}
+        self.connections = {
+            connection: self.connections.get(connection, now + lasts[connection.awaiting])
+            for connection in replica.connections
+        }
+
+    def expired(self, now: int) -> tuple[Timer, ...]:
+        """The timers that have run out."""
+        return tuple(timer for timer, at in self.deadlines.items() if at is not None and at <= now)
+
+    def ready_again(
+        self, replica: Replica, expired: tuple[Timer, ...], now: int
+    ) -> Iterator[RequestTimedOut | BackoffExpired]:
+        """The connections that a poll would find timed out or out of their back-off.
+
+        Production notices either only when it looks at a connection, so an answer that comes late to one
+        at which it does not look is still accepted.
+        """
+        watched = _watched(replica, expired)
+        for connection, deadline in list(self.connections.items()):
+            if deadline <= now and (watched is None or connection.node in watched):
+                node = connection.node
+                yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
+
+    def compare(self, replica: Replica, state: Fields, now: int) -> Iterator[tuple[str, Json, Json]]:
+        """Compare the deadlines with those of a recorded state, and adopt a random one from it."""
+        shown = state.inner("deadlines")
+        timers = SHOWN[role_name(replica.role)]
+        for name in sorted(timers.keys() | shown.values.keys()):
+            path = f"deadlines.{name}"
+            if name not in timers or name not in shown:
+                yield path, name in timers or None, shown.values.get(name)
+                continue
+            found = shown.number(name)
+            if timers[name] is Timer.ELECTION and self.random_from is not None:
+                earliest = self.random_from + self.timeouts.election
+                latest = self.random_from + max(0, 2 * self.timeouts.election - 1)
+                if not earliest <= found <= latest:
+                    yield path, f"between {earliest} and {latest}", found
+                self.deadlines[Timer.ELECTION] = found
+                self.random_from = None
+            expected = self.deadlines.get(timers[name])
+            if expected is None or (found == EXPIRED and expected <= now):
+                continue
+            if found != expected:
+                yield path, expected, found
+
+
+def _watched(replica: Replica, expired: tuple[Timer, ...]) -> frozenset[int] | None:
+    """The nodes whose connections the poll of this role looks at; ``None``: all of them."""
+    role = replica.role
+    if isinstance(role, Prospective | Candidate):
+        return frozenset(role.election.voters) - {*role.election.granted, *role.election.rejected}
+    if isinstance(role, Leader):
+        return frozenset(replica.voters.ids if Timer.BEGIN_QUORUM_EPOCH in expired else ())
+    if isinstance(role, Resigned):
+        return frozenset(role.unacknowledged)
+    if isinstance(role, Follower):
+        return None
+    return None

@@ -1,0 +1,286 @@
+"""The reference's messages, records and state in the form in which recordings show them.
+
+What the reference has no notion of (throttling, sessions, byte limits) is written as the constant that
+production sends; sizes in bytes are not modelled and :data:`NOT_MODELLED` leaves them out of comparisons.
+
+Source: Kafka: the message schemas, RaftUtil.singleton*Request, singleton*Response, QuorumStateData.json.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from model_check.conform.fields import Json
+from model_check.conform.wire import TOPIC, TOPIC_ID, ZERO_UUID
+from reference import messages as m
+from reference.errors import ErrorCode
+from reference.log import Batch, KRaftVersion, LeaderChange, Record, Value, Voters
+from reference.replica import QuorumState, Replica
+from reference.voters import Endpoint, Voter, VoterSet
+
+#: Fields of recorded messages that say nothing about the protocol: how many bytes the records take.
+NOT_MODELLED = frozenset({"recordsSizeInBytes"})
+
+#: The configured limit of a Fetch response, controller.quorum.fetch.max.bytes.
+FETCH_MAX_BYTES = 1048576
+
+APIS = {
+    m.VoteRequest: "Vote",
+    m.VoteResponse: "Vote",
+    m.BeginQuorumEpochRequest: "BeginQuorumEpoch",
+    m.BeginQuorumEpochResponse: "BeginQuorumEpoch",
+    m.EndQuorumEpochRequest: "EndQuorumEpoch",
+    m.EndQuorumEpochResponse: "EndQuorumEpoch",
+    m.FetchRequest: "Fetch",
+    m.FetchResponse: "Fetch",
+}
+
+
+def or_minus_one(value: int | None) -> int:
+    """How the wire says "unknown"."""
+    return -1 if value is None else value
+
+
+def uuid(directory: str | None) -> str:
+    """How the wire says "no directory"."""
+    return directory or ZERO_UUID
+
+
+@singledispatch
+def encode(message: object) -> Json:
+    """``message`` as Kafka's JSON converter of its newest version shows it."""
+    raise TypeError(f"not a message: {message!r}")
+
+
+@encode.register
+def _(message: m.VoteRequest) -> Json:
+    voter = message.voter
+    partition = {
+        "partitionIndex": 0,
+        "replicaEpoch": message.epoch,
+        "replicaId": message.candidate.id,
+        "replicaDirectoryId": uuid(message.candidate.directory),
+        "voterDirectoryId": uuid(None if voter is None else voter.directory),
+        "lastOffsetEpoch": message.last_epoch,
+        "lastOffset": message.end_offset,
+        "preVote": message.pre_vote,
+    }
+    return {
+        "clusterId": message.cluster_id,
+        "voterId": -1 if voter is None else voter.id,
+        "topics": _named_topic(partition),
+    }
+
+
+@encode.register
+def _(message: m.BeginQuorumEpochRequest) -> Json:
+    voter = message.voter
+    partition = {
+        "partitionIndex": 0,
+        "voterDirectoryId": uuid(None if voter is None else voter.directory),
+        "leaderId": message.leader,
+        "leaderEpoch": message.epoch,
+    }
+    return {
+        "clusterId": message.cluster_id,
+        "voterId": -1 if voter is None else voter.id,
+        "topics": _named_topic(partition),
+        "leaderEndpoints": _listeners(message.leader_endpoints),
+    }
+
+
+@encode.register
+def _(message: m.EndQuorumEpochRequest) -> Json:
+    partition = {
+        "partitionIndex": 0,
+        "leaderId": message.leader,
+        "leaderEpoch": message.epoch,
+        "preferredCandidates": [
+            {"candidateId": key.id, "candidateDirectoryId": uuid(key.directory)}
+            for key in message.preferred_successors
+        ],
+    }
+    return {
+        "clusterId": message.cluster_id,
+        "topics": _named_topic(partition),
+        "leaderEndpoints": _listeners(message.leader_endpoints),
+    }
+
+
+@encode.register
+def _(message: m.FetchRequest) -> Json:
+    partition = {
+        "partition": 0,
+        "currentLeaderEpoch": message.epoch,
+        "fetchOffset": message.offset,
+        "lastFetchedEpoch": message.last_epoch,
+        "logStartOffset": -1,
+        "partitionMaxBytes": 0,
+        "replicaDirectoryId": uuid(message.replica.directory),
+        "highWatermark": or_minus_one(message.high_watermark),
+    }
+    return {
+        "clusterId": message.cluster_id,
+        "replicaState": {"replicaId": message.replica.id, "replicaEpoch": -1},
+        "maxWaitMs": message.max_wait_ms,
+        "minBytes": 0,
+        "maxBytes": FETCH_MAX_BYTES,
+        "isolationLevel": 0,
+        "sessionId": 0,
+        "sessionEpoch": -1,
+        "topics": [{"topicId": TOPIC_ID, "partitions": [partition]}],
+        "forgottenTopicsData": [],
+        "rackId": "",
+    }
+
+
+@encode.register
+def _(message: m.VoteResponse) -> Json:
+    return _voter_response(message, {"voteGranted": message.granted})
+
+
+@encode.register(m.BeginQuorumEpochResponse)
+@encode.register(m.EndQuorumEpochResponse)
+def _(message: m.BeginQuorumEpochResponse | m.EndQuorumEpochResponse) -> Json:
+    return _voter_response(message, {})
+
+
+@encode.register
+def _(message: m.FetchResponse) -> Json:
+    envelope: dict[str, Json] = {
+        "throttleTimeMs": 0,
+        "errorCode": int(message.error),
+        "sessionId": 0,
+        "responses": [],
+    }
+    if message.error is not ErrorCode.NONE:
+        return envelope
+    partition: dict[str, Json] = {
+        "partitionIndex": 0,
+        "errorCode": int(message.partition_error),
+        "highWatermark": or_minus_one(message.high_watermark),
+        "lastStableOffset": -1,
+        "logStartOffset": message.log_start_offset,
+        "currentLeader": {"leaderId": or_minus_one(message.leader), "leaderEpoch": message.epoch},
+        "abortedTransactions": [],
+        "preferredReadReplica": -1,
+    }
+    if message.diverging is not None:
+        partition["divergingEpoch"] = {
+            "epoch": message.diverging.epoch,
+            "endOffset": message.diverging.offset,
+        }
+    if message.batches:
+        partition["batches"] = [encode_batch(batch) for batch in message.batches]
+    envelope["responses"] = [{"topicId": TOPIC_ID, "partitions": [partition]}]
+    nodes = _nodes(message.leader, message.leader_endpoints)
+    if nodes:
+        envelope["nodeEndpoints"] = [{**node, "rack": None} for node in nodes]
+    return envelope
+
+
+def _voter_response(
+    message: m.VoteResponse | m.BeginQuorumEpochResponse | m.EndQuorumEpochResponse, more: dict[str, Json]
+) -> Json:
+    if message.error is not ErrorCode.NONE:
+        return {"errorCode": int(message.error), "topics": []}
+    partition = {
+        "partitionIndex": 0,
+        "errorCode": int(message.partition_error),
+        "leaderId": or_minus_one(message.leader),
+        "leaderEpoch": message.epoch,
+        **more,
+    }
+    encoded = {"errorCode": 0, "topics": _named_topic(partition)}
+    nodes = _nodes(message.leader, message.leader_endpoints)
+    return {**encoded, "nodeEndpoints": nodes} if nodes else encoded
+
+
+def _named_topic(partition: dict[str, Json]) -> Json:
+    return [{"topicName": TOPIC, "partitions": [partition]}]
+
+
+def _listeners(endpoints: tuple[Endpoint, ...]) -> Json:
+    return [{"name": entry.name, "host": entry.host, "port": entry.port} for entry in endpoints]
+
+
+def _nodes(leader: int | None, endpoints: tuple[Endpoint, ...]) -> list[dict[str, Json]]:
+    if leader is None:
+        return []
+    return [{"nodeId": leader, "host": entry.host, "port": entry.port} for entry in endpoints[:1]]
+
+
+def encode_batch(batch: Batch) -> Json:
+    """A record batch as recordings show it."""
+    return {
+        "base": batch.base_offset,
+        "last": batch.end_offset - 1,
+        "epoch": batch.epoch,
+        "control": batch.is_control,
+        "records": [_record(record) for record in batch.records],
+    }
+
+
+def _record(record: Record) -> Json:
+    if isinstance(record, Value):
+        return record.value
+    if isinstance(record, LeaderChange):
+        return {
+            "type": "LEADER_CHANGE",
+            "value": {
+                "version": 0,
+                "leaderId": record.leader,
+                "voters": [{"voterId": voter} for voter in record.voters],
+                "grantingVoters": [{"voterId": voter} for voter in record.granting_voters],
+            },
+        }
+    if isinstance(record, KRaftVersion):
+        return {"type": "KRAFT_VERSION", "value": {"version": 0, "kRaftVersion": record.version}}
+    assert isinstance(record, Voters)
+    voters = [_voter(voter) for voter in record.voters.voters]
+    return {"type": "KRAFT_VOTERS", "value": {"version": 0, "voters": voters}}
+
+
+def _voter(voter: Voter) -> Json:
+    return {
+        "voterId": voter.key.id,
+        "voterDirectoryId": uuid(voter.key.directory),
+        "endpoints": _listeners(voter.endpoints),
+        "kRaftVersionFeature": {
+            "minSupportedVersion": voter.min_kraft_version,
+            "maxSupportedVersion": voter.max_kraft_version,
+        },
+    }
+
+
+def record_names(batch: Batch) -> Json:
+    """The records of a batch as a ``start`` line lists them: values, and the types of control records."""
+    return [entry["type"] if isinstance(entry, dict) else entry for entry in encode_batch(batch)["records"]]
+
+
+def encode_quorum_state(state: QuorumState, replica: Replica) -> Json:
+    """The quorum-state file: version 1 with a directory id, version 0 (kraft.version 0) with the voters."""
+    leader, voted = or_minus_one(state.leader), -1 if state.voted is None else state.voted.id
+    if replica.kraft_version >= 1:
+        return {
+            "leaderId": leader,
+            "leaderEpoch": state.epoch,
+            "votedId": voted,
+            "votedDirectoryId": uuid(None if state.voted is None else state.voted.directory),
+        }
+    return {
+        "clusterId": "",
+        "leaderId": leader,
+        "leaderEpoch": state.epoch,
+        "votedId": voted,
+        "appliedOffset": 0,
+        "currentVoters": [{"voterId": voter} for voter in replica.voters.ids],
+    }
+
+
+def encode_voters(voters: VoterSet) -> Json:
+    """A voter set as a state shows it."""
+    return [
+        [voter.key.id] if voter.key.directory is None else [voter.key.id, voter.key.directory]
+        for voter in voters.voters
+    ]

@@ -1,0 +1,274 @@
+"""Kafka's JSON messages to the reference's messages: what a node receives.
+
+The other direction, what a node is expected to send, is :mod:`.encode`. Unknown ids, epochs and offsets
+are -1 on the wire and ``None`` in the reference; the zero UUID is "no directory".
+
+Source: Kafka: VoteRequest.json and the other message schemas, RaftUtil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from model_check.conform.fields import Fields
+from model_check.conform.recording import Message
+from model_check.errors import InputError
+from reference import messages as m
+from reference.errors import ErrorCode
+from reference.log import Batch, EpochEnd, KRaftVersion, LeaderChange, Record, Value, Voters
+from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+TOPIC = "__cluster_metadata"
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+LISTENER = "CONTROLLER"
+
+
+class UncoveredMessageError(Exception):
+    """A message that the reference has no counterpart for yet."""
+
+
+def decode(message: Message) -> m.Message:
+    """The reference's form of ``message``. Raises InputError if a field is wrong, UncoveredMessageError if
+    the reference does not know such messages.
+    """
+    decoders = _REQUESTS if message.is_request else _RESPONSES
+    if message.api not in decoders:
+        raise UncoveredMessageError(message.api)
+    return decoders[message.api](message.data)
+
+
+def directory(uuid: str) -> str | None:
+    """A directory id, ``None`` for the zero UUID."""
+    return None if uuid == ZERO_UUID else uuid
+
+
+def _optional(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+def _cluster(data: Fields) -> str | None:
+    return data.text("clusterId") if data.values.get("clusterId") is not None else None
+
+
+def _partition(data: Fields) -> tuple[Fields, str]:
+    topic = data.only("topics")
+    partition = topic.only("partitions")
+    if "topicId" in topic:
+        name, index = topic.text("topicId"), partition.number("partition")
+        known = name == TOPIC_ID
+    else:
+        name, index = topic.text("topicName"), partition.number("partitionIndex")
+        known = name == TOPIC
+    return partition, m.METADATA_PARTITION if known and index == 0 else f"{name}-{index}"
+
+
+def _endpoints(data: Fields, key: str) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(entry.text("name"), entry.text("host"), entry.number("port"))
+        for entry in data.objects(key, [])
+    )
+
+
+def _vote_request(data: Fields) -> m.VoteRequest:
+    partition, name = _partition(data)
+    voter_id = data.number("voterId", -1)
+    voter = ReplicaKey(voter_id, directory(partition.text("voterDirectoryId", ZERO_UUID)))
+    candidate = ReplicaKey(
+        partition.number("replicaId"), directory(partition.text("replicaDirectoryId", ZERO_UUID))
+    )
+    return m.VoteRequest(
+        epoch=partition.number("replicaEpoch"),
+        candidate=candidate,
+        voter=None if voter_id < 0 else voter,
+        last_epoch=partition.number("lastOffsetEpoch"),
+        end_offset=partition.number("lastOffset"),
+        pre_vote=partition.flag("preVote", False),
+        cluster_id=_cluster(data),
+        partition=name,
+    )
+
+
+def _begin_request(data: Fields) -> m.BeginQuorumEpochRequest:
+    partition, name = _partition(data)
+    voter_id = data.number("voterId", -1)
+    voter = ReplicaKey(voter_id, directory(partition.text("voterDirectoryId", ZERO_UUID)))
+    return m.BeginQuorumEpochRequest(
+        epoch=partition.number("leaderEpoch"),
+        leader=partition.number("leaderId"),
+        voter=None if voter_id < 0 else voter,
+        leader_endpoints=_endpoints(data, "leaderEndpoints"),
+        cluster_id=_cluster(data),
+        partition=name,
+    )
+
+
+def _end_request(data: Fields) -> m.EndQuorumEpochRequest:
+    partition, name = _partition(data)
+    return m.EndQuorumEpochRequest(
+        epoch=partition.number("leaderEpoch"),
+        leader=partition.number("leaderId"),
+        preferred_successors=tuple(
+            ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
+            for key in partition.objects("preferredCandidates")
+        ),
+        leader_endpoints=_endpoints(data, "leaderEndpoints"),
+        cluster_id=_cluster(data),
+        partition=name,
+    )
+
+
+def _fetch_request(data: Fields) -> m.FetchRequest:
+    partition, name = _partition(data)
+    high_watermark = partition.number("highWatermark", m.HIGH_WATERMARK_NOT_SUPPORTED)
+    return m.FetchRequest(
+        epoch=partition.number("currentLeaderEpoch"),
+        replica=ReplicaKey(
+            data.inner("replicaState").number("replicaId"),
+            directory(partition.text("replicaDirectoryId", ZERO_UUID)),
+        ),
+        offset=partition.number("fetchOffset"),
+        last_epoch=partition.number("lastFetchedEpoch"),
+        high_watermark=_optional(high_watermark),
+        max_wait_ms=data.number("maxWaitMs"),
+        cluster_id=_cluster(data),
+        partition=name,
+    )
+
+
+def _error(data: Fields) -> ErrorCode:
+    code = data.number("errorCode")
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        raise InputError(f"{data.where}: field 'errorCode' has the unknown value {code}.") from None
+
+
+def _leader_endpoints(data: Fields, leader: int | None) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(LISTENER, node.text("host"), node.number("port"))
+        for node in data.objects("nodeEndpoints", [])
+        if node.number("nodeId") == leader
+    )
+
+
+def _vote_response(data: Fields) -> m.VoteResponse:
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.VoteResponse(-1, error=error)
+    partition, _ = _partition(data)
+    leader = _optional(partition.number("leaderId"))
+    return m.VoteResponse(
+        epoch=partition.number("leaderEpoch"),
+        leader=leader,
+        granted=partition.flag("voteGranted"),
+        leader_endpoints=_leader_endpoints(data, leader),
+        partition_error=_error(partition),
+    )
+
+
+def _begin_response(data: Fields) -> m.BeginQuorumEpochResponse:
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.BeginQuorumEpochResponse(-1, error=error)
+    partition, _ = _partition(data)
+    leader = _optional(partition.number("leaderId"))
+    return m.BeginQuorumEpochResponse(
+        partition.number("leaderEpoch"), leader, _leader_endpoints(data, leader), _error(partition)
+    )
+
+
+def _end_response(data: Fields) -> m.EndQuorumEpochResponse:
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.EndQuorumEpochResponse(-1, error=error)
+    partition, _ = _partition(data)
+    leader = _optional(partition.number("leaderId"))
+    return m.EndQuorumEpochResponse(
+        partition.number("leaderEpoch"), leader, _leader_endpoints(data, leader), _error(partition)
+    )
+
+
+def _fetch_response(data: Fields) -> m.FetchResponse:
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.FetchResponse(-1, error=error)
+    partition = data.only("responses").only("partitions")
+    current = partition.inner("currentLeader")
+    leader = _optional(current.number("leaderId"))
+    if "snapshotId" in partition:
+        raise UncoveredMessageError("Fetch response with a snapshot id")
+    diverging = None
+    if "divergingEpoch" in partition:
+        end = partition.inner("divergingEpoch")
+        diverging = EpochEnd(end.number("epoch"), end.number("endOffset"))
+    return m.FetchResponse(
+        epoch=current.number("leaderEpoch"),
+        leader=leader,
+        high_watermark=_optional(partition.number("highWatermark")),
+        batches=tuple(batch(entry) for entry in partition.objects("batches", [])),
+        diverging=diverging,
+        leader_endpoints=_leader_endpoints(data, leader),
+        partition_error=_error(partition),
+        log_start_offset=partition.number("logStartOffset"),
+    )
+
+
+def batch(fields: Fields) -> Batch:
+    """A record batch as recordings show it. Raises InputError unless it is well formed."""
+    base, epoch = fields.number("base"), fields.number("epoch")
+    records = tuple(
+        _control(Fields.of(record, fields.where)) if fields.flag("control") else _value(record, fields.where)
+        for record in fields.items("records")
+    )
+    if not records or fields.number("last") != base + len(records) - 1:
+        raise InputError(f"{fields.where}: the batch at offset {base} does not end where it says.")
+    return Batch(base, epoch, records)
+
+
+def _value(record: object, where: str) -> Record:
+    if not isinstance(record, int) or isinstance(record, bool):
+        raise InputError(f"{where}: a record must be an integer, found {record!r}.")
+    return Value(record)
+
+
+def _control(record: Fields) -> Record:
+    kind, value = record.text("type"), record.inner("value")
+    if kind == "LEADER_CHANGE":
+        return LeaderChange(
+            value.number("leaderId"),
+            tuple(voter.number("voterId") for voter in value.objects("voters")),
+            tuple(voter.number("voterId") for voter in value.objects("grantingVoters")),
+        )
+    if kind == "KRAFT_VERSION":
+        return KRaftVersion(value.number("kRaftVersion"))
+    if kind == "KRAFT_VOTERS":
+        try:
+            return Voters(voter_set(_voter(entry) for entry in value.objects("voters")))
+        except ValueError as error:
+            raise InputError(f"{record.where}: {error}.") from None
+    raise UncoveredMessageError(f"control record {kind}")
+
+
+def _voter(entry: Fields) -> Voter:
+    versions = entry.inner("kRaftVersionFeature")
+    return Voter(
+        ReplicaKey(entry.number("voterId"), directory(entry.text("voterDirectoryId"))),
+        _endpoints(entry, "endpoints"),
+        versions.number("minSupportedVersion"),
+        versions.number("maxSupportedVersion"),
+    )
+
+
+_REQUESTS: dict[str, Callable[[Fields], m.Message]] = {
+    "Vote": _vote_request,
+    "BeginQuorumEpoch": _begin_request,
+    "EndQuorumEpoch": _end_request,
+    "Fetch": _fetch_request,
+}
+_RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
+    "Vote": _vote_response,
+    "BeginQuorumEpoch": _begin_response,
+    "EndQuorumEpoch": _end_response,
+    "Fetch": _fetch_response,
+}
