@@ -10,7 +10,8 @@ The TOML files of this folder are meant to be read; `load` gives the same conten
 There is no behaviour here: what a replica does is in `reference`, what can go wrong in `model_check`.
 """
 
-from spec.catalogue import ROLES, START, load, parse
+from spec.builders import ROLES, START
+from spec.catalogue import load, parse
 from spec.model import (
     Confidence,
     Config,
