@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from model_check import codec
 from model_check.errors import InputError
 from reference.effects import ArmTimer, Duration, Effect, Reply, SuccessorBackoff
@@ -18,7 +19,6 @@ from reference.messages import VoteRequest, VoteResponse
 from reference.protocol import KIP996, Protocol
 from reference.replica import Candidate, Election, QuorumState, Replica
 from reference.voters import ReplicaKey, static_voters
-
 from tests.consult.values import values_of
 
 CANDIDATE = Replica(

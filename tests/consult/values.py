@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from hypothesis import strategies as st
+
 from model_check import codec
 from reference import log as logs
 from reference.log import Batch, Log, Record

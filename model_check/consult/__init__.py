@@ -1,0 +1,1 @@
+"""Asking the specification: what a replica does on an event, by which rule, and whole decision tables."""
