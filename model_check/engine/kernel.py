@@ -37,14 +37,14 @@ COUNTERS = 7
 ID = (1 << 30) - 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _miss(key, misses, counters):
     if counters[MISSES] < misses.shape[0]:
         misses[counters[MISSES]] = key
         counters[MISSES] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _look_up(view, kind, a, b, misses, counters):
     key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
     value = find(view.memo, key)
@@ -53,7 +53,7 @@ def _look_up(view, kind, a, b, misses, counters):
     return value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _budget_delta(view, budget, cost):
     """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
     delta = np.uint64(0)
@@ -67,8 +67,33 @@ def _budget_delta(view, budget, cost):
     return True, delta
 
 
-@njit(nogil=True, cache=True)
-def _forget(view, row, count, forgets, actor, consumed, misses, counters):
+@njit(nogil=True, cache=True, forceinline=True)
+def _expired(view, row, actor, local, message):
+    """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""
+    destination = view.destination[message]
+    at = local if destination == actor else np.int64(row[destination])
+    return view.expiry[message] <= view.clock[at]
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _expire(view, row, count, actor, local, consumed):
+    """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
+    gone = np.uint64(0)
+    kept = 0
+    left = np.int64(consumed)
+    for i in range(count):
+        message = np.int64(row[view.components + 3 + i])
+        if message == left:
+            left = np.int64(-1)
+        elif _expired(view, row, actor, local, message):
+            gone += view.message_hash[message]
+        else:
+            kept += 1
+    return gone, kept
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _forget(view, row, count, forgets, actor, local, consumed, misses, counters):
     """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
     n = view.components
     delta = np.uint64(0)
@@ -92,14 +117,14 @@ def _forget(view, row, count, forgets, actor, consumed, misses, counters):
         if after < 0:
             missed = True
             continue
-        if after > 0:
+        if after > 0 and not _expired(view, row, actor, local, after - 1):
             kept += 1
             delta += view.message_hash[after - 1]
         delta -= view.message_hash[message]
     return MISSED if missed else ENABLED, kept, delta
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _transition(view, row, count, budget, number, message, duplicate, misses, counters):
     """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``."""
     outcome = view.outcomes[number]
@@ -126,13 +151,26 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
     consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else -1
     kept = count - 1 if consumed >= 0 else count
     status = ENABLED
+    actor = (outcome[FLAGS] >> 8) & 0xFFFF
+    local = outcome[LOCAL]
     if outcome[FORGETS]:
-        actor = (outcome[FLAGS] >> 8) & 0xFFFF
-        status, kept, change = _forget(view, row, count, outcome[FORGETS], actor, consumed, misses, counters)
+        status, kept, change = _forget(
+            view, row, count, outcome[FORGETS], actor, local, consumed, misses, counters
+        )
         if status != ENABLED:
             return status, delta, recorded
         delta += change
-    if kept + (outcome[SENDS] & 0xFFFFF) > view.capacity:
+    elif view.clock[local] > view.clock[row[actor]]:
+        change, kept = _expire(view, row, count, actor, local, consumed)
+        delta -= change
+    first = outcome[SENDS] >> 20
+    for i in range(outcome[SENDS] & 0xFFFFF):
+        sent = np.int64(view.pool[first + i])
+        if _expired(view, row, actor, local, sent):
+            delta -= view.message_hash[sent]
+        else:
+            kept += 1
+    if kept > view.capacity:
         return CAPACITY, delta, recorded
     if outcome[LABELS]:
         recorded = _look_up(view, RECORD, row[n], outcome[LABELS], misses, counters)
@@ -142,7 +180,7 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
     return status, delta, recorded
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _note(names, place, order, code, firsts):
     """Keep the first transition (by row, then order in the row) that violated set ``names``."""
     first = firsts[names]
@@ -150,7 +188,7 @@ def _note(names, place, order, code, firsts):
         first[0], first[1], first[2] = place, order, code
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
     if recent.shape[0] > 1 and fp != 0:
@@ -165,7 +203,7 @@ def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     counters[POSITION] = position + 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _fire(
     view, row, place, count, budget, fp, value, message, position, misses, recent,
     cand_fp, cand_row, cand_code, firsts, goals, counters,
@@ -282,7 +320,7 @@ def expand(
     return index.shape[0]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _put(view, slots, count, message):
     """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
     key = view.message_hash[message]
@@ -293,7 +331,7 @@ def _put(view, slots, count, message):
     slots[i] = message
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _apply(view, row, number, duplicate, after, slots):
     """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
     n = view.components
@@ -320,14 +358,16 @@ def _apply(view, row, number, duplicate, after, slots):
             kept = find(view.memo, (FORGET_MESSAGE << 60) | (forgets << 30) | kept) - 1
             if kept < 0:
                 continue
-            _put(view, slots, count, kept)
-        else:
-            slots[count] = kept
+        if _expired(view, row, actor, outcome[LOCAL], kept):
+            continue
+        _put(view, slots, count, kept)
         count += 1
     first = outcome[SENDS] >> 20
     for i in range(outcome[SENDS] & 0xFFFFF):
-        _put(view, slots, count, view.pool[first + i])
-        count += 1
+        sent = np.int64(view.pool[first + i])
+        if not _expired(view, row, actor, outcome[LOCAL], sent):
+            _put(view, slots, count, sent)
+            count += 1
     if outcome[LABELS]:
         key = (RECORD << 60) | (np.int64(row[n]) << 30) | outcome[LABELS]
         after[n] = find(view.memo, key) & ID

@@ -20,7 +20,7 @@ def spread(key: int) -> int:
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@njit("int64(int64[:,::1], int64)", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit("int64(int64[:,::1], int64)", nogil=True, cache=True, forceinline=True)  # type: ignore[untyped-decorator]
 def find(pairs: NDArray[np.int64], key: int) -> int:
     """The value of ``key``, or -1."""
     mask = np.uint64(pairs.shape[0] - 1)

@@ -8,7 +8,8 @@ This is the definition; the compiled kernel is held against it by the tests. A s
 
 An outcome is applied in this order: its costs are spent (without the budget there is no step); the
 component takes its new local state; the delivered message leaves the network; the forgets are applied, in
-order, to all messages in flight and to all components but the forgetful one; the sends enter the network.
+order, to all messages in flight and to all components but the forgetful one; the sends enter the network;
+messages that have expired leave it.
 Then the constraints decide, ``within`` before ``capacity``: a successor outside is *cut*, and a cut step
 is only counted, it reaches no goal and violates nothing. Then the labels are recorded in order. A
 step that violates a property leads nowhere: its target is not a state of the bounded model.
@@ -20,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from model_check.engine.system import GlobalState, Loss, Message, Outcome, PathStep, System, Violation
+from model_check.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ class ReplayError(ValueError):
 def ordered(messages: Sequence[Message]) -> tuple[Message, ...]:
     """``messages`` in the canonical order of :class:`GlobalState` (by ``repr``)."""
     return tuple(sorted(messages, key=repr))
+
+
+def without_expired(system: System, locals_: Sequence[Local], messages: Sequence[Message]) -> list[Message]:
+    """``messages`` without those whose delivery changes nothing any more: see :meth:`System.expiry`."""
+    left = []
+    for message in messages:
+        expiry = system.expiry(message)
+        component = system.destination(message)
+        if expiry is None or system.clock(component, locals_[component]) < expiry:
+            left.append(message)
+    return left
 
 
 def spend(budgets: tuple[int, ...], costs: Sequence[int]) -> tuple[int, ...] | None:
@@ -75,6 +87,7 @@ def apply_outcome(
             if component != forget.component:
                 locals_[component] = system.forget_local(forget, component, locals_[component])
     messages.extend(outcome.sends)
+    messages = without_expired(system, locals_, messages)
     target = GlobalState(tuple(locals_), ordered(messages), state.history, budgets)
     if not all(system.within(component, local) for component, local in enumerate(locals_)):
         return Step(path, outcome, target, cut="within")
@@ -158,7 +171,8 @@ def initial_states(system: System) -> list[GlobalState]:
             raise ValueError(f"initial state {number}: more messages than the network's capacity")
         if not all(system.within(c, local) for c, local in enumerate(state.locals)):
             raise ValueError(f"initial state {number}: a local state is outside the state constraint")
-        states.append(GlobalState(state.locals, ordered(state.messages), state.history, state.budgets))
+        messages = ordered(without_expired(system, state.locals, state.messages))
+        states.append(GlobalState(state.locals, messages, state.history, state.budgets))
     return states
 
 

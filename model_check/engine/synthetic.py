@@ -160,6 +160,12 @@ class Synthetic:
     def forget_local(self, forget: Forget, component: int, local: Any) -> Hashable:
         return local
 
+    def clock(self, component: int, local: Any) -> int:
+        return 0
+
+    def expiry(self, message: Any) -> int | None:
+        return None
+
     def record(self, history: Any, label: Any) -> Recorded:
         violations = ("two-leaders-ever",) if any(epoch == label[0] for epoch, _ in history) else ()
         return Recorded(tuple(sorted({*history, label})), violations)

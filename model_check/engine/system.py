@@ -177,6 +177,22 @@ class System(Protocol):
         """The local state of another component after ``forget`` (for requests it holds unanswered)."""
         ...
 
+    def clock(self, component: int, local: Local) -> int:
+        """How late it is at a component: what makes messages expire there. Constant if none ever does.
+
+        Below 2**62; no step and no forget of another component may turn it back.
+        """
+        ...
+
+    def expiry(self, message: Message) -> int | None:
+        """The clock of its destination from which on delivering ``message`` changes nothing at all.
+
+        The engine removes an expired message from the state at once, which leaves fewer states that behave
+        alike. This is sound only if the delivery of an expired message never has an effect, now or later:
+        an obligation of the system, to be tested by comparing with ``None`` (never expires).
+        """
+        ...
+
     def record(self, history: History, label: Label) -> Recorded:
         """The history after ``label``."""
         ...

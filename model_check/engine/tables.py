@@ -32,6 +32,7 @@ CONSUMES, OUTSIDE = 1, 2
 PLAIN, DUPLICATE, LOSE = 0, 1, 2
 MASK64 = (1 << 64) - 1
 MAX_BUDGETS = 7
+NEVER = 1 << 62
 
 
 class View(NamedTuple):
@@ -42,7 +43,7 @@ class View(NamedTuple):
     | (delivered message + 1) << 32, sends as start << 20 | count,
     label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
     local_hash, message_hash, history_hash: uint64. destination: int32. outside: uint8, the local state is
-    outside the state constraint. budget_hash: uint64[7, 256]. projection_hash, history_projection_hash:
+    outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry). budget_hash: uint64[7, 256]. projection_hash, history_projection_hash:
     uint64[n, invariants + 1], the last column mixes the others. The rest describes the network.
     """
 
@@ -55,6 +56,8 @@ class View(NamedTuple):
     history_hash: NDArray[np.uint64]
     destination: NDArray[np.int32]
     outside: NDArray[np.uint8]
+    clock: NDArray[np.int64]
+    expiry: NDArray[np.int64]
     budget_hash: NDArray[np.uint64]
     projection_hash: NDArray[np.uint64]
     history_projection_hash: NDArray[np.uint64]
@@ -116,6 +119,7 @@ class Tables:
         self._pool = Column(np.int32)
         self._local_hash, self._message_hash, self._history_hash = (Column(np.uint64) for _ in range(3))
         self._destination, self._outside = Column(np.int32), Column(np.uint8)
+        self._clock, self._expiry = Column(np.int64), Column(np.int64)
         width = len(system.invariants) + 1
         self._projection_hash, self._history_projection_hash = (Column(np.uint64, width) for _ in range(2))
         self._budget_hash = np.array(
@@ -145,6 +149,7 @@ class Tables:
         if new:
             self._local_hash.append(content_hash(("local", component), local))
             self._outside.append(not self.system.within(component, local))
+            self._clock.append(self.system.clock(component, local))
             parts = tuple(inv.project(component, local) for inv in self.system.invariants)
             self.projections.append(parts)
             self._projection_hash.append(self._projection_hashes(component, parts))
@@ -158,6 +163,8 @@ class Tables:
                 raise ValueError("None is not a message")
             self._message_hash.append(content_hash("message", message))
             self._destination.append(self.system.destination(message))
+            expiry = self.system.expiry(message)
+            self._expiry.append(NEVER if expiry is None else expiry)
         return number
 
     def intern_history(self, history: Hashable) -> int:
@@ -349,7 +356,8 @@ class Tables:
         return View(
             self.memo.pairs, self.verdicts.pairs, self._outcomes.data, self._pool.data,
             self._local_hash.data, self._message_hash.data, self._history_hash.data,
-            self._destination.data, self._outside.data, self._budget_hash,
+            self._destination.data, self._outside.data, self._clock.data, self._expiry.data,
+            self._budget_hash,
             self._projection_hash.data, self._history_projection_hash.data,
             self.system.components, network.capacity, loss, int(network.duplicates), price,
         )  # fmt: skip

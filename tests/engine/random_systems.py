@@ -66,6 +66,8 @@ class RandomSystem:
     local_after: tuple[int, ...]
     initial: tuple[GlobalState, ...]
     bad_history: int
+    clocks: tuple[int, ...]
+    expiries: tuple[int | None, ...]
     name: str = "random"
     properties: tuple[str, ...] = PROPERTIES
     goals: tuple[str, ...] = GOALS
@@ -96,6 +98,12 @@ class RandomSystem:
             return local
         return self.local_after[local]
 
+    def clock(self, component: int, local: Any) -> int:
+        return self.clocks[local]
+
+    def expiry(self, message: Any) -> int | None:
+        return self.expiries[message]
+
     def record(self, history: Any, label: Any) -> Recorded:
         after = (history + label) % 4
         violations = ("record-bad",) if (history, label) == (self.bad_history, 1) else ()
@@ -125,6 +133,15 @@ def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcom
     )
 
 
+def _clocks(local_after: tuple[int, ...]) -> tuple[int, ...]:
+    """Clocks that no forget turns back: one for all local states that forgets lead to one another."""
+    clocks = list(range(len(local_after)))
+    for _ in local_after:
+        for local, after in enumerate(local_after):
+            clocks[local] = clocks[after] = min(clocks[local], clocks[after])
+    return tuple(clock % 4 for clock in clocks)
+
+
 def random_system(seed: int) -> RandomSystem:
     """The random system number ``seed``, of one to three components; most have 10 to 1,000 states."""
     rng = Random(seed)
@@ -152,13 +169,17 @@ def random_system(seed: int) -> RandomSystem:
         for _ in range(rng.randint(1, 3))
     )
     invariants = (SumInvariant(rng.randint(4, 9)), PairInvariant(rng.random() < 0.5))
+    local_after = tuple(rng.randrange(LOCALS) if rng.random() < 0.5 else n for n in range(LOCALS))
+    expires = rng.random() < 0.5
     return RandomSystem(
         components, network, budgets, invariants if rng.random() < 0.5 else (), delivers, acts,
         frozenset(rng.sample(corner, rng.choice([0, 0, 1, 2]))),
         tuple(rng.choice([None, *range(MESSAGES)]) for _ in range(MESSAGES)),
-        tuple(rng.randrange(LOCALS) for _ in range(LOCALS)),
+        local_after,
         initial,
         rng.randrange(9),
+        _clocks(local_after),
+        tuple(rng.choice([None, 1, 2, 3]) if expires else None for _ in range(MESSAGES)),
     )  # fmt: skip
 
 
