@@ -108,7 +108,7 @@ def _answer(work: Work, due: tuple[ParkedFetch, ...]) -> None:
     work.update(parked=tuple(parked for parked in work.replica.parked if parked not in due))
     for parked in sorted(due, key=lambda parked: parked.request.offset):
         work.by("FETCH-19")
-        parked_fetches.reply(work, parked, _try_complete(work, parked.request))
+        work.reply(parked.source, parked.correlation, _try_complete(work, parked.request))
 
 
 # The fetcher's side.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from reference.errors import ErrorCode
 from reference.messages import FetchResponse
-from reference.replica import ParkedFetch
 from reference.work import Work
 
 
@@ -29,7 +28,9 @@ def fail_parked(work: Work) -> None:
     work.update(parked=())
     for parked in waiting:
         work.by("FETCH-19", "RESIGN-2")
-        reply(work, parked, error_response(work, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        work.reply(
+            parked.source, parked.correlation, error_response(work, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        )
 
 
 def expire_parked(work: Work, source: int, correlation: int | None) -> None:
@@ -38,11 +39,5 @@ def expire_parked(work: Work, source: int, correlation: int | None) -> None:
         if parked.source == source and parked.correlation == correlation:
             work.by("FETCH-19")
             work.update(parked=tuple(other for other in work.replica.parked if other is not parked))
-            reply(work, parked, parked.response)
+            work.reply(parked.source, parked.correlation, parked.response)
             return
-
-
-def reply(work: Work, parked: ParkedFetch, response: FetchResponse) -> None:
-    """Answer a parked fetch, unless its sender does not wait for the answer any more."""
-    if not parked.abandoned:
-        work.reply(parked.source, parked.correlation, response)

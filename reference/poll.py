@@ -132,9 +132,7 @@ def _poll_follower(work: Work, event: Poll) -> None:
             elections.start_election(work)
             return
     elif Timer.FETCH in event.expired:
-        work.by("TIMER-5", "FETCH-32")
-        _fetch_for_discovery(work, event)
-        return
+        work.by("TIMER-5")
     leader = replica.quorum_state.leader
     assert leader is not None
     if any(connection.awaiting for connection in replica.connections):

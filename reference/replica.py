@@ -77,15 +77,13 @@ class Progress:
 class ParkedFetch:
     """A Fetch request that waits for records or a new high watermark.
 
-    ``response`` is what it is answered with if the wait ends first. ``abandoned``: its sender has forgotten
-    it, so that the answer will be dropped (set only where the transport pairs answers with requests).
+    ``response`` is what it is answered with if the wait ends first.
     """
 
     source: int
     correlation: int | None
     request: FetchRequest
     response: FetchResponse
-    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

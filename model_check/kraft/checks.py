@@ -1,0 +1,162 @@
+"""Properties of single steps: judged once for each (local state, event), from what the reference did.
+
+They compare the replica before and after and look at the effects; none of them asks the reference whether
+it was right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from model_check.kraft import names
+from model_check.kraft.node import Execution, Node
+from reference.effects import ArmTimer, Effect, Persist, Reply, Send, Transition, Truncate
+from reference.events import Event, RequestReceived
+from reference.messages import FetchRequest, VoteRequest, VoteResponse
+from reference.protocol import Protocol, StateMachine
+from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+from spec import load
+
+
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
+) -> tuple[str, ...]:
+    """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
+    found = [*_effect_violations(protocol, before, event, execution)]
+    if after.replica is not None:
+        found += _state_violations(after.replica, after)
+        if event is not None:
+            found += _change_violations(before, execution)
+    elif after.died is not None:
+        found.append(names.NO_FATAL)
+    if isinstance(event, RequestReceived):
+        found += _request_violations(before, event, execution)
+    return tuple(dict.fromkeys(found))
+
+
+def _effect_violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution
+) -> Iterator[str]:
+    for effect in execution.effects:
+        if isinstance(effect, Transition):
+            yield from _transition_violations(protocol, before, effect)
+        elif isinstance(effect, Truncate):
+            known = before.high_watermark
+            if known is not None and effect.offset < known:
+                yield names.NO_TRUNCATION_BELOW_HIGH_WATERMARK
+        elif isinstance(effect, Send) and isinstance(effect.request, VoteRequest):
+            request = effect.request
+            if request.pre_vote and request.epoch > _epoch_known(before, event):
+                yield names.PRE_VOTE_CREATES_NO_EPOCH
+
+
+def _epoch_known(before: Replica, event: Event | None) -> int:
+    """The largest epoch that existed before the step, as far as this replica can know."""
+    message = getattr(event, "request", None) or getattr(event, "response", None)
+    # A Resigned replica leaves its epoch by raising it: the one other way to create an epoch (RESIGN-4).
+    own = before.epoch + 1 if isinstance(before.role, Resigned) else before.epoch
+    return max(own, getattr(message, "epoch", 0))
+
+
+def _transition_violations(protocol: Protocol, before: Replica, effect: Transition) -> Iterator[str]:
+    observer = not before.is_voter
+    if (effect.source, effect.target) not in legal_transitions(protocol.state_machine, observer):
+        yield names.TRANSITIONS_LEGAL
+    if (
+        protocol.state_machine is StateMachine.KIP996
+        and effect.target == "Candidate"
+        and effect.source not in ("Prospective", "Start")
+    ):
+        yield names.CANDIDATE_FROM_PROSPECTIVE
+    if effect.source == "Resigned" and effect.epoch <= before.epoch:
+        yield names.RESIGNED_LEAVES_ITS_EPOCH
+
+
+@cache
+def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[tuple[str, str]]:
+    """The (from, to) pairs of the spec's table for voters or observers, start-up included."""
+    roles = ("observer", "any") if observer else ("voter", "any")
+    return frozenset(
+        (row.from_state, row.to_state)
+        for row in load().transitions
+        if row.table == state_machine.value and row.role in roles
+    )
+
+
+def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
+    role = replica.role
+    if not replica.is_voter and isinstance(role, Prospective | Candidate | Leader):
+        yield names.OBSERVERS_STAND_NO_ELECTION
+    if isinstance(role, Follower) and replica.quorum_state.leader == replica.id:
+        yield names.RESIGNED_LEAVES_ITS_EPOCH
+    epochs = [batch.epoch for batch in replica.log.batches]
+    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
+        yield names.LOG_EPOCHS_MONOTONE
+    own_counts = isinstance(role, Leader) and replica.is_voter
+    if own_counts and replica.high_watermark is not None and replica.high_watermark > after.disk.flushed:
+        yield names.OWN_TAIL_FLUSHED
+
+
+def _change_violations(before: Replica, execution: Execution) -> Iterator[str]:
+    after = execution.replica
+    if after.epoch < before.epoch:
+        yield names.EPOCH_MONOTONE
+    if after.epoch == before.epoch:
+        voted = before.quorum_state.voted
+        won_with_own_vote = voted is not None and voted.id == before.id and isinstance(after.role, Leader)
+        if voted is not None and after.quorum_state.voted != voted and not won_with_own_vote:
+            yield names.VOTE_KEPT
+    same_reign = isinstance(before.role, Leader) == isinstance(after.role, Leader)
+    known, learned = before.high_watermark, after.high_watermark
+    if same_reign and known is not None and learned is not None and learned < known:
+        yield names.HIGH_WATERMARK_MONOTONE
+
+
+def _request_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:
+    request = event.request
+    if isinstance(request, FetchRequest):
+        yield from _fetch_violations(before, request, execution.replica)
+    if not isinstance(request, VoteRequest) or not _is_granted(execution.effects):
+        return
+    theirs, ours = (
+        (request.last_epoch, request.end_offset),
+        (before.log.last_epoch, before.log.end_offset),
+    )
+    repeated = before.epoch == request.epoch and before.quorum_state.voted is not None
+    if theirs < ours and not (repeated and not request.pre_vote):
+        yield names.VOTE_COMPARES_EPOCH_FIRST
+    if request.pre_vote:
+        yield from _pre_vote_violations(before, request, execution)
+
+
+def _is_granted(effects: tuple[Effect, ...]) -> bool:
+    return any(
+        isinstance(effect, Reply) and isinstance(effect.response, VoteResponse) and effect.response.granted
+        for effect in effects
+    )
+
+
+def _pre_vote_violations(before: Replica, request: VoteRequest, execution: Execution) -> Iterator[str]:
+    if request.epoch != before.epoch:
+        return
+    changed = any(isinstance(effect, Persist | ArmTimer | Transition) for effect in execution.effects)
+    same = (before.quorum_state, before.role, before.log) == (
+        execution.replica.quorum_state,
+        execution.replica.role,
+        execution.replica.log,
+    )
+    if changed or not same:
+        yield names.PRE_VOTE_HAS_NO_EFFECT
+    follows = isinstance(before.role, Follower) and before.role.has_fetched
+    if follows or isinstance(before.role, Leader):
+        yield names.FETCHING_FOLLOWER_REJECTS
+
+
+def _fetch_violations(before: Replica, request: FetchRequest, after: Replica) -> Iterator[str]:
+    if before.voters.is_voter(request.replica):
+        return
+    contacts = before.role.contacts if isinstance(before.role, Leader) else ()
+    contacts_after = after.role.contacts if isinstance(after.role, Leader) else ()
+    if before.high_watermark != after.high_watermark or contacts != contacts_after:
+        yield names.OBSERVERS_DO_NOT_COUNT

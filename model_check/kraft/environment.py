@@ -1,0 +1,119 @@
+"""What may happen to a node without a message: timers, input of the state machine, administration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model_check.kraft.network import NOBODY_WAITS
+from reference.events import (
+    Append,
+    BackoffExpired,
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestTimedOut,
+    Resign,
+    Shutdown,
+    Timer,
+)
+from reference.protocol import Protocol
+from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Which events the environment offers, and which budget (index) each spends; ``None``: never.
+
+    timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
+    expires only if a link between it and its leader is cut: the network is otherwise fast enough.
+    discovery: whether a replica without a reachable leader may fetch from any voter.
+    """
+
+    timers: dict[int, frozenset[Timer]]
+    timely: bool = False
+    cut: frozenset[tuple[int, int]] = frozenset()
+    discovery: bool = False
+    appends: int | None = None
+    resigns: int | None = None
+    shutdowns: int | None = None
+    timeouts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An event the environment offers: what to call it, and the budgets it spends."""
+
+    kind: str
+    detail: str
+    event: Event
+    costs: tuple[int, ...] = ()
+
+
+def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
+    """The events that may happen to ``replica`` now, in a fixed order."""
+    for timer in _running_timers(environment, protocol, replica):
+        yield Offer("timer", timer.value, Poll((timer,)))
+    for connection in replica.connections:
+        if not connection.awaiting:
+            yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))
+        elif environment.timeouts is not None:
+            costs = (environment.timeouts,)
+            yield Offer("request timed out", f"to {connection.node}", RequestTimedOut(connection.node), costs)
+    for parked in replica.parked:
+        expired = FetchWaitExpired(parked.source, parked.correlation)
+        who = "nobody waits" if parked.correlation == NOBODY_WAITS else f"of {parked.source}"
+        yield Offer("fetch wait over", who, expired)
+    yield from _discoveries(environment, replica)
+    yield from _inputs(environment, replica)
+
+
+def _running_timers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Timer]:
+    allowed = environment.timers[replica.id]
+    role = replica.role
+    running: tuple[Timer, ...]
+    if isinstance(role, Leader):
+        running = (Timer.BEGIN_QUORUM_EPOCH,)
+        if protocol.check_quorum and len(replica.voters) > 1:
+            running += (Timer.CHECK_QUORUM,)
+    elif isinstance(role, Follower):
+        running = (Timer.FETCH,) if replica.is_voter and not _is_fed(environment, replica) else ()
+    elif isinstance(role, Unattached):
+        running = (Timer.ELECTION,) if replica.is_voter else ()
+    else:
+        assert isinstance(role, Prospective | Candidate | Resigned)
+        running = (Timer.ELECTION,)
+    if replica.shutting_down:
+        running = ()
+    yield from (timer for timer in running if timer in allowed)
+
+
+def _is_fed(environment: Environment, replica: Replica) -> bool:
+    """Whether the network is fast enough for this follower to hear from its leader in time."""
+    leader = replica.quorum_state.leader
+    if not environment.timely or leader is None:
+        return False
+    here = replica.id
+    return (here, leader) not in environment.cut and (leader, here) not in environment.cut
+
+
+def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    if not environment.discovery or any(connection.awaiting for connection in replica.connections):
+        return
+    role = replica.role
+    lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
+    busy = {connection.node for connection in replica.connections}
+    for voter in replica.voters.ids if lost else ():
+        if voter != replica.id and voter not in busy:
+            yield Offer("looks for the leader", f"at {voter}", Poll((), voter))
+
+
+def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    if isinstance(replica.role, Leader):
+        if environment.appends is not None and not replica.shutting_down:
+            event = Append(replica.epoch, (replica.id,))
+            yield Offer("append", "", event, (environment.appends,))
+        if environment.resigns is not None:
+            yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
+    if environment.shutdowns is not None and not replica.shutting_down:
+        yield Offer("shutdown", "", Shutdown(), (environment.shutdowns,))

@@ -1,0 +1,109 @@
+"""A node: a replica that runs on a disk; and how one event runs to its end.
+
+An event is handled the way production's loop handles it: the message or timer first, then the poll routine
+of the role, until the node has nothing left to do without another event. Sends that would come a poll
+later are part of the same atomic step; a message that is never delivered makes up for the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reference import disk as disks
+from reference.disk import Disk
+from reference.effects import ArmTimer, Duration, Effect, Fatal, Stop, SuccessorBackoff
+from reference.events import Event, Poll, Timer
+from reference.log import LeaderChange, Record
+from reference.protocol import Protocol
+from reference.replica import Leader, Replica
+from reference.step import Outcome, start, step
+
+_MAX_POLLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A replica (``None``: the process does not run) and what its disk holds.
+
+    ``died`` is why the process ended, if it did not end gracefully.
+    """
+
+    replica: Replica | None
+    disk: Disk
+    died: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An event carried through: the events fed to the reference, all effects, the rules, the replica."""
+
+    events: tuple[Event, ...]
+    effects: tuple[Effect, ...]
+    rules: tuple[str, ...]
+    replica: Replica
+
+    @property
+    def ended(self) -> Fatal | Stop | None:
+        """How the process ended in this execution, or ``None``."""
+        last = self.effects[-1] if self.effects else None
+        return last if isinstance(last, Fatal | Stop) else None
+
+
+def execute(protocol: Protocol, replica: Replica, event: Event) -> Execution:
+    """Feed ``event`` and then poll until nothing changes any more."""
+    return _poll_on(protocol, (event,), step(protocol, replica, event))
+
+
+def boot(protocol: Protocol, identity: Replica, disk: Disk) -> Execution:
+    """Start the process on ``disk`` as the next process finds it."""
+    return _poll_on(protocol, (), start(protocol, identity, disks.as_found(disk)))
+
+
+def _poll_on(protocol: Protocol, events: tuple[Event, ...], outcome: Outcome) -> Execution:
+    effects, rules = list(outcome.effects), list(outcome.rules)
+    replica = without_unread_fields(outcome.replica)
+    expired = (Timer.LINGER, *_expired_at_once(outcome.effects))
+    for _ in range(_MAX_POLLS):
+        if effects and isinstance(effects[-1], Fatal | Stop):
+            break
+        event = Poll(expired)
+        polled = step(protocol, replica, event)
+        if not polled.effects and polled.replica == replica:
+            break
+        events += (event,)
+        effects += polled.effects
+        rules += [rule for rule in polled.rules if rule not in rules]
+        replica = without_unread_fields(polled.replica)
+        expired = (Timer.LINGER,)
+    return Execution(events, tuple(effects), tuple(rules), replica)
+
+
+def _expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
+    """Timers armed with no time at all: the poll routine that follows finds them expired."""
+    found = []
+    for effect in effects:
+        if isinstance(effect, ArmTimer):
+            first_successor = isinstance(effect.duration, SuccessorBackoff) and effect.duration.position == 0
+            if effect.duration is Duration.NONE or first_successor:
+                found.append(effect.timer)
+    return tuple(found)
+
+
+def without_unread_fields(replica: Replica) -> Replica:
+    """``replica`` without what no rule of elections and replication reads again.
+
+    Who granted the votes is written into the LeaderChange record and never read; whether a voter has
+    acknowledged its leader is recorded and never read. Dropping both merges states that behave alike;
+    ``tests/kraft`` compares the reachable states with and without.
+    """
+    role = replica.role
+    if not isinstance(role, Leader):
+        return replica
+    pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
+    progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
+    return replace(replica, role=replace(role, pending=pending, progress=progress, granting_voters=()))
+
+
+def _without_granting_voters(record: Record) -> Record:
+    return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record

@@ -1,0 +1,199 @@
+"""KRaft as the engine sees it: nodes that run the reference, a network, faults with budgets, properties."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
+from model_check.kraft import history as histories
+from model_check.kraft import invariants, names, outcomes
+from model_check.kraft.environment import Environment, offers
+from model_check.kraft.history import History
+from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
+from model_check.kraft.node import Node, execute
+from model_check.kraft.outcomes import Action, Step, Wiring
+from reference.events import Event, RequestReceived, ResponseReceived
+from reference.messages import Request, Response
+from reference.protocol import Protocol
+from reference.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """State constraints: successors beyond them are cut, counted and reported."""
+
+    max_epoch: int
+
+
+class KRaftSystem:
+    """A quorum of replicas as a :class:`model_check.engine.system.System`.
+
+    identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
+    nodes: per component the initial node; protocols: per component the protocol variant it runs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        identities: Sequence[Replica],
+        nodes: Sequence[Node],
+        protocols: Sequence[Protocol],
+        environment: Environment,
+        wiring: Wiring,
+        network: Network,
+        bounds: Bounds,
+        budgets: Mapping[str, int],
+        properties: tuple[str, ...],
+        goals: tuple[str, ...],
+        initial_messages: tuple[InFlight, ...] = (),
+        initial_history: History | None = None,
+    ) -> None:
+        self.name = name
+        self.components = len(identities)
+        self.network = network
+        self.budgets = tuple(budgets.values())
+        self.budget_names = tuple(budgets)
+        self.properties = properties
+        self.goals = goals
+        self.identities = tuple(identities)
+        self.nodes = tuple(nodes)
+        self.protocols = tuple(protocols)
+        self.environment = environment
+        self.wiring = wiring
+        self.bounds = bounds
+        self._initial_messages = initial_messages
+        self._initial_history = initial_history or History()
+        self._judged = frozenset(properties)
+        self.invariants: tuple[Invariant, ...] = tuple(
+            invariant for invariant in self._all_invariants() if invariant.name in self._judged
+        )
+
+    def _all_invariants(self) -> tuple[Invariant, ...]:
+        voters = tuple(identity.is_voter for identity in self.identities)
+        return (
+            invariants.SingleKnownLeader(),
+            invariants.RecordIdentity(),
+            invariants.LogMatching(),
+            invariants.LeaderCompleteness(),
+            invariants.CommittedOnMajority(names.HIGH_WATERMARK_ON_MAJORITY, voters, durable=False),
+            invariants.CommittedOnMajority(names.ACKNOWLEDGED_IS_DURABLE, voters, durable=True),
+        )
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        """One initial state: the nodes, messages and history that the scenario gives."""
+        return [
+            GlobalState(
+                self.nodes,
+                tuple(sorted(self._initial_messages, key=repr)),
+                self._initial_history,
+                self.budgets,
+            )
+        ]
+
+    def destination(self, message: Hashable) -> int:
+        """The component of the replica that ``message`` is addressed to."""
+        return self.wiring.component(cast(InFlight, message).destination)
+
+    def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
+        """What may happen when a message arrives; nothing while the process does not run."""
+        steps = self.deliver_steps(component, cast(Node, local), cast(InFlight, message))
+        return [self._judge(step.outcome) for step in steps]
+
+    def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
+        """Timers, input, administration and faults."""
+        return [self._judge(step.outcome) for step in self.action_steps(component, cast(Node, local))]
+
+    def deliver_steps(self, component: int, node: Node, message: InFlight) -> list[Step]:
+        """As :meth:`deliver`, with what a trace shows of each outcome."""
+        if node.replica is None:
+            return []
+        correlation = None if message.answerable else NOBODY_WAITS
+        event: Event
+        if message.is_request:
+            event = RequestReceived(message.source, cast(Request, message.payload), correlation)
+        else:
+            event = ResponseReceived(message.source, cast(Response, message.payload))
+        kind = type(message.payload).__name__
+        action = Action(kind, node.replica.id, f"from {message.source}")
+        return self._steps(component, node, event, action, ())
+
+    def action_steps(self, component: int, node: Node) -> list[Step]:
+        """As :meth:`actions`, with what a trace shows of each outcome."""
+        identity = self.identities[component]
+        protocol = self.protocols[component]
+        if node.replica is None:
+            if node.died is not None:
+                return []
+            return list(outcomes.restart(self.wiring, protocol, node, identity))
+        found: list[Step] = []
+        for offer in offers(self.environment, protocol, node.replica):
+            action = Action(offer.kind, identity.id, offer.detail)
+            found += self._steps(component, node, offer.event, action, offer.costs)
+        found += outcomes.crash(self.wiring, protocol, node, identity.id)
+        return found
+
+    def _steps(
+        self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
+    ) -> list[Step]:
+        assert node.replica is not None
+        protocol = self.protocols[component]
+        execution = execute(protocol, node.replica, event)
+        return list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
+
+    def _judge(self, outcome: Outcome) -> Outcome:
+        """``outcome`` with the violations that this scenario asks about."""
+        kept = tuple(name for name in outcome.violations if name in self._judged)
+        if kept == outcome.violations:
+            return outcome
+        return replace(outcome, violations=kept)
+
+    def within(self, component: int, local: Hashable) -> bool:
+        """Whether the replica's epoch is within the bound."""
+        node = cast(Node, local)
+        return node.replica is None or node.replica.epoch <= self.bounds.max_epoch
+
+    def forget_message(self, forget: Forget, message: Hashable) -> Hashable | None:
+        """See :func:`model_check.kraft.network.after_forgetting`."""
+        forgetful, peer = self._ids(forget)
+        return after_forgetting(cast(InFlight, message), forgetful, peer)
+
+    def forget_local(self, forget: Forget, component: int, local: Hashable) -> Hashable:
+        """A fetch parked for a replica that has forgotten it will be answered to nobody."""
+        node = cast(Node, local)
+        if node.replica is None or not node.replica.parked:
+            return local
+        forgetful, peer = self._ids(forget)
+        if peer not in (None, node.replica.id):
+            return local
+        return _with_abandoned_fetches(node, forgetful)
+
+    def _ids(self, forget: Forget) -> tuple[int, int | None]:
+        peer = None if forget.destination is None else self.identities[forget.destination].id
+        return self.identities[forget.component].id, peer
+
+    def clock(self, component: int, local: Hashable) -> int:
+        """See :func:`model_check.kraft.network.clock`."""
+        node = cast(Node, local)
+        stored = node.disk.quorum_state if node.replica is None else node.replica.quorum_state
+        return 0 if stored is None else clock(stored)
+
+    def expiry(self, message: Hashable) -> int | None:
+        """See :func:`model_check.kraft.network.expiry`."""
+        return expiry(cast(InFlight, message))
+
+    def record(self, history: Hashable, label: Hashable) -> Recorded:
+        """See :func:`model_check.kraft.history.record`."""
+        recorded = histories.record(cast(History, history), cast(histories.Label, label))
+        kept = tuple(name for name in recorded.violations if name in self._judged)
+        return Recorded(recorded.history, kept, recorded.goals)
+
+
+def _with_abandoned_fetches(node: Node, forgetful: int) -> Node:
+    assert node.replica is not None
+    parked = tuple(
+        replace(fetch, correlation=NOBODY_WAITS) if fetch.source == forgetful else fetch
+        for fetch in node.replica.parked
+    )
+    return replace(node, replica=replace(node.replica, parked=parked))
