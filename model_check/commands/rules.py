@@ -1,0 +1,238 @@
+"""``kraftcheck rules``: read the rule catalogue, and see where each rule is at work."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+
+import spec
+from model_check.consult import citations
+from model_check.consult.terminal import console, entry, heading, say
+from model_check.errors import InputError
+from spec import Property, Rule, Transition
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = "One rule is printed whole; several are listed with what each says."
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ID|AREA|TEXT",
+        help="rule ids (VOTE-10), areas (VOTE), or texts that a rule must contain",
+    )
+    listing = parser.add_mutually_exclusive_group()
+    listing.add_argument("--properties", action="store_true", help="list the properties instead")
+    listing.add_argument("--transitions", action="store_true", help="list the legal transitions instead")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every rule found whole")
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was asked for. Raises InputError for an id or text that names nothing."""
+    if arguments.properties:
+        _show_properties(arguments)
+    elif arguments.transitions:
+        _show_transitions(arguments)
+    else:
+        _show_rules(arguments)
+    return 0
+
+
+# Rules.
+
+
+def find_rules(words: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules that ``words`` ask for, in the order of the catalogue.
+
+    Ids and areas add to the answer; each other text narrows it to the rules that contain it. No words: all
+    rules. Raises InputError if nothing is left.
+    """
+    rules = spec.load().rules
+    named: set[str] = set()
+    texts: list[str] = []
+    for word in words:
+        found = _by_name(word)
+        named |= found
+        if not found:
+            texts.append(word)
+    matching = [rule for rule in rules.values() if not named or rule.id in named]
+    for text in texts:
+        matching = [rule for rule in matching if text.casefold() in _prose(rule).casefold()]
+        if not matching:
+            raise InputError(_nothing_found(text))
+    return tuple(matching)
+
+
+def _by_name(word: str) -> set[str]:
+    """The ids that ``word`` names: one rule, or a whole area."""
+    rules = spec.load().rules
+    same = {rule_id for rule_id in rules if rule_id.casefold() == word.casefold()}
+    if not same and citations.looks_like_id(word.upper()):
+        planned = spec.load().planned
+        if word.upper() in planned:
+            raise InputError(f"rule {word.upper()} has no text yet: {planned[word.upper()]}.")
+        if word.upper().partition("-")[0] in citations.areas():
+            raise InputError(_nothing_found(word))
+    return same or {rule.id for rule in rules.values() if rule.area == word.upper()}
+
+
+def _prose(rule: Rule) -> str:
+    parts = (rule.id, rule.title, rule.when, rule.then, *rule.source, *rule.variants, rule.note or "")
+    return "\n".join(parts)
+
+
+def _nothing_found(word: str) -> str:
+    known = [*spec.load().rules, *sorted(citations.areas())]
+    near = difflib.get_close_matches(word.upper(), known, n=3, cutoff=0.5)
+    hint = (
+        f"near it are {', '.join(near)}" if near else f"the areas are {', '.join(sorted(citations.areas()))}"
+    )
+    return f"no rule is or contains {word[:60]!r}; {hint}."
+
+
+def _show_rules(arguments: argparse.Namespace) -> None:
+    rules = find_rules(arguments.words)
+    if arguments.json:
+        print(json.dumps([rule_as_json(rule) for rule in rules], indent=2))
+        return
+    out = console()
+    if arguments.verbose or (len(rules) == 1 and arguments.words):
+        for rule in rules:
+            print_rule(out, rule)
+        return
+    for area in dict.fromkeys(rule.area for rule in rules):
+        listed = [rule for rule in rules if rule.area == area]
+        heading(out, f"{area} ({len(listed)})")
+        column = max(len(rule.id) for rule in listed) + 4
+        for rule in listed:
+            entry(out, rule.id, rule.title, column=column)
+    heading(out, f"{len(rules)} rules" if len(rules) != 1 else "1 rule")
+
+
+def print_rule(out: Console, rule: Rule) -> None:
+    """Print a rule with everything that is known of it."""
+    heading(out, f"{rule.id}  {rule.title}")
+    say(out, rule.sentence, indent=2)
+    entry(out, "source", "; ".join(rule.source) + f" ({rule.confidence})")
+    entry(out, "variants", ", ".join(rule.variants) or "all")
+    properties = spec.load().properties
+    protects = (f"{each} {properties[each].name}" for each in rule.protects)
+    entry(out, "protects", ", ".join(protects) or "no property by itself")
+    if rule.note:
+        entry(out, "note", rule.note)
+    places = citations.in_reference().get(rule.id, ())
+    missing = f"not implemented: {rule.uncovered}" if rule.uncovered else "not named in the reference"
+    entry(out, "code", ", ".join(places) or missing)
+    entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or "none")
+    entry(out, "tests", ", ".join(citations.in_tests().get(rule.id, ())) or "none by name")
+
+
+def rule_as_json(rule: Rule) -> dict[str, Any]:
+    """A rule with everything that is known of it, as JSON data."""
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "when": rule.when,
+        "then": rule.then,
+        "source": list(rule.source),
+        "confidence": rule.confidence,
+        "variants": list(rule.variants),
+        "protects": list(rule.protects),
+        "note": rule.note,
+        "uncovered": rule.uncovered,
+        "file": f"spec/{rule.file}",
+        "code": list(citations.in_reference().get(rule.id, ())),
+        "mutants": list(citations.in_mutants().get(rule.id, ())),
+        "tests": list(citations.in_tests().get(rule.id, ())),
+    }
+
+
+# Properties and transitions.
+
+
+def _show_properties(arguments: argparse.Namespace) -> None:
+    found = [each for each in spec.load().properties.values() if _property_matches(each, arguments.words)]
+    if not found:
+        raise InputError(
+            f"no property is or contains {' '.join(arguments.words)!r}; see 'rules --properties'."
+        )
+    if arguments.json:
+        print(json.dumps([_property_as_json(each) for each in found], indent=2))
+        return
+    out = console()
+    for each in found:
+        heading(out, f"{each.id}  {each.name} ({each.kind})")
+        say(out, each.statement, indent=2)
+        if arguments.verbose or len(found) == 1:
+            entry(out, "rules", ", ".join(each.rules))
+            entry(out, "mutation", each.mutation)
+            entry(out, "bounds", each.bounds)
+
+
+def _property_matches(each: Property, words: list[str]) -> bool:
+    if any(word.casefold() in (each.id.casefold(), each.name.casefold()) for word in words):
+        return True
+    text = f"{each.name} {each.kind} {each.statement}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _property_as_json(each: Property) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "kind": each.kind,
+        "statement": each.statement,
+        "rules": list(each.rules),
+        "mutation": each.mutation,
+        "bounds": each.bounds,
+    }
+
+
+def _show_transitions(arguments: argparse.Namespace) -> None:
+    found = [each for each in spec.load().transitions if _transition_matches(each, arguments.words)]
+    if not found:
+        raise InputError(
+            f"no transition is or contains {' '.join(arguments.words)!r}; see 'rules --transitions'."
+        )
+    if arguments.json:
+        print(json.dumps([_transition_as_json(each) for each in found], indent=2))
+        return
+    out = console()
+    for table in dict.fromkeys(each.table for each in found):
+        rows = [each for each in found if each.table == table]
+        heading(out, f"V-SM={table} ({len(rows)})")
+        for each in rows:
+            via = f" via {each.via}" if each.via else ""
+            who = "" if each.role == "any" else f", {each.role}"
+            say(out, f"{each.from_state} → {each.to_state}{via}, {each.epoch} epoch{who}", "bold", indent=2)
+            say(out, each.cause, indent=4)
+            where = "" if each.production else "; not in production"
+            say(out, f"{each.rule}{where}", "dim", indent=4)
+
+
+def _transition_matches(each: Transition, words: list[str]) -> bool:
+    text = f"{each.id} {each.rule} {each.cause}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _transition_as_json(each: Transition) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "table": each.table,
+        "from": each.from_state,
+        "to": each.to_state,
+        "via": each.via,
+        "epoch": each.epoch,
+        "role": each.role,
+        "rule": each.rule,
+        "cause": each.cause,
+        "production": each.production,
+        "requires": list(each.requires),
+        "variants": list(each.variants),
+    }

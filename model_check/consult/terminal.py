@@ -1,0 +1,50 @@
+"""Output for people: coloured on a terminal, plain text elsewhere, readable from 60 columns on."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+MIN_WIDTH = 40
+
+
+def console() -> Console:
+    """Standard output. Off a terminal there is no colour, and ``COLUMNS`` (80) gives the width."""
+    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+
+
+def width(target: Console) -> int:
+    """The columns that there are."""
+    return max(target.width, MIN_WIDTH)
+
+
+def say(target: Console, text: str, style: str = "", *, indent: int = 0, hang: int = 0) -> None:
+    """Print ``text`` wrapped at blanks, ``indent`` columns in and further lines ``hang`` columns deeper."""
+    lines = textwrap.wrap(
+        text,
+        max(width(target) - 1, MIN_WIDTH),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hang),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    for line in lines or [""]:
+        target.print(Text(line, style))
+
+
+def heading(target: Console, text: str) -> None:
+    """Print a heading after an empty line."""
+    target.print(Text())
+    target.print(Text(text, "bold"))
+
+
+def entry(target: Console, label: str, text: str, style: str = "", *, column: int = 12) -> None:
+    """Print ``text`` beside its label, both indented; ``column`` is where the text begins."""
+    lines = textwrap.wrap(
+        text, max(width(target) - 1 - column, 24), break_on_hyphens=False, break_long_words=False
+    )
+    for number, line in enumerate(lines or [""]):
+        shown = f"  {label}".ljust(column) if number == 0 else " " * column
+        target.print(Text(shown, "dim").append(line, style or "not dim"))
