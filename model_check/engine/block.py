@@ -58,6 +58,7 @@ class Worker:
         self.fps = np.empty(size, np.uint64)
         self.rows = np.empty(size, np.int32)
         self.codes = np.empty(size, np.uint32)
+        self.by_shard = np.empty(0, np.uint64)
         self.order = np.empty(0, np.int32)
         self.starts = np.empty(SHARDS + 1, np.int64)
         self.new = np.empty(0, np.uint8)
@@ -71,6 +72,7 @@ class Worker:
         self.firsts = np.empty((0, 3), np.int64)
         self.goals = np.zeros(0, np.uint8)
         self.reran = False
+        self.saved = np.zeros(kernel.COUNTERS, np.int64)
 
     def prepare(self, sets: int) -> None:
         """Make room for marks on ``sets`` name sets."""
@@ -100,7 +102,7 @@ class Worker:
         while begin < len(index):
             done = kernel.expand(
                 view, rows, fps, index[begin:], self.misses, self.pending, recent,
-                self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters,
+                self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters, self.saved,
             )  # fmt: skip
             begin += done
             if begin < len(index):
@@ -122,10 +124,11 @@ class Worker:
         """Sort the candidates by shard."""
         size = self.candidates
         if len(self.order) < size:
+            self.by_shard = np.empty(len(self.fps), np.uint64)
             self.order = np.empty(len(self.fps), np.int32)
             self.new = np.empty(len(self.fps), np.uint8)
         self.new[:size] = 0
-        partition(self.fps[:size], self.order[:size], self.starts)
+        partition(self.fps[:size], self.by_shard[:size], self.order[:size], self.starts)
 
 
 @dataclass(slots=True)
@@ -219,9 +222,11 @@ class Blocks:
         def own(first: int) -> None:
             for shard in range(first, SHARDS, len(workers)):
                 for worker in workers:
-                    part = worker.order[worker.starts[shard] : worker.starts[shard + 1]]
-                    if len(part):
-                        self.visited.add(shard, worker.fps, part, worker.new)
+                    begin, end = worker.starts[shard : shard + 2].tolist()
+                    if begin < end:
+                        self.visited.add(
+                            shard, worker.by_shard[begin:end], worker.order[begin:end], worker.new
+                        )
 
         self._all(own, [(number,) for number in range(len(workers))])
 
@@ -242,7 +247,7 @@ class Blocks:
             kernel.build(
                 view, rows, worker.fps[:size], worker.rows[:size], worker.codes[:size], worker.new[:size],
                 batch.rows[begin:end], batch.fps[begin:end], batch.parents[begin:end], batch.codes[begin:end],
-                base,
+                base, np.empty(rows.shape[1], np.int32),
             )  # fmt: skip
 
         ends = np.cumsum(counts).tolist()

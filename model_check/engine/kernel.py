@@ -5,8 +5,11 @@ budgets packed in two columns (31 low bits, the rest), message numbers ordered b
 A row whose first column is negative is not expanded (it breaks an invariant).
 
 Kernels release the GIL and only read the tables. A look-up that fails is written down; the row is then
-*pending*: its candidates are taken back and it is expanded again when Python has resolved it. Signed and
-unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
+*pending*: its candidates are taken back and it is expanded again when Python has resolved it.
+
+Two rules keep this fast and right. ``_nrt=False``: Numba's reference counts on arrays would be six times the
+work itself, so no kernel allocates and scratch arrays come in as arguments. Signed and unsigned
+64-bit integers must not meet in an expression: Numba would make it a float.
 """
 
 from __future__ import annotations
@@ -37,14 +40,14 @@ COUNTERS = 7
 ID = (1 << 30) - 1
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _miss(key, misses, counters):
     if counters[MISSES] < misses.shape[0]:
         misses[counters[MISSES]] = key
         counters[MISSES] += 1
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _look_up(view, kind, a, b, misses, counters):
     key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
     value = find(view.memo, key)
@@ -53,7 +56,7 @@ def _look_up(view, kind, a, b, misses, counters):
     return value
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _budget_delta(view, budget, cost):
     """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
     delta = np.uint64(0)
@@ -67,7 +70,7 @@ def _budget_delta(view, budget, cost):
     return True, delta
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _expired(view, row, actor, local, message):
     """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""
     destination = view.destination[message]
@@ -75,7 +78,7 @@ def _expired(view, row, actor, local, message):
     return view.expiry[message] <= view.clock[at]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _expire(view, row, count, actor, local, consumed):
     """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
     gone = np.uint64(0)
@@ -92,7 +95,7 @@ def _expire(view, row, count, actor, local, consumed):
     return gone, kept
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _forget(view, row, count, forgets, actor, local, consumed, misses, counters):
     """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
     n = view.components
@@ -124,7 +127,7 @@ def _forget(view, row, count, forgets, actor, local, consumed, misses, counters)
     return MISSED if missed else ENABLED, kept, delta
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _transition(view, row, count, budget, number, message, duplicate, misses, counters):
     """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``."""
     outcome = view.outcomes[number]
@@ -180,7 +183,7 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
     return status, delta, recorded
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _note(names, place, order, code, firsts):
     """Keep the first transition (by row, then order in the row) that violated set ``names``."""
     first = firsts[names]
@@ -188,7 +191,7 @@ def _note(names, place, order, code, firsts):
         first[0], first[1], first[2] = place, order, code
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
     if recent.shape[0] > 1 and fp != 0:
@@ -203,7 +206,7 @@ def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     counters[POSITION] = position + 1
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _fire(
     view, row, place, count, budget, fp, value, message, position, misses, recent,
     cand_fp, cand_row, cand_code, firsts, goals, counters,
@@ -244,25 +247,25 @@ def _fire(
     return enabled, missed, False
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def expand(
-    view, rows, fps, index, misses, pending, recent, cand_fp, cand_row, cand_code, firsts, goals, counters
+    view, rows, fps, index, misses, pending, recent, cand_fp, cand_row, cand_code, firsts, goals, counters, saved
 ):
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
     Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
     int32, uint32) are full. ``pending`` (int32) receives the rows with missing table entries, ``misses``
     (int64) the keys. ``firsts``: int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
-    ``counters``: int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to switch the filter off.
+    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to switch the filter off.
     """
     n = view.components
-    saved = counters.copy()
     for entry in range(index.shape[0]):
         place = index[entry]
         row = rows[place]
         if row[0] < 0:
             continue
-        saved[:] = counters
+        for i in range(COUNTERS):
+            saved[i] = counters[i]
         fp = fps[place]
         budget = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
         count = 0
@@ -307,11 +310,13 @@ def expand(
         if full or missed:
             # Take the row back; what it asked for stays written down.
             known = counters[MISSES]
-            counters[:] = saved
+            for i in range(COUNTERS):
+                counters[i] = saved[i]
             counters[MISSES] = known
             if full:
                 # The filter may hold fingerprints that were just taken back.
-                recent[:] = 0
+                for i in range(recent.shape[0]):
+                    recent[i] = 0
                 return entry
             pending[counters[PENDING]] = place
             counters[PENDING] += 1
@@ -320,7 +325,7 @@ def expand(
     return index.shape[0]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _put(view, slots, count, message):
     """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
     key = view.message_hash[message]
@@ -331,7 +336,7 @@ def _put(view, slots, count, message):
     slots[i] = message
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _apply(view, row, number, duplicate, after, slots):
     """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
     n = view.components
@@ -379,23 +384,23 @@ def _apply(view, row, number, duplicate, after, slots):
     return count
 
 
-@njit(nogil=True, cache=True)
-def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base):
+@njit(nogil=True, cache=True, _nrt=False)
+def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots):
     """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
 
     ``parents``, ``codes``: uint32, the predecessor links (``base`` is the number of the block's first row
-    in its level).
+    in its level). ``slots``: scratch, int32[capacity].
     Returns the number of rows written.
     """
     n = view.components
-    slots = np.empty(view.capacity + 1, np.int32)
     written = 0
     for i in range(cand_fp.shape[0]):
         if not new[i]:
             continue
         row, after = rows[cand_row[i]], next_rows[written]
         code = np.int64(cand_code[i])
-        after[: n + 3] = row[: n + 3]
+        for j in range(n + 3):
+            after[j] = row[j]
         if code & 3 == LOSE:
             count = 0
             lost = code >> 2
@@ -423,7 +428,7 @@ def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, pa
 UNKNOWN, GOOD, BAD = range(3)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def judge(view, rows, index, good, status, first_bad, missing):
     """Judge the invariants on the rows named by ``index``; returns the number of ``missing`` entries.
 

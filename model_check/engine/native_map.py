@@ -20,7 +20,7 @@ def spread(key: int) -> int:
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@njit("int64(int64[:,::1], int64)", nogil=True, cache=True, forceinline=True)  # type: ignore[untyped-decorator]
+@njit("int64(int64[:,::1], int64)", nogil=True, cache=True, _nrt=False)  # type: ignore[untyped-decorator]
 def find(pairs: NDArray[np.int64], key: int) -> int:
     """The value of ``key``, or -1."""
     mask = np.uint64(pairs.shape[0] - 1)
@@ -34,7 +34,7 @@ def find(pairs: NDArray[np.int64], key: int) -> int:
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit("void(int64[:,::1], int64, int64)", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit("void(int64[:,::1], int64, int64)", nogil=True, cache=True, _nrt=False)  # type: ignore[untyped-decorator]
 def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
     """Set ``key`` to ``value``; the caller leaves room."""
     mask = np.uint64(pairs.shape[0] - 1)

@@ -180,7 +180,7 @@ class System(Protocol):
     def clock(self, component: int, local: Local) -> int:
         """How late it is at a component: what makes messages expire there. Constant if none ever does.
 
-        Below 2**62; no step and no forget of another component may turn it back.
+        Below 2**62. A forget of another component must not change it (the engine checks that).
         """
         ...
 

@@ -43,8 +43,9 @@ class View(NamedTuple):
     | (delivered message + 1) << 32, sends as start << 20 | count,
     label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
     local_hash, message_hash, history_hash: uint64. destination: int32. outside: uint8, the local state is
-    outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry). budget_hash: uint64[7, 256]. projection_hash, history_projection_hash:
-    uint64[n, invariants + 1], the last column mixes the others. The rest describes the network.
+    outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).
+    budget_hash: uint64[7, 256]. projection_hash, history_projection_hash: uint64[n, invariants + 1], the last
+    column mixes the others. The rest describes the network.
     """
 
     memo: NDArray[np.int64]
@@ -220,6 +221,8 @@ class Tables:
         else:
             component, local = self.locals[b]
             value = self.intern_local(component, self._forget_local(a, component, local))
+            if self._clock.data[value] != self._clock.data[b]:
+                raise ValueError(f"a forget of another component changes the clock of {local!r}")
         self.memo.put(key, value)
 
     def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:

@@ -37,22 +37,21 @@ def insert(
     room: int,
     new: NDArray[np.uint8],
 ) -> tuple[int, int]:
-    """Insert ``fps[order[begin:]]``, marking in ``new`` those that were not there, until ``room`` is used.
+    """Insert ``fps[begin:]``, setting ``new[order[i]]`` where ``fps[i]`` was not there, until ``room`` is used.
 
     Returns (where it stopped, number inserted).
     """
     capacity = np.uint64(table.shape[0])
     heads = np.empty(BATCH, np.uint64)
     inserted = 0
-    end = order.shape[0]
+    end = fps.shape[0]
     while begin < end:
         size = min(BATCH, end - begin)
         for i in range(size):
-            key = fps[order[begin + i]]
+            key = fps[begin + i]
             heads[i] = table[((key & _LOW) * capacity) >> _HALF]
         for i in range(size):
-            place = order[begin + i]
-            key = fps[place]
+            key = fps[begin + i]
             if key == 0:
                 key = np.uint64(1)  # 0 is "empty"
             if heads[i] == key:
@@ -69,7 +68,7 @@ def insert(
             if inserted == room:
                 return begin + i, inserted
             table[slot] = key
-            new[place] = 1
+            new[order[begin + i]] = 1
             inserted += 1
         begin += size
     return begin, inserted
@@ -88,9 +87,12 @@ def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
             table[slot] = key
 
 
-@njit("void(uint64[::1], int32[::1], int64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def partition(fps: NDArray[np.uint64], order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-    """Sort the indices of ``fps`` by shard, stably: shard s is ``order[starts[s]:starts[s + 1]]``."""
+@njit("void(uint64[::1], uint64[::1], int32[::1], int64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def partition(
+    fps: NDArray[np.uint64], sorted_fps: NDArray[np.uint64], order: NDArray[np.int32], starts: NDArray[np.int64]
+) -> None:
+    """Sort ``fps`` by shard, stably: shard s is ``sorted_fps[starts[s]:starts[s + 1]]``, and so ``order``
+    has their indices in ``fps``."""
     starts[:] = 0
     for fp in fps:
         starts[np.int64(fp >> _SHIFT) + 1] += 1
@@ -100,6 +102,7 @@ def partition(fps: NDArray[np.uint64], order: NDArray[np.int32], starts: NDArray
     for i in range(fps.shape[0]):
         shard = np.int64(fps[i] >> _SHIFT)
         order[fill[shard]] = i
+        sorted_fps[fill[shard]] = fps[i]
         fill[shard] += 1
 
 
@@ -129,7 +132,7 @@ class Visited:
     def add(
         self, shard: int, fps: NDArray[np.uint64], order: NDArray[np.int32], new: NDArray[np.uint8]
     ) -> None:
-        """Add ``fps[order]``, all of ``shard``, in that order; ``new[i]`` becomes 1 where ``fps[i]`` was new.
+        """Add ``fps``, all of ``shard``, in that order; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
         Different shards may be added to by different threads at the same time.
         """
@@ -139,7 +142,7 @@ class Visited:
             room = int(MAX_LOAD * len(table)) - self._counts[shard]
             begin, inserted = insert(table, fps, order, begin, room, new)
             self._counts[shard] += inserted
-            if begin == len(order):
+            if begin == len(fps):
                 return
             larger = _anonymous(int(GROWTH * len(table)))
             _rehash(table, larger)
@@ -149,7 +152,9 @@ class Visited:
         """Add ``fps`` in order, on this thread; which of them were new."""
         new = np.zeros(len(fps), np.uint8)
         order, starts = np.empty(len(fps), np.int32), np.empty(SHARDS + 1, np.int64)
-        partition(np.ascontiguousarray(fps), order, starts)
+        by_shard = np.empty(len(fps), np.uint64)
+        partition(np.ascontiguousarray(fps), by_shard, order, starts)
         for shard in range(SHARDS):
-            self.add(shard, fps, order[starts[shard] : starts[shard + 1]], new)
+            part = slice(starts[shard], starts[shard + 1])
+            self.add(shard, by_shard[part], order[part], new)
         return new.astype(bool)
