@@ -71,6 +71,12 @@ class Clock:
             for connection in replica.connections
         }
 
+    def timed_out(self, node: int, now: int) -> None:
+        """``node`` has not answered: if it is passed over at all, then in the poll that notices only."""
+        passed_over = Connection(node, False)
+        if passed_over in self.connections:
+            self.connections[passed_over] = now
+
     def expired(self, now: int) -> tuple[Timer, ...]:
         """The timers that have run out."""
         return tuple(timer for timer, at in self.deadlines.items() if at is not None and at <= now)
@@ -90,27 +96,37 @@ class Clock:
                 yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
 
     def compare(self, replica: Replica, state: Fields, now: int) -> Iterator[tuple[str, Json, Json]]:
-        """Compare the deadlines with those of a recorded state, and adopt a random one from it."""
+        """Compare the deadlines with those of a recorded state, and adopt a random one from it.
+
+        Timers that decide nothing are not compared: the election timer of an observer, and check quorum
+        where the leader is the only voter.
+        """
         shown = state.inner("deadlines")
         timers = SHOWN[role_name(replica.role)]
-        for name in sorted(timers.keys() | shown.values.keys()):
-            path = f"deadlines.{name}"
-            if name not in timers or name not in shown:
-                yield path, name in timers or None, shown.values.get(name)
-                continue
-            found = shown.number(name)
-            if timers[name] is Timer.ELECTION and self.random_from is not None:
-                earliest = self.random_from + self.timeouts.election
-                latest = self.random_from + max(0, 2 * self.timeouts.election - 1)
-                if not earliest <= found <= latest:
-                    yield path, f"between {earliest} and {latest}", found
-                self.deadlines[Timer.ELECTION] = found
-                self.random_from = None
-            expected = self.deadlines.get(timers[name])
-            if expected is None or (found == EXPIRED and expected <= now):
+        idle = set() if replica.is_voter else {"election"}
+        if len(replica.voters) == 1:
+            idle.add("checkQuorum")
+        for name in sorted((timers.keys() | shown.values.keys()) - idle):
+            timer = timers.get(name)
+            found = shown.number(name) if name in shown else None
+            if timer is Timer.ELECTION and found is not None:
+                yield from self._adopt(found)
+            expected = self.deadlines.get(timer) if timer is not None else None
+            if found == EXPIRED and expected is not None and expected <= now:
                 continue
             if found != expected:
-                yield path, expected, found
+                yield f"deadlines.{name}", expected, found
+
+    def _adopt(self, found: int) -> Iterator[tuple[str, Json, Json]]:
+        """Take over a random election timeout, if production may draw it."""
+        if self.random_from is None:
+            return
+        earliest = self.random_from + self.timeouts.election
+        latest = earliest + max(0, self.timeouts.election - 1)
+        if not earliest <= found <= latest:
+            yield "deadlines.election", f"from {earliest} to {latest}", found
+        self.deadlines[Timer.ELECTION] = found
+        self.random_from = None
 
 
 def _watched(replica: Replica, expired: tuple[Timer, ...]) -> frozenset[int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from model_check.errors import InputError
 
@@ -30,19 +30,19 @@ class Fields:
 
     def number(self, key: str, default: int | None = None) -> int:
         """An integer field; ``default`` makes it optional."""
-        return self._get(key, int, "an integer", default)
+        return cast(int, self._get(key, int, "an integer", default))
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string field."""
-        return self._get(key, str, "a string", default)
+        return cast(str, self._get(key, str, "a string", default))
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         """A boolean field."""
-        return self._get(key, bool, "true or false", default)
+        return cast(bool, self._get(key, bool, "true or false", default))
 
     def items(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """A list field."""
-        return self._get(key, list, "a list", default)
+        return cast("list[Json]", self._get(key, list, "a list", default))
 
     def numbers(self, key: str) -> tuple[int, ...]:
         """A list of integers."""

@@ -8,7 +8,7 @@ every node has the voters as static configuration.
 from __future__ import annotations
 
 from model_check.conform.recording import Config, Event
-from model_check.conform.wire import LISTENER, UncoveredMessageError, directory
+from model_check.conform.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
 from model_check.errors import InputError
 from reference import log as logs
 from reference.disk import Disk
@@ -73,7 +73,7 @@ def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
     if start.fields.values.get("persisted") is not None:
         stored = start.fields.inner("persisted")
         voted, leader = stored.number("votedId"), stored.number("leaderId")
-        key = ReplicaKey(voted, directory(stored.text("votedDirectoryId"))) if "votedDirectoryId" in stored else ReplicaKey(voted)
+        key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
         quorum_state = QuorumState(
             stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else key
         )

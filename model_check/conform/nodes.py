@@ -26,9 +26,8 @@ from reference.effects import (
     CallFailed,
     Effect,
     Fatal,
+    ForgetRequests,
     Persist,
-    Reply,
-    Send,
     Stop,
 )
 from reference.events import (
@@ -36,6 +35,7 @@ from reference.events import (
     FetchWaitExpired,
     Poll,
     RequestReceived,
+    RequestTimedOut,
     Resign,
     ResponseReceived,
     Shutdown,
@@ -58,7 +58,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Production and the reference disagree: ``expected`` is the reference's value, ``found`` production's."""
+    """A disagreement: ``expected`` is the reference's value, ``found`` is production's."""
 
     run: str
     seq: int
@@ -117,9 +117,7 @@ class NodeRun:
         try:
             self._dispatch(event)
         except UncoveredMessageError as error:
-            self.uncovered = f"{event.label}: {error}" if event.kind != "recv" else event.label
-            if str(error) not in event.label:
-                self.uncovered = f"{event.label}: {error}"
+            self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
             self._detach("after a step that is not covered")
             return Verdict.NOT_COVERED, []
         if event.state is not None:
@@ -127,16 +125,21 @@ class NodeRun:
         self.history.append(f"{event.seq} {event.label}: {' '.join(self.step_rules) or '-'}")
         if not self.found:
             return Verdict.COMPARED, []
-        before = tuple(self.history)[:-1]
-        result = [
-            Difference(
-                self.recording.name, event.seq, self.node, event.label, name, expected, got,
-                tuple(self.step_rules), before,
-            )
-            for name, expected, got in self.found
-        ]  # fmt: skip
         self._detach("after a difference")
-        return Verdict.COMPARED, result
+        return Verdict.COMPARED, [self._difference(event, *values) for values in self.found]
+
+    def _difference(self, event: Event, name: str, expected: Json, found: Json) -> Difference:
+        return Difference(
+            run=self.recording.name,
+            seq=event.seq,
+            node=self.node,
+            event=event.label,
+            field=name,
+            expected=expected,
+            found=found,
+            rules=tuple(self.step_rules),
+            before=tuple(self.history)[:-1],
+        )
 
     def _detach(self, reason: str) -> None:
         self.detached = reason
@@ -213,6 +216,8 @@ class NodeRun:
         expired = self.clock.expired(now)
         for stimulus in self.clock.ready_again(self.replica, expired, now):
             self._feed(stimulus, now)
+            if isinstance(stimulus, RequestTimedOut):
+                self.clock.timed_out(stimulus.node, now)
         if discovery is None:
             discovery = self._any_ready_server()
         self._feed(Poll(expired, discovery, now), now)
@@ -227,9 +232,9 @@ class NodeRun:
         if at is None:
             return
         self._poll(at, None)
-        visible = [e for e in self.effects if isinstance(e, Send | Reply | Persist | Fatal | ArmTimer | Stop)]
-        for effect in visible:
-            self.found.append(("a poll between messages", str(effect), None))
+        for effect in self.effects:
+            if not isinstance(effect, ForgetRequests):
+                self.found.append(("a poll between messages", str(effect), None))
         self.effects = []
 
     def _tick(self, event: Event) -> None:
@@ -273,9 +278,9 @@ class NodeRun:
         """The connection on which the answer is awaited: a bootstrap server has one of its own."""
         for connection in self.replica.connections:
             node = self.servers.get(connection.node, connection.node)
-            if connection.awaiting and connection.correlation == message.correlation:
-                if node == message.source:
-                    return connection.node
+            expected = connection.awaiting and connection.correlation == message.correlation
+            if expected and node == message.source:
+                return connection.node
         return message.source
 
     def _call(self, event: Event) -> None:
@@ -310,8 +315,8 @@ class NodeRun:
             if not self.stopped and not timed_out:
                 self.found.append(("reason", "the shutdown is not complete", reason))
         elif reason != "killed":
-            self._unseen_poll()
             if event.message is not None:
+                self._unseen_poll()
                 self._receive(event)
             else:
                 self._poll(event.now, self._discovery_choice(event))
@@ -385,5 +390,3 @@ class NodeRun:
             self.disk = disks.apply(self.disk, effect)
         if written:
             self.file = written[-1]
-
-

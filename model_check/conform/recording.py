@@ -141,8 +141,6 @@ def read(folder: Path) -> Recording:
     messages: dict[int, Message] = {}
     for fields in _lines(trace):
         event = _event(fields, len(events))
-        if event.kind == "final" and not events:
-            raise InputError(f"{fields.where}: the first line must be the 'config' line.")
         if event.message is not None:
             messages[event.message.mid] = event.message
         events.append(event)
@@ -212,7 +210,9 @@ def _config(fields: Fields) -> Config:
 def _event(fields: Fields, expected_seq: int) -> Event:
     seq = fields.number("seq")
     if seq != expected_seq:
-        raise InputError(f"{fields.where}: 'seq' is {seq}, expected {expected_seq}; lines are missing or moved.")
+        raise InputError(
+            f"{fields.where}: 'seq' is {seq}, expected {expected_seq}; lines are missing or moved."
+        )
     kind = fields.text("ev")
     if kind not in STEPS and kind not in WORLD:
         raise InputError(f"{fields.where}: unknown event '{kind}'.")
@@ -236,7 +236,7 @@ def _message(fields: Fields, kind: str) -> Message | None:
         if "during" not in fields:
             return None
         fields = fields.inner("during")
-    elif "mid" not in fields and kind != "recv":
+    elif kind not in ("recv", "lost", "inflight"):
         return None
     return Message(
         mid=fields.number("mid"),

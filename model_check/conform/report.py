@@ -13,6 +13,9 @@ from model_check.conform.nodes import Difference
 #: The version of the JSON form.
 FORMAT = 1
 
+_COLUMNS = (("recorded", 9), ("compared", 9), ("world", 7), ("not covered", 12), ("skipped", 8))
+_HEADER = f"{'run':<36}" + "".join(f"{name:>{width}}" for name, width in (*_COLUMNS, ("differences", 12)))
+
 
 def as_json(reports: Sequence[RunReport]) -> Json:
     """The machine-readable form."""
@@ -52,13 +55,12 @@ def _rules(reports: Iterable[RunReport]) -> list[tuple[str, int]]:
 
 
 def as_text(reports: Sequence[RunReport], *, rules: bool, limit: int) -> str:
-    """A table of the runs, the first ``limit`` differences of each, and, if wanted, how often each rule decided."""
-    lines = [f"{'run':<36}{'recorded':>9}{'compared':>9}{'world':>7}{'not covered':>12}{'skipped':>8}{'differences':>12}"]
+    """A table of the runs, the first ``limit`` differences of each, and how often each rule decided."""
+    lines = [_HEADER]
     for report in reports:
         counts = [report.compared, report.world, report.not_covered, report.skipped]
         figures = [report.recorded, *(sum(counter.values()) for counter in counts)]
-        widths = (9, 9, 7, 12, 8)
-        row = "".join(f"{figure:>{width}}" for figure, width in zip(figures, widths, strict=True))
+        row = "".join(f"{figure:>{width}}" for figure, (_, width) in zip(figures, _COLUMNS, strict=True))
         lines.append(f"{report.run:<36}{row}{len(report.differences):>12}")
     for report in reports:
         lines.extend(_details(report, limit))
@@ -80,7 +82,8 @@ def _details(report: RunReport, limit: int) -> Iterable[str]:
 
 
 def _explain(difference: Difference) -> Iterable[str]:
-    yield f"{difference.run}: seq {difference.seq}, node {difference.node}, {difference.event}: {difference.field}"
+    where = f"seq {difference.seq}, node {difference.node}, {difference.event}"
+    yield f"{difference.run}: {where}: {difference.field}"
     yield f"    reference:  {json.dumps(difference.expected)}"
     yield f"    production: {json.dumps(difference.found)}"
     yield f"    rules:      {' '.join(difference.rules) or 'none'}"

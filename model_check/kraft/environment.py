@@ -38,6 +38,7 @@ class Environment:
     resigns: int | None = None
     shutdowns: int | None = None
     timeouts: int | None = None
+    timer_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Offer:
 def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
     for timer in _running_timers(environment, protocol, replica):
-        yield Offer("timer", timer.value, Poll((timer,)))
+        costs = () if environment.timer_cost is None else (environment.timer_cost,)
+        yield Offer("timer", timer.value, Poll((timer,)), costs)
     for connection in replica.connections:
         if not connection.awaiting:
             yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))

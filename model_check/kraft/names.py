@@ -74,6 +74,8 @@ GOAL_COMMITTED = "GoalRecordCommitted"
 GOAL_VALUE_COMMITTED = "GoalValueCommitted"
 GOAL_TRUNCATED = "GoalDivergenceTruncated"
 
+GOALS = (GOAL_LEADER_ELECTED, GOAL_COMMITTED, GOAL_VALUE_COMMITTED, GOAL_TRUNCATED)
+
 
 def transition_goal(source: str, target: str) -> str:
     """The goal that a transition of the spec's table is taken."""

@@ -110,7 +110,7 @@ def steps(
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, before.id, world, effect)
-        if _is_boundary(effect) and count < len(execution.effects):
+        if wiring.boundaries and _is_boundary(effect) and count < len(execution.effects):
             crashes += _crash(wiring, protocol, before, world, action, costs, execution, count)
     ended = execution.ended
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)

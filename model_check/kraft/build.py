@@ -1,0 +1,235 @@
+"""From a scenario to the system that the engine explores."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from enum import Enum
+from functools import reduce
+from typing import Any, cast
+
+from model_check import shortform
+from model_check.engine.system import Loss, Network
+from model_check.errors import InputError
+from model_check.kraft import names
+from model_check.kraft.environment import Environment
+from model_check.kraft.history import Committed, Elected, History, record
+from model_check.kraft.node import Node, boot, without_unread_fields
+from model_check.kraft.outcomes import Wiring
+from model_check.kraft.system import Bounds, KRaftSystem
+from model_check.scenario import Scenario
+from reference import disk as disks
+from reference.disk import Disk
+from reference.events import Timer
+from reference.protocol import PRESETS, Protocol
+from reference.replica import Leader, Replica
+from reference.voters import Endpoint, ReplicaKey, static_voters
+
+
+def build(scenario: Scenario, where: str | None = None) -> KRaftSystem:
+    """The system of ``scenario``. Raises InputError where the scenario contradicts itself."""
+    return _Builder(scenario, where or scenario.name).build()
+
+
+def protocol_of(preset: str, switches: dict[str, Any], where: str) -> Protocol:
+    """A preset with switches changed. Raises InputError for an unknown switch or value."""
+    protocol = PRESETS[preset]
+    known = {field.name.replace("_", "-"): field.name for field in fields(Protocol)}
+    for switch, value in switches.items():
+        name = known.get(switch)
+        if name is None:
+            raise InputError(f"{where}: '{switch}' is no protocol switch; there are {', '.join(known)}.")
+        protocol = replace(protocol, **{name: _switch_value(getattr(protocol, name), switch, value, where)})
+    return protocol
+
+
+def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
+    if isinstance(current, Enum):
+        for choice in type(current):
+            if choice.value == value:
+                return choice
+        allowed = ", ".join(str(choice.value) for choice in type(current))
+        raise InputError(f"{where}: switch '{switch}' has no value {value!r}; there are {allowed}.")
+    wanted = bool if isinstance(current, bool) else int
+    if type(value) is not wanted:
+        raise InputError(f"{where}: switch '{switch}' takes a {wanted.__name__}, not {value!r}.")
+    return value
+
+
+class _Builder:
+    def __init__(self, scenario: Scenario, where: str) -> None:
+        self.scenario = scenario
+        self.where = where
+        self.ids = (*scenario.replicas.voters, *scenario.replicas.observers)
+
+    def build(self) -> KRaftSystem:
+        scenario = self.scenario
+        self._check_ids()
+        budgets = self._budgets()
+        index = {name: number for number, name in enumerate(budgets)}
+        protocols = [self._protocol(replica) for replica in self.ids]
+        identities = [self._identity(replica) for replica in self.ids]
+        nodes = [
+            self._node(protocol, identity) for protocol, identity in zip(protocols, identities, strict=True)
+        ]
+        cut = self._cut()
+        wiring = Wiring(
+            component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
+            cut=cut,
+            no_pre_vote=frozenset(scenario.network.no_pre_vote),
+            crash=index.get("crashes"),
+            power_loss=scenario.environment.power_loss,
+            boundaries=scenario.environment.boundaries,
+        )
+        network = Network(
+            scenario.network.capacity,
+            Loss(scenario.network.loss),
+            scenario.network.duplicates,
+            index.get("duplicates", -1),
+        )
+        return KRaftSystem(
+            scenario.name,
+            identities,
+            nodes,
+            protocols,
+            self._environment(index, cut),
+            wiring,
+            network,
+            Bounds(scenario.bounds.max_epoch),
+            budgets,
+            self._properties(),
+            self._goals(),
+            initial_history=self._history(nodes),
+        )
+
+    def _error(self, message: str) -> InputError:
+        return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
+
+    def _check_ids(self) -> None:
+        replicas = self.scenario.replicas
+        if len(set(self.ids)) != len(self.ids):
+            raise self._error("replicas: a replica is listed twice")
+        named = [*replicas.views, *replicas.initial, *self.scenario.environment.timers_at]
+        named += self.scenario.protocol.at
+        for word in [*named, *map(str, self.scenario.network.no_pre_vote), *map(str, replicas.stopped)]:
+            self._replica(word)
+
+    def _replica(self, word: str) -> int:
+        if not word.isdigit() or int(word) not in self.ids:
+            raise self._error(f"'{word}' is not one of the replicas {', '.join(map(str, self.ids))}")
+        return int(word)
+
+    def _budgets(self) -> dict[str, int]:
+        wanted = self.scenario.budgets
+        offered = {
+            "appends": wanted.appends,
+            "crashes": wanted.crashes,
+            "timeouts": wanted.timeouts,
+            "resigns": wanted.resigns,
+            "shutdowns": wanted.shutdowns,
+            "duplicates": wanted.duplicates,
+            "timers": wanted.timers,
+        }
+        return {name: value for name, value in offered.items() if value}
+
+    def _protocol(self, replica: int) -> Protocol:
+        choice = self.scenario.protocol
+        switches = {**choice.set, **choice.at.get(str(replica), {})}
+        if not self.scenario.environment.parking:
+            switches["fetch-max-wait-ms"] = 0
+        return protocol_of(choice.preset, switches, self.where)
+
+    def _identity(self, replica: int) -> Replica:
+        replicas = self.scenario.replicas
+        view = replicas.views.get(str(replica), replicas.voters)
+        return Replica(
+            key=ReplicaKey(replica),
+            bootstrap_voters=static_voters(view),
+            endpoints=(Endpoint("CONTROLLER", f"node-{replica}", 9093),),
+            can_become_voter=replica not in replicas.observers,
+        )
+
+    def _node(self, protocol: Protocol, identity: Replica) -> Node:
+        text = self.scenario.replicas.initial.get(str(identity.id))
+        if text is not None:
+            return self._given_node(identity, text)
+        if identity.id in self.scenario.replicas.stopped:
+            return Node(None, Disk(), "stopped for the whole run")
+        execution = boot(protocol, identity, Disk())
+        return Node(execution.replica, reduce(disks.apply, execution.effects, Disk()))
+
+    def _given_node(self, identity: Replica, text: str) -> Node:
+        voters = ",".join(map(str, identity.bootstrap_voters.ids))
+        try:
+            given = shortform.parse_replica(f"{text} id={identity.id} voters={voters}")
+        except InputError as error:
+            raise self._error(f"replicas.initial.{identity.id}: {str(error).rstrip('.')}") from None
+        replica = without_unread_fields(
+            replace(
+                identity,
+                quorum_state=given.quorum_state,
+                log=given.log,
+                role=given.role,
+                high_watermark=given.high_watermark,
+                connections=given.connections,
+            )
+        )
+        if identity.id in self.scenario.replicas.stopped:
+            disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
+            return Node(None, disk, "stopped for the whole run")
+        return Node(replica, Disk(replica.quorum_state, replica.log, replica.log.end_offset))
+
+    def _cut(self) -> frozenset[tuple[int, int]]:
+        links = set()
+        for link in self.scenario.network.cut:
+            one, other = (self._replica(word) for word in link.replace(">", "-").split("-"))
+            links.add((one, other))
+            if "-" in link:
+                links.add((other, one))
+        return frozenset(links)
+
+    def _environment(self, index: dict[str, int], cut: frozenset[tuple[int, int]]) -> Environment:
+        choice = self.scenario.environment
+        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
+        for word, allowed in choice.timers_at.items():
+            timers[int(word)] = frozenset(map(Timer, allowed))
+        return Environment(
+            timers=timers,
+            timely=choice.timely,
+            cut=cut,
+            discovery=choice.discovery,
+            appends=index.get("appends"),
+            resigns=index.get("resigns"),
+            shutdowns=index.get("shutdowns"),
+            timeouts=index.get("timeouts"),
+            timer_cost=index.get("timers"),
+        )
+
+    def _properties(self) -> tuple[str, ...]:
+        check = self.scenario.check
+        for name in (*check.only, *check.properties):
+            if name not in names.ALWAYS + names.ON_REQUEST:
+                known = ", ".join(names.ALWAYS + names.ON_REQUEST)
+                raise self._error(f"check: '{name}' is no property of the checker; there are {known}")
+        return tuple(dict.fromkeys((*(check.only or names.ALWAYS), *check.properties)))
+
+    def _goals(self) -> tuple[str, ...]:
+        for name in self.scenario.check.goals:
+            if name not in names.GOALS and "->" not in name:
+                raise self._error(f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}")
+        return self.scenario.check.goals
+
+    def _history(self, nodes: list[Node]) -> History:
+        """What must have happened before the initial states that the scenario gives."""
+        history = History()
+        for identity, node in zip(self.ids, nodes, strict=True):
+            replica = node.replica
+            if replica is None:
+                continue
+            leads = isinstance(replica.role, Leader)
+            if leads:
+                history = cast(History, record(history, Elected(identity, replica.epoch)).history)
+            if replica.high_watermark is not None:
+                prefix = tuple(b for b in replica.log.batches if b.end_offset <= replica.high_watermark)
+                committed = Committed(identity, prefix, replica.epoch if leads else None)
+                history = cast(History, record(history, committed).history)
+        return history

@@ -1,0 +1,70 @@
+"""Run scenarios and hold what was found against what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from model_check.engine.explorer import Progress, explore
+from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.kraft.build import build
+from model_check.kraft.system import KRaftSystem
+from model_check.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
+    empty both when all is as expected and when a limit left the verdict undetermined.
+    """
+
+    scenario: Scenario
+    system: KRaftSystem
+    exploration: Exploration
+    differences: tuple[str, ...]
+
+    @property
+    def undetermined(self) -> bool:
+        return self.exploration.verdict is Verdict.UNDETERMINED
+
+    @property
+    def as_expected(self) -> bool:
+        return not self.undetermined and not self.differences
+
+
+def check(
+    scenario: Scenario,
+    *,
+    threads: int = 1,
+    limits: Limits = Limits(),  # noqa: B008
+    keep_going: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> CheckResult:
+    """Explore ``scenario`` and compare. Raises InputError where the scenario contradicts itself."""
+    system = build(scenario)
+    exploration = explore(system, threads=threads, limits=limits, keep_going=keep_going, progress=progress)
+    return CheckResult(scenario, system, exploration, _differences(scenario, exploration))
+
+
+def _differences(scenario: Scenario, found: Exploration) -> tuple[str, ...]:
+    expected = scenario.expect
+    if found.verdict is Verdict.UNDETERMINED:
+        return ()
+    differences = []
+    violated = sorted({violation.property for violation in found.violations})
+    if expected.verdict == "holds":
+        differences += [f"{name} is violated" for name in violated]
+        differences += [f"goal {goal} was never reached" for goal in found.missing_goals]
+        if expected.states is not None and found.distinct != expected.states:
+            differences.append(f"{found.distinct:,} distinct states, expected {expected.states:,}")
+    else:
+        missing = sorted(set(expected.violates) - set(violated))
+        unexpected = sorted(set(violated) - set(expected.violates)) if expected.violates else []
+        differences += [f"{name} was expected to be violated, and is not" for name in missing]
+        differences += [f"{name} is violated, which was not expected" for name in unexpected]
+        if not violated:
+            differences.append("no property is violated")
+        steps = min((violation.depth for violation in found.violations), default=None)
+        if expected.steps is not None and steps is not None and steps != expected.steps:
+            differences.append(f"the shortest counterexample has {steps} steps, expected {expected.steps}")
+    return tuple(differences)

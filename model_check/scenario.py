@@ -1,0 +1,215 @@
+"""Scenario files: what to explore, within which bounds, and the verdict that is expected.
+
+A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Files are hostile until parsed: an
+unknown key, a value out of range or a file that is not TOML raises :class:`InputError
+<model_check.errors.InputError>` with one sentence that names the file and the key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from model_check.errors import InputError
+
+MAX_FILE_BYTES = 1_000_000
+
+ReplicaId = Annotated[int, Field(ge=0, le=99)]
+Budget = Annotated[int, Field(ge=0, le=50)]
+Link = Annotated[str, StringConstraints(pattern=r"^\d{1,2}(-|>)\d{1,2}$")]
+TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch"]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ProtocolChoice(_Table):
+    """A preset and switches that differ from it: ``set`` for all replicas, ``at`` for single ones."""
+
+    preset: Literal["kafka", "kip996"] = "kafka"
+    set: dict[str, str | bool | int] = {}
+    at: dict[str, dict[str, str | bool | int]] = {}
+
+
+class Replicas(_Table):
+    """Who takes part. ``views`` gives a replica a voter set of its own (a voter that was removed and has not
+    heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
+    """
+
+    voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
+    observers: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
+    views: dict[str, Annotated[tuple[ReplicaId, ...], Field(strict=False)]] = {}
+    initial: dict[str, str] = {}
+    stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+
+
+class NetworkChoice(_Table):
+    """The network: ``capacity`` messages in flight at most; ``cut`` links ("1-2" both ways, "1>2" one way);
+    ``no-pre-vote`` replicas that do not know pre-vote.
+    """
+
+    capacity: Annotated[int, Field(ge=1, le=12)] = 4
+    loss: Literal["never", "when-full", "always"] = "when-full"
+    duplicates: bool = False
+    cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
+    no_pre_vote: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="no-pre-vote")] = ()
+
+
+class EnvironmentChoice(_Table):
+    """What happens without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
+    ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
+    leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
+    unflushed tail; ``boundaries``: a crash may fall between the effects of a step.
+    """
+
+    timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
+    timers_at: Annotated[
+        dict[str, Annotated[tuple[TimerName, ...], Field(strict=False)]], Field(alias="timers-at")
+    ] = {}
+    timely: bool = False
+    discovery: bool = False
+    parking: bool = False
+    power_loss: Annotated[bool, Field(alias="power-loss")] = True
+    boundaries: bool = True
+
+
+class Budgets(_Table):
+    """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
+    together; without it they are unbounded.
+    """
+
+    appends: Budget = 0
+    crashes: Budget = 0
+    timeouts: Budget = 0
+    resigns: Budget = 0
+    shutdowns: Budget = 0
+    duplicates: Budget = 0
+    timers: Budget | None = None
+
+
+class Bounds(_Table):
+    """State constraints."""
+
+    max_epoch: Annotated[int, Field(ge=1, le=20, alias="max-epoch")] = 1
+
+
+class Fairness(_Table):
+    """Which actions happen for ever if they stay possible (``weak``) or are possible again and again
+    (``strong``): ``deliveries`` per link, ``timers`` per replica and timer.
+    """
+
+    deliveries: Literal["weak", "strong", "none"] = "strong"
+    timers: Literal["weak", "strong", "none"] = "strong"
+
+
+class Eventually(_Table):
+    """An *eventually* property: from every state on, ``goal`` is reached sooner or later."""
+
+    property: str
+    goal: Literal["a-leader", "no-leader-of-epoch-1", "all-follow-one-leader"]
+    fairness: Fairness = Fairness()
+
+
+class Check(_Table):
+    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
+    transitions written as "Follower->Prospective"; ``eventually`` properties.
+    """
+
+    properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    only: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+
+
+class Expected(_Table):
+    """The expected verdict; of a violation also the properties, and optionally the number of its steps.
+    ``states`` pins the exact number of distinct states.
+    """
+
+    verdict: Literal["holds", "violated"]
+    violates: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    steps: Annotated[int, Field(ge=0)] | None = None
+    states: Annotated[int, Field(ge=1)] | None = None
+
+
+class Scenario(_Table):
+    """A scenario file."""
+
+    name: Name
+    about: Text
+    source: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    tags: Annotated[
+        tuple[Literal["ci", "twin", "nightly", "bench", "mutants", "finding"], ...], Field(strict=False)
+    ] = ()
+    protocol: ProtocolChoice = ProtocolChoice()
+    replicas: Replicas
+    network: NetworkChoice = NetworkChoice()
+    environment: EnvironmentChoice = EnvironmentChoice()
+    budgets: Budgets = Budgets()
+    bounds: Bounds = Bounds()
+    check: Check = Check()
+    expect: Expected
+
+
+def parse(text: str, where: str) -> Scenario:
+    """A scenario from the text of a file called ``where``. Raises InputError."""
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{where}: not a TOML file ({error}); see docs/scenarios.md.") from None
+    return from_data(data, where)
+
+
+def from_data(data: dict[str, Any], where: str) -> Scenario:
+    """A scenario from parsed TOML or JSON. Raises InputError."""
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the file"
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        problem = "is not a known key" if first["type"] == "extra_forbidden" else f"{first['msg'].lower()}"
+        raise InputError(f"{where}: {key}: {problem}{more}; see docs/scenarios.md.") from None
+
+
+def load(path: Path) -> Scenario:
+    """The scenario in the file ``path``. Raises InputError."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, so it is not a scenario file.")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a scenario file or name."
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text, so it is not a scenario file.") from None
+    return parse(text, str(path))
+
+
+def shipped() -> dict[str, Scenario]:
+    """The scenarios that come with the package, by name, in alphabetical order."""
+    folder = resources.files("model_check") / "scenarios"
+    found = {}
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(".toml"):
+            scenario = parse(entry.read_text(encoding="utf-8"), entry.name)
+            found[scenario.name] = scenario
+    return found
+
+
+def find(word: str) -> Scenario:
+    """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
+    known = shipped()
+    if word in known:
+        return known[word]
+    if "/" in word or word.endswith(".toml") or Path(word).exists():
+        return load(Path(word))
+    raise InputError(f"there is no scenario '{word}'; 'kraftcheck check --list' lists them.")
