@@ -41,9 +41,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """``replica`` removed its log from ``kept`` batches on."""
+    """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
 
     replica: int
+    before: tuple[Batch, ...]
     kept: int
 
 
@@ -71,7 +72,9 @@ def record(history: History, label: Label) -> Recorded:
         return _record_voted(history, label)
     if isinstance(label, Committed):
         return _record_committed(history, label)
-    violated = label.kept < len(history.committed)
+    held = label.before[: len(history.committed)]
+    agree = next((n for n, batch in enumerate(held) if batch != history.committed[n]), len(held))
+    violated = label.kept < agree
     return Recorded(
         history,
         (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (),

@@ -203,7 +203,7 @@ def _booted(
     sends_before: list[InFlight],
     labels_before: list[Label],
 ) -> Step:
-    """The outcome of a start; what the process before it had sent is on its way, its requests unanswerable."""
+    """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
     world = _World(disks.as_found(disk), labels=list(labels_before), leader_epoch=_leader_epoch(execution))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
@@ -225,13 +225,14 @@ def _booted(
 
 def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> None:
     """One effect reaches the disk, the network or the history."""
+    log_before = world.disk.log.batches
     world.disk = disks.apply(world.disk, effect)
     if isinstance(effect, Transition) and effect.target == "Leader":
         world.labels.append(Elected(replica_id, effect.epoch))
     elif isinstance(effect, HighWatermark):
         _commit(world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
-        world.labels.append(Truncated(replica_id, len(world.disk.log.batches)))
+        world.labels.append(Truncated(replica_id, log_before, len(world.disk.log.batches)))
     elif isinstance(effect, ForgetRequests):
         _forget(wiring, world, replica_id, effect.node)
     elif isinstance(effect, Send):

@@ -1,0 +1,198 @@
+"""``kraftcheck check``: explore scenarios exhaustively and compare the verdicts with the expected ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.engine.explorer import Progress
+from model_check.engine.system import Limits
+from model_check.errors import InputError
+from model_check.files import write_atomically
+from model_check.run import CheckResult, check
+from model_check.scenario import Scenario, find, shipped
+from model_check.trace import json_form, terminal
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "scenarios", nargs="*", metavar="NAME|FILE", help="scenarios; default: those tagged 'ci'"
+    )
+    parser.add_argument("--list", action="store_true", help="list the shipped scenarios and stop")
+    parser.add_argument("--tag", help="all shipped scenarios with this tag")
+    parser.add_argument("--threads", type=_positive, default=os.cpu_count() or 1, help="default: all cores")
+    parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N distinct states")
+    parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
+    parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds a scenario")
+    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
+    parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
+    console = Console(highlight=False, soft_wrap=True)
+    if arguments.list:
+        _list(console)
+        return EXIT_EXPECTED
+    scenarios = _chosen(arguments)
+    limits = Limits(
+        max_states=arguments.max_states,
+        max_memory=arguments.max_memory,
+        max_seconds=arguments.max_seconds,
+    )
+    results = []
+    for scenario in scenarios:
+        result = _check(scenario, arguments, limits)
+        results.append(result)
+        if arguments.json:
+            print(json.dumps(as_data(result)), flush=True)
+        else:
+            _report(console, result, arguments)
+        if arguments.traces is not None:
+            _write_traces(result, arguments.traces)
+    if not arguments.json:
+        _summarize(console, results)
+    if any(result.differences for result in results):
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
+    return int(text)
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([kmg]?)b?", text.lower())
+    if match is None or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text}'")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
+    if arguments.scenarios:
+        return [find(word) for word in arguments.scenarios]
+    tag = arguments.tag or "ci"
+    chosen = [scenario for scenario in shipped().values() if tag in scenario.tags]
+    if not chosen:
+        raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
+    return chosen
+
+
+def _list(console: Console) -> None:
+    for scenario in shipped().values():
+        tags = ", ".join(scenario.tags)
+        console.print(f"[bold]{scenario.name}[/bold]  {scenario.expect.verdict}" + (f"  ({tags})" if tags else ""))
+        console.print(f"    {scenario.about.strip()}")
+
+
+def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
+    show = sys.stderr.isatty() and not arguments.json
+    if not show:
+        return check(scenario, threads=arguments.threads, limits=limits, keep_going=arguments.keep_going)
+    with Console(stderr=True).status(f"{scenario.name} …") as status:
+        return check(
+            scenario,
+            threads=arguments.threads,
+            limits=limits,
+            keep_going=arguments.keep_going,
+            progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}"),
+        )
+
+
+def progress_line(progress: Progress) -> str:
+    """What a status line says of a running exploration."""
+    estimate = "" if progress.estimate is None else f" of about {progress.estimate:,}"
+    return (
+        f"level {progress.level}, {progress.distinct:,} states{estimate}, frontier {progress.frontier:,}, "
+        f"{progress.rate:,.0f} states/s, {progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
+    )
+
+
+def as_data(result: CheckResult) -> dict[str, Any]:
+    """The result of one scenario for machines."""
+    found = result.exploration
+    return {
+        "scenario": result.scenario.name,
+        "expected": result.scenario.expect.verdict,
+        "verdict": found.verdict.value,
+        "as_expected": result.as_expected,
+        "differences": list(result.differences),
+        "limit": found.limit,
+        "distinct_states": found.distinct,
+        "generated_states": found.generated,
+        "depth": found.depth,
+        "states_per_level": list(found.levels),
+        "cut_by_constraints": found.constrained,
+        "violations": [
+            {"property": violation.property, "steps": violation.depth} for violation in found.violations
+        ],
+        "goals_reached": list(found.reached_goals),
+        "goals_missing": list(found.missing_goals),
+        "reference_calls": found.calls,
+        "collision_probability": found.collision_probability,
+        "seconds": round(found.seconds, 3),
+        "visited_bytes": found.visited_bytes,
+        "peak_memory": found.peak_memory,
+        "liveness": [
+            {"property": judged.property, "holds": judged.holds, "stem": judged.stem, "cycle": judged.cycle}
+            for judged in result.liveness
+        ],
+    }
+
+
+def _report(console: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+    found = result.exploration
+    mark = "[green]as expected[/green]" if result.as_expected else "[red]DIFFERS[/red]"
+    if result.undetermined:
+        mark = f"[yellow]UNDETERMINED[/yellow] ({found.limit})"
+    verdict = found.verdict.value
+    if found.violations:
+        first = found.violations[0]
+        verdict = f"violated: {first.property} in {first.depth} steps"
+    for judged in result.liveness:
+        if not judged.holds:
+            verdict = f"violated: {judged.property} by a cycle of {judged.cycle} steps after {judged.stem}"
+    cut = sum(found.constrained.values())
+    console.print(
+        f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "
+        f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "") + f"  {mark}"
+    )
+    for difference in result.differences:
+        console.print(f"    [red]{difference}[/red]")
+    if found.violations and (result.differences or arguments.verbose):
+        for trace in result.traces():
+            console.print()
+            terminal.show(trace, console)
+
+
+def _write_traces(result: CheckResult, folder: Path) -> None:
+    for trace in result.traces():
+        write_atomically(
+            folder / f"{result.scenario.name}.{trace.property}.json", json_form.dumps(trace), create_folder=True
+        )
+
+
+def _summarize(console: Console, results: Iterable[CheckResult]) -> None:
+    results = list(results)
+    expected = sum(result.as_expected for result in results)
+    states = sum(result.exploration.distinct for result in results)
+    seconds = sum(result.exploration.seconds for result in results)
+    console.print(
+        f"{expected} of {len(results)} scenarios as expected; {states:,} distinct states in {seconds:.1f} s"
+    )
