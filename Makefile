@@ -1,0 +1,87 @@
+# kraftcheck. `make check` after a change, `make test` before a merge; `make help` lists the rest.
+#
+# Everything is installed into .venv next to this file; paths are relative, so that the folder may be
+# anywhere, also where its path has spaces. Another interpreter: `make check PYTHON=python3.13`.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PYTHON ?= python3
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+RUN := $(VENV)/bin/python -m
+
+# Nothing outside this folder decides what the tests do.
+unexport PYTHONPATH PYTHONHOME PYTEST_ADDOPTS MYPYPATH
+
+PYTEST := $(RUN) pytest --ignore=tests/recorded
+KRAFTCHECK := $(VENV)/bin/kraftcheck
+
+.PHONY: help install check test fast slow scenarios mutants lint format types recorded nightly bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests need
+
+check: fast scenarios ## the default suite: fast tests, and every CI scenario against its expected verdict
+
+test: lint types check slow mutants ## everything CI runs: lint, types, `check`, slow tests, mutants
+
+nightly: $(INSTALLED) ## what takes minutes: nightly tests and scenarios
+	$(PYTEST) -m nightly
+	$(KRAFTCHECK) check --tag nightly
+
+bench: $(INSTALLED) ## measure the engine
+	$(KRAFTCHECK) bench
+
+fast: $(INSTALLED) ## the fast tests alone
+	$(PYTEST) -m "not slow and not nightly"
+
+slow: $(INSTALLED) ## the slow tests alone
+	$(PYTEST) -m "slow and not nightly"
+
+scenarios: $(INSTALLED) ## the CI scenarios alone
+	$(KRAFTCHECK) check
+
+mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
+	$(KRAFTCHECK) mutate
+
+recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
+	$(RUN) pytest -rs tests/recorded
+
+lint: $(INSTALLED) ## style and formatting
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+types: $(INSTALLED) ## mypy --strict
+	$(RUN) mypy --strict
+
+format: $(INSTALLED) ## rewrite the sources in the project's style
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+clean: ## remove .venv and everything else that can be made again
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp lies in .venv and goes away with it. On Debian and Ubuntu `venv` is a package of its own.
+$(INSTALLED): pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "make: kraftcheck needs Python 3.11 or later, which '$(PYTHON)' is not; name another: make PYTHON=..." >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
+	    package="$$("$(PYTHON)" -c 'import sys; print(f"python{sys.version_info[0]}.{sys.version_info[1]}-venv")')"; \
+	    echo "make: installing python3-venv"; \
+	    apt-get install -qq -y --no-install-recommends python3-venv "$$package" >/dev/null || { \
+	      apt-get update -qq && \
+	      apt-get install -qq -y --no-install-recommends python3-venv "$$package" >/dev/null; }; }; } || true
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' cannot create virtual environments: install the package python3-venv." >&2; \
+	  exit 1; }
+	@rm -rf $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(INSTALLED)
