@@ -45,7 +45,7 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.protocol import Protocol
-from reference.replica import Replica
+from reference.replica import Follower, Replica
 from reference.work import ProcessDied, Work
 
 
@@ -99,9 +99,7 @@ def _dispatch(work: Work, event: Event) -> None:
     elif isinstance(event, Poll):
         poll_loop.poll(work, event)
     elif isinstance(event, RequestTimedOut):
-        work.by("TIMER-7")
-        work.connection_ready(event.node)
-        work.emit(ForgetRequests(event.node))
+        _time_out(work, event.node)
     elif isinstance(event, BackoffExpired):
         work.by("TIMER-7")
         work.connection_ready(event.node)
@@ -116,6 +114,17 @@ def _dispatch(work: Work, event: Event) -> None:
         work.replica = replace(work.replica, shutting_down=True)
     else:
         raise TypeError(f"not an event: {event!r}")
+
+
+def _time_out(work: Work, node: int) -> None:
+    """No answer came. A Follower passes over its leader once, which is what a back-off does."""
+    work.by("TIMER-7")
+    if isinstance(work.replica.role, Follower) and work.replica.quorum_state.leader == node:
+        work.by("FETCH-32")
+        work.back_off(node)
+    else:
+        work.connection_ready(node)
+    work.emit(ForgetRequests(node))
 
 
 def _receive_request(work: Work, event: RequestReceived) -> None:
