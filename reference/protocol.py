@@ -60,6 +60,13 @@ class BeginQuorumEpochResend(Enum):
     ALL_VOTERS = "all-voters"
 
 
+class CandidateRestart(Enum):
+    """When a replica that voted for itself starts as Candidate again: always, or only if no leader is stored."""
+
+    OWN_VOTE = "own-vote"
+    WITHOUT_LEADER = "without-leader"
+
+
 class VoterMembership(Enum):
     """Whether Vote, BeginQuorumEpoch and EndQuorumEpoch are refused between non-voters (KIP-595 era)."""
 
@@ -82,6 +89,7 @@ class Protocol:
     prospective_timer: ProspectiveTimer = ProspectiveTimer.REMAINING
     prospective_leader: ProspectiveLeader = ProspectiveLeader.IF_UNKNOWN
     begin_quorum_epoch_resend: BeginQuorumEpochResend = BeginQuorumEpochResend.SILENT_VOTERS
+    candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
     voter_membership: VoterMembership = VoterMembership.OFF
     fetch_max_batches: int | None = None
     fetch_max_wait_ms: int = 500
@@ -98,6 +106,7 @@ KIP996 = Protocol(
     prospective_timer=ProspectiveTimer.FRESH,
     prospective_leader=ProspectiveLeader.ANY,
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
+    candidate_restart=CandidateRestart.WITHOUT_LEADER,
 )
 
 PRESETS = {"kafka": KAFKA, "kip996": KIP996}

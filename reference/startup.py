@@ -11,7 +11,7 @@ from reference import elections, transitions
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Persist, Transition
 from reference.events import Timer
-from reference.protocol import Protocol
+from reference.protocol import CandidateRestart, Protocol
 from reference.replica import (
     Candidate,
     Election,
@@ -22,7 +22,6 @@ from reference.replica import (
     Role,
     Unattached,
 )
-from reference.voters import ReplicaKey
 from reference.work import Work
 
 
@@ -64,7 +63,7 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
         work.by("INIT-3", "RESIGN-9", "INIT-7")
         others = tuple(voter for voter in replica.voters.ids if voter != replica.id)
         return Resigned(others), QuorumState(stored.epoch, replica.id)
-    if stored.voted is not None and _is_own_vote(replica, stored.voted):
+    if _resumes_candidacy(work, stored):
         work.by("INIT-4", "PERSIST-3")
         if not replica.is_voter:
             raise work.die("a Candidate must be a voter", "STATE-3")
@@ -79,8 +78,15 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
     return Unattached(), stored
 
 
-def _is_own_vote(replica: Replica, voted: ReplicaKey) -> bool:
-    return voted.id == replica.id and voted.directory in (None, replica.key.directory)
+def _resumes_candidacy(work: Work, stored: QuorumState) -> bool:
+    """Whether the stored vote is the replica's own; production looks no further (KIP-996 keeps votes)."""
+    voted = stored.voted
+    own = work.replica.key
+    if voted is None or voted.id != own.id or voted.directory not in (None, own.directory):
+        return False
+    if work.protocol.candidate_restart is CandidateRestart.WITHOUT_LEADER:
+        return stored.leader is None
+    return True
 
 
 def _arm_first_timer(work: Work) -> None:
