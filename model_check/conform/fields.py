@@ -28,6 +28,12 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
+    def value(self, key: str) -> Json:
+        """A field of any type, ``null`` included."""
+        if key not in self.values:
+            raise InputError(f"{self.where}: field '{key}' is missing.")
+        return self.values[key]
+
     def number(self, key: str, default: int | None = None) -> int:
         """An integer field; ``default`` makes it optional."""
         return cast(int, self._get(key, int, "an integer", default))

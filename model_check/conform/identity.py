@@ -70,7 +70,7 @@ def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
 def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
     """The disk that a ``start`` line describes. Raises UncoveredMessageError if it begins with a snapshot."""
     quorum_state = None
-    if start.fields.values.get("persisted") is not None:
+    if start.fields.value("persisted") is not None:
         stored = start.fields.inner("persisted")
         voted, leader = stored.number("votedId"), stored.number("leaderId")
         key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
@@ -79,8 +79,10 @@ def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
         )
     batches = []
     for entry in start.fields.items("logBatches"):
-        if not isinstance(entry, list) or len(entry) != 5:
-            raise InputError(f"{start.fields.where}: field 'logBatches' must hold lists of five.")
+        if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
+            raise InputError(
+                f"{start.fields.where}: field 'logBatches' must hold base, last, epoch and more."
+            )
         content = known.get((entry[0], entry[2]))
         if content is None:
             raise InputError(f"{start.fields.where}: no line shows the content of the batch at {entry[0]}.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from model_check.conform.nodes import Difference, NodeRun, Verdict
 from model_check.conform.recording import STEPS, Recording
+from model_check.conform.state import NOT_COVERED
 from model_check.conform.wire import UncoveredMessageError, batch
 from reference.log import Batch
 from reference.protocol import KAFKA, Protocol
@@ -26,6 +27,8 @@ class RunReport:
     compared: steps that were compared, by kind. world: events that are no step of a node, by kind.
     not_covered: steps that the reference does not know yet, by kind. skipped: steps of a node after a
     difference or after a step that is not covered, until its next start, by reason.
+    rules: how many of the steps that agree each rule decided. fields: how many compared states show a part
+    that the reference does not cover.
     """
 
     run: str
@@ -36,6 +39,7 @@ class RunReport:
     skipped: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     rules: Counter[str] = field(default_factory=Counter)
+    fields: Counter[str] = field(default_factory=Counter)
 
 
 def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
@@ -65,6 +69,7 @@ def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
         report.differences.extend(found)
         if verdict is Verdict.COMPARED:
             report.compared[event.label] += 1
+            report.fields.update(() if event.state is None else NOT_COVERED & event.state.values.keys())
         elif verdict is Verdict.NOT_COVERED:
             report.not_covered[nodes[event.node].uncovered] += 1
         else:

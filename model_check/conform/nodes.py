@@ -124,6 +124,7 @@ class NodeRun:
             self.last_state = event.state.values
         self.history.append(f"{event.seq} {event.label}: {' '.join(self.step_rules) or '-'}")
         if not self.found:
+            self.rules.update(self.step_rules)
             return Verdict.COMPARED, []
         self._detach("after a difference")
         return Verdict.COMPARED, [self._difference(event, *values) for values in self.found]
@@ -185,7 +186,6 @@ class NodeRun:
         self.clock.connect(self.replica, now)
         self.effects.extend(outcome.effects)
         self.step_rules.extend(rule for rule in outcome.rules if rule not in self.step_rules)
-        self.rules.update(outcome.rules)
 
     def _start(self, event: Event) -> None:
         self.stopped, self.shutdown_at, self.detached = False, None, None
@@ -202,14 +202,14 @@ class NodeRun:
     def _adopt_disk(self, event: Event) -> None:
         """What the reference has on disk must be what the new process finds; a lost thread is picked up."""
         if not self.disk_is_known:
-            self.disk, self.file = disk_found(event, self.known), event.fields.values["persisted"]
+            self.disk, self.file = disk_found(event, self.known), event.fields.value("persisted")
             self.disk_is_known = True
             return
         batches = [
             [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
             for entry in self.disk.log.batches
         ]
-        self.found.extend(differences(self.file, event.fields.values["persisted"], "persisted"))
+        self.found.extend(differences(self.file, event.fields.value("persisted"), "persisted"))
         self.found.extend(differences(batches, event.fields.items("logBatches"), "logBatches"))
 
     def _poll(self, now: int, discovery: int | None) -> None:

@@ -99,7 +99,7 @@ class Event:
     """One line of a trace.
 
     ``now`` is the node's own clock. ``message`` is the message handled; of an ``end`` line, the one being
-    handled when the process ended. ``state`` is ``None`` where the recorder shows none.
+    handled when the process ended. ``state`` is ``None`` where there is no process to show.
     """
 
     seq: int
@@ -217,6 +217,7 @@ def _event(fields: Fields, expected_seq: int) -> Event:
     if kind not in STEPS and kind not in WORLD:
         raise InputError(f"{fields.where}: unknown event '{kind}'.")
     time = fields.number("t")
+    shows_state = kind in STEPS - {"end"}
     return Event(
         seq=seq,
         kind=kind,
@@ -227,7 +228,7 @@ def _event(fields: Fields, expected_seq: int) -> Event:
         log=tuple(fields.objects("log", [])),
         persisted=tuple(fields.objects("persist", [])),
         sent=tuple(_sent(sent) for sent in fields.objects("out", [])),
-        state=fields.inner("s") if "s" in fields else None,
+        state=fields.inner("s") if shows_state else None,
     )
 
 

@@ -13,13 +13,25 @@ from model_check.conform.nodes import Difference
 #: The version of the JSON form.
 FORMAT = 1
 
+#: What recordings hold and the comparison leaves aside, whatever the run.
+NEVER_COMPARED = (
+    "callbacks of the state machine",
+    "the order in which one step sends to several nodes",
+    "message versions and sizes",
+)
+
 _COLUMNS = (("recorded", 9), ("compared", 9), ("world", 7), ("not covered", 12), ("skipped", 8))
 _HEADER = f"{'run':<36}" + "".join(f"{name:>{width}}" for name, width in (*_COLUMNS, ("differences", 12)))
 
 
 def as_json(reports: Sequence[RunReport]) -> Json:
     """The machine-readable form."""
-    return {"format": FORMAT, "runs": [_run(report) for report in reports], "rules": dict(_rules(reports))}
+    return {
+        "format": FORMAT,
+        "runs": [_run(report) for report in reports],
+        "rules": dict(_rules(reports)),
+        "neverCompared": list(NEVER_COMPARED),
+    }
 
 
 def _run(report: RunReport) -> Json:
@@ -30,6 +42,7 @@ def _run(report: RunReport) -> Json:
         "world": dict(sorted(report.world.items())),
         "notCovered": dict(sorted(report.not_covered.items())),
         "skipped": dict(sorted(report.skipped.items())),
+        "fieldsNotCovered": dict(sorted(report.fields.items())),
         "differences": [_difference(difference) for difference in report.differences],
     }
 
@@ -64,8 +77,9 @@ def as_text(reports: Sequence[RunReport], *, rules: bool, limit: int) -> str:
         lines.append(f"{report.run:<36}{row}{len(report.differences):>12}")
     for report in reports:
         lines.extend(_details(report, limit))
+    lines.append(f"never compared: {'; '.join(NEVER_COMPARED)}")
     if rules:
-        lines.append("rules exercised by production:")
+        lines.append("rules exercised by production, in steps that agree:")
         lines.extend(f"  {rule:<32}{count:>8} times" for rule, count in _rules(reports))
     return "\n".join(lines)
 
@@ -73,6 +87,8 @@ def as_text(reports: Sequence[RunReport], *, rules: bool, limit: int) -> str:
 def _details(report: RunReport, limit: int) -> Iterable[str]:
     for kind, count in sorted(report.not_covered.items()):
         yield f"{report.run}: not covered yet: {kind}: {count}"
+    for name, count in sorted(report.fields.items()):
+        yield f"{report.run}: field not covered yet: {name}: in {count} compared states"
     for reason, count in sorted(report.skipped.items()):
         yield f"{report.run}: not compared, {reason} of the same node: {count}"
     for difference in report.differences[:limit]:
