@@ -37,7 +37,7 @@ def say(target: Console, text: str, style: str = "", *, indent: int = 0, hang: i
 def heading(target: Console, text: str) -> None:
     """Print a heading after an empty line."""
     target.print(Text())
-    target.print(Text(text, "bold"))
+    say(target, text, "bold")
 
 
 def entry(target: Console, label: str, text: str, style: str = "", *, column: int = 12) -> None:

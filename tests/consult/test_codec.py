@@ -16,7 +16,7 @@ from reference.errors import ErrorCode
 from reference.events import Event, Poll, RequestReceived, Timer
 from reference.log import Log, start_epoch
 from reference.messages import VoteRequest, VoteResponse
-from reference.protocol import KIP996, Protocol
+from reference.protocol import CandidateLoss, Protocol
 from reference.replica import Candidate, Election, QuorumState, Replica
 from reference.voters import ReplicaKey, static_voters
 from tests.consult.values import values_of
@@ -57,13 +57,8 @@ def test_the_form_is_short_and_ordered() -> None:
         '"candidate": {"id": 2}, "voter": null, "last_epoch": 3, "end_offset": 7, "pre_vote": true}}'
     )
     assert codec.encode(Poll((Timer.CHECK_QUORUM,)), Poll) == {"expired": ["check-quorum"]}
-    assert codec.encode(KIP996, Protocol) == {
-        "pre_vote_compatibility": "response-flag",
-        "candidate_loss": "exp-backoff",
-        "prospective_timer": "fresh-timer",
-        "prospective_leader": "any",
-        "begin_quorum_epoch_resend": "all-voters",
-    }
+    protocol = Protocol(check_quorum=False, candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF)
+    assert codec.encode(protocol, Protocol) == {"check_quorum": False, "candidate_loss": "exp-backoff"}
     assert codec.encode(ArmTimer(Timer.FETCH, SuccessorBackoff(1, 2))) == {
         "type": "ArmTimer",
         "timer": "fetch",

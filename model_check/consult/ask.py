@@ -1,0 +1,173 @@
+"""One question to the reference: what does this replica do on this event, under this protocol?"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Literal
+
+from model_check import codec
+from model_check.consult.consistency import require_consistent
+from model_check.consult.short_event import parse_event
+from model_check.consult.short_replica import parse_replica
+from model_check.consult.words import number
+from model_check.errors import InputError
+from reference.disk import Disk
+from reference.effects import ArmTimer, Duration, SuccessorBackoff
+from reference.events import Event, Poll, ResponseReceived, Timer
+from reference.protocol import PRESETS, Protocol
+from reference.replica import Connection, Replica
+from reference.step import Outcome, start, step
+
+#: The word for a start of the process, which is no event of a running replica.
+START: Literal["start"] = "start"
+
+MAX_FILE_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a replica did: the event (``"start"``: the process starts), the replica before, the outcome."""
+
+    event: Event | Literal["start"]
+    before: Replica
+    outcome: Outcome
+
+
+def ask(protocol: Protocol, replica: Replica, event: Event | Literal["start"]) -> Answer:
+    """Put the question. A start takes the durable fields of ``replica`` as what is on its disk."""
+    if event == START:
+        disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
+        return Answer(event, replica, start(protocol, replica, disk))
+    assert not isinstance(event, str)
+    return Answer(event, replica, step(protocol, replica, event))
+
+
+def ask_next_poll(protocol: Protocol, answer: Answer) -> Answer:
+    """The poll round that follows, in which a timer that was armed with no delay has expired already."""
+    replica = answer.outcome.replica
+    armed = (effect for effect in answer.outcome.effects if isinstance(effect, ArmTimer))
+    expired = tuple(dict.fromkeys(effect.timer for effect in armed if _is_due_at_once(effect)))
+    return ask(protocol, replica, Poll(tuple(timer for timer in Timer if timer in expired)))
+
+
+def _is_due_at_once(effect: ArmTimer) -> bool:
+    duration = effect.duration
+    return duration is Duration.NONE or (isinstance(duration, SuccessorBackoff) and duration.position == 0)
+
+
+# Reading the question.
+
+
+def read_protocol(preset: str, settings: Sequence[str] = ()) -> Protocol:
+    """The protocol of a preset with some switches set, each ``switch=value``. Raises InputError."""
+    if preset not in PRESETS:
+        near = difflib.get_close_matches(preset, PRESETS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InputError(f"--protocol {preset!r}: expected one of {', '.join(PRESETS)}{hint}")
+    protocol = PRESETS[preset]
+    names = {field.name for field in fields(Protocol)}
+    for setting in settings:
+        switch, equals, word = setting.partition("=")
+        name = switch.replace("-", "_")
+        if not equals or name not in names:
+            near = difflib.get_close_matches(name, names, n=1) or sorted(names)
+            raise InputError(
+                f"--set {setting!r}: expected switch=value with one of the switches "
+                f"{', '.join(sorted(names))}, for example '{near[0]}=...'."
+            )
+        changed = codec.decode({name: _setting(word)}, Protocol, f"--set {setting!r}")
+        protocol = replace(protocol, **{name: getattr(changed, name)})
+    return protocol
+
+
+def _setting(word: str) -> codec.Json:
+    known: dict[str, codec.Json] = {"true": True, "false": False, "null": None, "none": None}
+    value = number(word)
+    return known.get(word, word if value is None else value)
+
+
+def read_text(argument: str, what: str) -> str:
+    """The text an argument stands for: itself, ``@file`` or ``-``: standard input. Raises InputError."""
+    if argument != "-" and not argument.startswith("@"):
+        return argument
+    try:
+        if argument == "-":
+            return sys.stdin.read()
+        path = Path(argument[1:])
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputError(
+                f"{what}: the file {argument[1:]!r} has more than 64 MiB; it cannot be a {what}."
+            )
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{what}: {argument[1:]!r} is not UTF-8 text; expected the short form or JSON."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise InputError(
+            f"{what}: cannot read {argument[1:]!r}: {reason}; check the name after '@'."
+        ) from None
+
+
+def read_replica(argument: str) -> Replica:
+    """The replica that an argument describes, in the short form or as JSON. Raises InputError."""
+    text = read_text(argument, "replica").strip()
+    if text.startswith("{"):
+        data = codec.parse(text, "replica")
+        return codec.decode(_innermost(data), Replica, "replica")
+    return parse_replica(text)
+
+
+def _innermost(data: codec.Json) -> codec.Json:
+    """The replica in what ``step --json`` prints: of the last step, after it. Other data is left as it is."""
+    if isinstance(data, dict) and isinstance(steps := data.get("steps"), list) and steps:
+        data = steps[-1]
+    if isinstance(data, dict) and isinstance(outcome := data.get("outcome"), dict):
+        data = outcome
+    if isinstance(data, dict) and isinstance(replica := data.get("replica"), dict):
+        data = replica
+    return data
+
+
+def read_event(argument: str, replica: Replica) -> Event | Literal["start"]:
+    """The event that an argument describes, in the short form or as JSON. Raises InputError."""
+    text = read_text(argument, "event").strip()
+    if text == START:
+        return START
+    if text.startswith("{"):
+        event: Event = codec.loads(text, Event, "event")
+        return event
+    return parse_event(text, replica)
+
+
+def expecting_answer(replica: Replica, event: Event | Literal["start"]) -> Replica:
+    """``replica`` awaiting the response that ``event`` brings, unless something is known of that node."""
+    if not isinstance(event, ResponseReceived):
+        return replica
+    if any(known.node == event.source for known in replica.connections):
+        return replica
+    awaited = Connection(event.source, True, event.correlation)
+    connections = sorted((*replica.connections, awaited), key=lambda known: known.node)
+    return replace(replica, connections=tuple(connections))
+
+
+def question(replica_argument: str, event_argument: str) -> tuple[Replica, Event | Literal["start"], bool]:
+    """The replica and the event that two arguments describe, and whether the replica was assumed to wait for
+    the response that the event brings: a replica that says nothing of its connections is. Raises InputError.
+    """
+    if replica_argument == event_argument == "-":
+        raise InputError(
+            "replica and event cannot both come from standard input; give one of them as '@file'."
+        )
+    replica = read_replica(replica_argument)
+    event = read_event(event_argument, replica)
+    if event != START:
+        require_consistent(replica)
+    silent = not replica.connections and "awaiting=none" not in replica_argument.split()
+    asked = expecting_answer(replica, event) if silent else replica
+    return asked, event, asked != replica

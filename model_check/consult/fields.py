@@ -1,0 +1,126 @@
+"""The fields of a replica as people read them, and what a step changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from model_check.consult import short_log
+from model_check.consult.words import print_endpoints, print_key, print_keys, print_numbers
+from reference.log import LeaderChange, Record, Value
+from reference.replica import (
+    Candidate,
+    Follower,
+    Leader,
+    ParkedFetch,
+    Progress,
+    Prospective,
+    Replica,
+    Resigned,
+)
+from reference.transitions import role_name
+
+NOTHING = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field of a replica before and after a step; ``none`` where the role has no such field."""
+
+    name: str
+    before: str
+    after: str
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+def compare(before: Replica, after: Replica) -> tuple[FieldChange, ...]:
+    """All fields that either replica has, in the order of :func:`fields_of`."""
+    old, new = fields_of(before), fields_of(after)
+    names = [name for name in new if name in old or name not in old]
+    names += [name for name in old if name not in new]
+    pairs = (FieldChange(name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in names)
+    return tuple(pair for pair in pairs if (pair.before, pair.after) != (NOTHING, NOTHING))
+
+
+def fields_of(replica: Replica) -> Mapping[str, str]:
+    """The fields by name: what is durable, then the role's, then the rest of the volatile state."""
+    state = replica.quorum_state
+    found = {
+        "role": role_name(replica.role),
+        "epoch": str(state.epoch),
+        "leader": _optional(state.leader),
+        "voted": NOTHING if state.voted is None else print_key(state.voted),
+        "log": short_log.describe_log(replica.log),
+        "end offset": str(replica.log.end_offset),
+        "high watermark": _optional(replica.high_watermark),
+    }
+    found |= _role_fields(replica)
+    waiting = [each for each in replica.connections if each.awaiting]
+    found["awaiting"] = ",".join(str(each.node) + _colon(each.correlation) for each in waiting) or NOTHING
+    found["backing off"] = print_numbers(each.node for each in replica.connections if not each.awaiting)
+    found["parked"] = ",".join(map(_parked, replica.parked)) or NOTHING
+    found["next correlation"] = _optional(replica.next_correlation)
+    found["shutting down"] = "yes" if replica.shutting_down else NOTHING
+    found["voters"] = print_keys(voter.key for voter in replica.voters.voters)
+    return found
+
+
+def _role_fields(replica: Replica) -> dict[str, str]:
+    role = replica.role
+    if isinstance(role, Prospective | Candidate):
+        election = role.election
+        electorate = {"electorate": print_numbers(election.voters)}
+        tally = {"granted": print_numbers(election.granted), "rejected": print_numbers(election.rejected)}
+        known = role.leader_endpoints if isinstance(role, Prospective) else ()
+        frozen = electorate if election.voters != replica.voters.ids else {}
+        return frozen | tally | {"leader endpoints": print_endpoints(known)}
+    if isinstance(role, Follower):
+        fetched = "yes" if role.has_fetched else "no"
+        return {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched}
+    if isinstance(role, Leader):
+        return {
+            "epoch start": str(role.epoch_start_offset),
+            "granting voters": print_numbers(role.granting_voters),
+            "progress": " ".join(map(_progress, role.progress)),
+            "pending": " ".join("+".join(map(describe_record, records)) for records in role.pending)
+            or NOTHING,
+            "contacts": print_numbers(role.contacts),
+            "resign requested": "yes" if role.resign_requested else NOTHING,
+        }
+    if isinstance(role, Resigned):
+        return {
+            "unacknowledged": print_numbers(role.unacknowledged),
+            "preferred successors": print_keys(role.preferred_successors),
+        }
+    return {}
+
+
+def describe_record(record: Record) -> str:
+    """A record in a word: its value, or what kind of control record it is."""
+    if isinstance(record, Value):
+        return str(record.value)
+    if isinstance(record, LeaderChange):
+        return f"LeaderChange({record.leader})"
+    return type(record).__name__
+
+
+def _progress(entry: Progress) -> str:
+    end = "?" if entry.end_offset is None else str(entry.end_offset)
+    times = (entry.last_fetch_time, entry.last_caught_up_time)
+    clock = "" if times == (None, None) else f"(fetched={times[0]} caught-up={times[1]})"
+    return f"{entry.voter}:{end}{'' if entry.acknowledged else ' (silent)'}{clock}"
+
+
+def _parked(entry: ParkedFetch) -> str:
+    return f"{entry.source}:{entry.request.offset}{_colon(entry.correlation)}"
+
+
+def _colon(correlation: int | None) -> str:
+    return "" if correlation is None else f":{correlation}"
+
+
+def _optional(number: int | None) -> str:
+    return NOTHING if number is None else str(number)

@@ -1,0 +1,23 @@
+"""The decision tables by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model_check.consult import local_situations as local
+from model_check.consult import situations as requests
+from model_check.consult.tables import Table
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        requests.VOTE_REQUEST,
+        requests.PRE_VOTE_REQUEST,
+        requests.BEGIN_QUORUM_EPOCH_REQUEST,
+        requests.END_QUORUM_EPOCH_REQUEST,
+        requests.FETCH_REQUEST,
+        local.VOTE_RESPONSE,
+        local.START,
+        local.TIMER,
+    )
+}

@@ -1,0 +1,67 @@
+"""The decision tables are computed from the reference, and their merged rows say what the reference says."""
+
+from __future__ import annotations
+
+import pytest
+
+from model_check.consult.cover import cover
+from model_check.consult.registry import TABLES
+from model_check.consult.tables import decide, rows
+from reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVote, Protocol
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_combination_is_in_a_row_and_every_row_is_right(name: str, preset: str) -> None:
+    table, protocol = TABLES[name], PRESETS[preset]
+    decisions = decide(table, protocol)
+    merged = cover(tuple(table.columns.values()), decisions)
+    assert decisions
+    assert len(merged) < len(decisions)
+    for cell, decision in decisions.items():
+        matching = {row.decision for row in merged if row.holds(cell)}
+        assert matching == {decision}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_value_of_every_column_occurs(name: str) -> None:
+    table = TABLES[name]
+    for index, (column, values) in enumerate(table.columns.items()):
+        seen = {cell[index] for cell in decide(table, KAFKA)}
+        assert seen == set(values), column
+
+
+def _only(name: str, protocol: Protocol, **wanted: str) -> set[tuple[str, str]]:
+    """The answers and next roles of the combinations that have the wanted values."""
+    table = TABLES[name]
+    found = set()
+    for cell, decision in decide(table, protocol).items():
+        given = dict(zip(table.columns, cell, strict=True))
+        if all(given[column.replace("_", " ")] == value for column, value in wanted.items()):
+            found.add((decision.answer, decision.next_role))
+    return found
+
+
+def test_a_table_follows_the_protocol() -> None:
+    question = {"role": "Follower", "epoch": "same", "fetched": "no", "addressee": "this replica"}
+    log = {"sender's log": "equal"}
+    assert _only("pre-vote-request", KAFKA, **question, **log) == {("granted", "Follower")}
+    never = Protocol(follower_pre_vote=FollowerPreVote.NEVER)
+    assert _only("pre-vote-request", never, **question, **log) == {("refused", "Follower")}
+
+
+def test_some_rows_by_name() -> None:
+    assert _only("start", KAFKA, file="not behind the log", stored_leader="itself", replica="voter") == {
+        ("nothing", "Resigned")
+    }
+    lost = {"role": "Prospective", "expired": "election", "state": "lost", "shutting_down": "no"}
+    assert _only("timer", KAFKA, **lost, leader="known") == {("nothing", "Follower")}
+    assert _only("timer", KIP996, **lost, leader="unknown") == {("nothing", "Unattached")}
+    fetch = {"role": "Leader", "epoch": "same", "fetcher": "voter", "shutting_down": "no"}
+    assert _only("fetch-request", KAFKA, **fetch, position="unknown epoch") == {("diverging epoch", "Leader")}
+    assert _only("fetch-request", KAFKA, **fetch, position="malformed") == {("INVALID_REQUEST", "Leader")}
+
+
+def test_rows_are_the_same_every_time() -> None:
+    table = TABLES["vote-request"]
+    assert rows(table, KAFKA) == rows(table, KAFKA)
