@@ -1,1 +1,4 @@
-"""The explicit-state model checking engine. It knows nothing of KRaft: see :mod:`model_check.engine.system`."""
+"""The explicit-state model checking engine. It knows nothing of KRaft.
+
+The interface is :mod:`model_check.engine.system`.
+"""

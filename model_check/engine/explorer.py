@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from model_check.engine.block import BLOCK, Batch, Blocks, Worker
 from model_check.engine.links import Links
 from model_check.engine.steps import initial_states
-from model_check.engine.system import Exploration, Limits, System, Violation
+from model_check.engine.system import UNLIMITED, Exploration, Limits, System, Violation
 from model_check.engine.tables import Tables
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
@@ -255,7 +255,7 @@ def explore(
     system: System,
     *,
     threads: int = 1,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: Limits = UNLIMITED,
     keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
     links_dir: Path | str | None = None,

@@ -7,16 +7,18 @@ A row whose first column is negative is not expanded (it breaks an invariant).
 Kernels release the GIL and only read the tables. A look-up that fails is written down; the row is then
 *pending*: its candidates are taken back and it is expanded again when Python has resolved it.
 
-Two rules keep this fast and right. ``_nrt=False``: Numba's reference counts on arrays would be six times the
-work itself, so no kernel allocates and scratch arrays come in as arguments. Signed and unsigned
-64-bit integers must not meet in an expression: Numba would make it a float.
+No kernel allocates (see :mod:`model_check.engine.jit`). Signed and unsigned 64-bit integers must not meet in
+an expression: Numba would make it a float.
 """
+
+# Numba infers the types here; annotations would only repeat what the docstrings say.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from model_check.engine.jit import compiled, inlined
 from model_check.engine.native_map import find, spread
 from model_check.engine.tables import (
     ACT,
@@ -40,14 +42,14 @@ COUNTERS = 7
 ID = (1 << 30) - 1
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _miss(key, misses, counters):
     if counters[MISSES] < misses.shape[0]:
         misses[counters[MISSES]] = key
         counters[MISSES] += 1
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _look_up(view, kind, a, b, misses, counters):
     key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
     value = find(view.memo, key)
@@ -56,7 +58,7 @@ def _look_up(view, kind, a, b, misses, counters):
     return value
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _budget_delta(view, budget, cost):
     """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
     delta = np.uint64(0)
@@ -70,7 +72,7 @@ def _budget_delta(view, budget, cost):
     return True, delta
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _expired(view, row, actor, local, message):
     """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""
     destination = view.destination[message]
@@ -78,7 +80,7 @@ def _expired(view, row, actor, local, message):
     return view.expiry[message] <= view.clock[at]
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _expire(view, row, count, actor, local, consumed):
     """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
     gone = np.uint64(0)
@@ -95,7 +97,7 @@ def _expire(view, row, count, actor, local, consumed):
     return gone, kept
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _forget(view, row, count, forgets, actor, local, consumed, misses, counters):
     """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
     n = view.components
@@ -127,7 +129,7 @@ def _forget(view, row, count, forgets, actor, local, consumed, misses, counters)
     return MISSED if missed else ENABLED, kept, delta
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _transition(view, row, count, budget, number, message, duplicate, misses, counters):
     """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``."""
     outcome = view.outcomes[number]
@@ -183,7 +185,7 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
     return status, delta, recorded
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _note(names, place, order, code, firsts):
     """Keep the first transition (by row, then order in the row) that violated set ``names``."""
     first = firsts[names]
@@ -191,7 +193,7 @@ def _note(names, place, order, code, firsts):
         first[0], first[1], first[2] = place, order, code
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
     if recent.shape[0] > 1 and fp != 0:
@@ -206,7 +208,7 @@ def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
     counters[POSITION] = position + 1
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _fire(
     view, row, place, count, budget, fp, value, message, position, misses, recent,
     cand_fp, cand_row, cand_code, firsts, goals, counters,
@@ -247,16 +249,30 @@ def _fire(
     return enabled, missed, False
 
 
-@njit(nogil=True, cache=True, _nrt=False)
+@compiled
 def expand(
-    view, rows, fps, index, misses, pending, recent, cand_fp, cand_row, cand_code, firsts, goals, counters, saved
+    view,
+    rows,
+    fps,
+    index,
+    misses,
+    pending,
+    recent,
+    cand_fp,
+    cand_row,
+    cand_code,
+    firsts,
+    goals,
+    counters,
+    saved,
 ):
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
     Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
     int32, uint32) are full. ``pending`` (int32) receives the rows with missing table entries, ``misses``
     (int64) the keys. ``firsts``: int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
-    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to switch the filter off.
+    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to
+    switch the filter off.
     """
     n = view.components
     for entry in range(index.shape[0]):
@@ -325,7 +341,7 @@ def expand(
     return index.shape[0]
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _put(view, slots, count, message):
     """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
     key = view.message_hash[message]
@@ -336,7 +352,7 @@ def _put(view, slots, count, message):
     slots[i] = message
 
 
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@inlined
 def _apply(view, row, number, duplicate, after, slots):
     """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
     n = view.components
@@ -384,7 +400,7 @@ def _apply(view, row, number, duplicate, after, slots):
     return count
 
 
-@njit(nogil=True, cache=True, _nrt=False)
+@compiled
 def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots):
     """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
 
@@ -428,7 +444,7 @@ def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, pa
 UNKNOWN, GOOD, BAD = range(3)
 
 
-@njit(nogil=True, cache=True, _nrt=False)
+@compiled
 def judge(view, rows, index, good, status, first_bad, missing):
     """Judge the invariants on the rows named by ``index``; returns the number of ``missing`` entries.
 

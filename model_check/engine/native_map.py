@@ -6,22 +6,25 @@ Written by Python between kernel runs, read by kernels; key 0 means "empty".
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from model_check.engine.jit import compiled, inlined
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit("uint64(uint64)", inline="always", cache=True)  # type: ignore[untyped-decorator]
-def spread(key: int) -> int:
+@inlined
+def spread(key: Any) -> Any:
     """A cheap mix of ``key`` whose low bits depend on all of its bits."""
     mixed = key * MULTIPLIER
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@njit("int64(int64[:,::1], int64)", nogil=True, cache=True, _nrt=False)  # type: ignore[untyped-decorator]
-def find(pairs: NDArray[np.int64], key: int) -> int:
+@inlined
+def find(pairs: NDArray[np.int64], key: Any) -> Any:
     """The value of ``key``, or -1."""
     mask = np.uint64(pairs.shape[0] - 1)
     slot = spread(np.uint64(key)) & mask
@@ -34,7 +37,7 @@ def find(pairs: NDArray[np.int64], key: int) -> int:
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit("void(int64[:,::1], int64, int64)", nogil=True, cache=True, _nrt=False)  # type: ignore[untyped-decorator]
+@compiled
 def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
     """Set ``key`` to ``value``; the caller leaves room."""
     mask = np.uint64(pairs.shape[0] - 1)

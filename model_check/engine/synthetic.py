@@ -71,7 +71,7 @@ class LeadersKnown:
 
 
 class Synthetic:
-    """The system. ``epochs``, ``entries``: bounds; ``restarts``, ``appends``: budgets; ``capacity``: messages."""
+    """The system. ``epochs``, ``entries``: bounds; ``restarts``: a budget; ``capacity``: messages."""
 
     def __init__(
         self, nodes: int = 3, epochs: int = 2, entries: int = 2, restarts: int = 1, capacity: int = 6
@@ -112,7 +112,7 @@ class Synthetic:
             for c in self._others(component):
                 if local.acked[c] < local.log:
                     packet = Packet("copy", component, c, local.epoch, local.acked[c] + 1)
-                    sent = local.acked[:c] + (local.acked[c] + 1,) + local.acked[c + 1 :]
+                    sent = (*local.acked[:c], local.acked[c] + 1, *local.acked[c + 1 :])
                     outcomes.append(Outcome("copy", replace(local, acked=sent), (packet,)))
         return outcomes
 
@@ -147,17 +147,17 @@ class Synthetic:
     def _copied(self, component: int, local: Node, message: Packet) -> Outcome:
         if local.role != "lead":
             return Outcome("ack ignored", local)
-        acked = local.acked[: message.source] + (message.value,) + local.acked[message.source + 1 :]
+        acked = (*local.acked[: message.source], message.value, *local.acked[message.source + 1 :])
         return Outcome("ack", replace(local, acked=acked))
 
-    def forget_message(self, forget: Forget, message: Any) -> Packet | None:
+    def forget_message(self, forget: Forget, message: Any) -> Any:
         if message.kind in ("ballot", "copied") and message.target == forget.component:
             return None
         if message.kind == "vote?" and message.source == forget.component:
             return replace(message, value=0)
-        return message  # type: ignore[no-any-return]
+        return message
 
-    def forget_local(self, forget: Forget, component: int, local: Any) -> Hashable:
+    def forget_local(self, forget: Forget, component: int, local: Any) -> Any:
         return local
 
     def clock(self, component: int, local: Any) -> int:

@@ -140,14 +140,22 @@ class System(Protocol):
     ``properties`` the names of all safety properties that outcomes, records and invariants may report.
     """
 
-    name: str
-    components: int
-    network: Network
-    budgets: tuple[int, ...]
-    budget_names: tuple[str, ...]
-    invariants: tuple[Invariant, ...]
-    properties: tuple[str, ...]
-    goals: tuple[str, ...]
+    @property
+    def name(self) -> str: ...
+    @property
+    def components(self) -> int: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def budgets(self) -> tuple[int, ...]: ...
+    @property
+    def budget_names(self) -> tuple[str, ...]: ...
+    @property
+    def invariants(self) -> tuple[Invariant, ...]: ...
+    @property
+    def properties(self) -> tuple[str, ...]: ...
+    @property
+    def goals(self) -> tuple[str, ...]: ...
 
     def initial_states(self) -> Sequence[GlobalState]:
         """The initial states, in a fixed order."""
@@ -210,6 +218,10 @@ class Limits:
     max_memory: int | None = None
     max_depth: int | None = None
     max_seconds: float | None = None
+
+
+#: No limits.
+UNLIMITED = Limits()
 
 
 class Verdict(Enum):

@@ -113,6 +113,7 @@ class Tables:
         self.forget_sequences: list[tuple[Forget, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
         self.owners: list[tuple[int, int, int]] = []
+        self.actions: list[Hashable] = []
         self.projections: list[tuple[Hashable, ...]] = []
         self.history_projections: list[tuple[Hashable, ...]] = []
         self._ids: dict[Hashable, int] = {}
@@ -230,6 +231,7 @@ class Tables:
         component = self.locals[local][0]
         for choice, outcome in enumerate(outcomes):
             self.owners.append((component, message, choice))
+            self.actions.append(outcome.action)
             self._outcomes.append(self._outcome_row(local, message, outcome))
         if self._outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
             raise OverflowError("too many outcomes")

@@ -15,6 +15,7 @@ import networkx as nx
 
 from model_check.engine.steps import broken_invariants, initial_states, steps
 from model_check.engine.system import (
+    UNLIMITED,
     Exploration,
     GlobalState,
     Limits,
@@ -117,9 +118,9 @@ class _Search:
 
 def explore_naively(
     system: System,
-    limits: Limits = Limits(),
+    limits: Limits = UNLIMITED,
     *,
-    keep_going: bool = False,  # noqa: B008
+    keep_going: bool = False,
 ) -> tuple[Exploration, set[GlobalState]]:
     """Explore ``system`` breadth first; the result and the set of states found.
 
@@ -171,7 +172,7 @@ def explore_naively(
     return result, set(search.parents)
 
 
-def state_graph(system: System, limits: Limits = Limits()) -> nx.MultiDiGraph:  # noqa: B008
+def state_graph(system: System, limits: Limits = UNLIMITED) -> nx.MultiDiGraph:
     """The reachable graph of a small model: nodes are global states, edges carry ``step`` and ``action``.
 
     ``action`` is the outcome's action, or ``"lose"``. Node attribute ``initial`` tells initial states.

@@ -14,8 +14,9 @@ from __future__ import annotations
 import mmap
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from model_check.engine.jit import compiled
 
 SHARD_BITS = 6
 SHARDS = 1 << SHARD_BITS
@@ -28,7 +29,7 @@ _SHIFT = np.uint64(64 - SHARD_BITS)
 _HUGE = 4 << 20
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def insert(
     table: NDArray[np.uint64],
     fps: NDArray[np.uint64],
@@ -36,13 +37,13 @@ def insert(
     begin: int,
     room: int,
     new: NDArray[np.uint8],
+    heads: NDArray[np.uint64],
 ) -> tuple[int, int]:
-    """Insert ``fps[begin:]``, setting ``new[order[i]]`` where ``fps[i]`` was not there, until ``room`` is used.
+    """Insert ``fps[begin:]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
-    Returns (where it stopped, number inserted).
+    ``heads``: scratch, of length ``BATCH``. Returns (where it stopped, number inserted).
     """
     capacity = np.uint64(table.shape[0])
-    heads = np.empty(BATCH, np.uint64)
     inserted = 0
     end = fps.shape[0]
     while begin < end:
@@ -74,7 +75,7 @@ def insert(
     return begin, inserted
 
 
-@njit("void(uint64[::1], uint64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
     capacity = np.uint64(table.shape[0])
     for key in old:
@@ -87,9 +88,12 @@ def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
             table[slot] = key
 
 
-@njit("void(uint64[::1], uint64[::1], int32[::1], int64[::1])", nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def partition(
-    fps: NDArray[np.uint64], sorted_fps: NDArray[np.uint64], order: NDArray[np.int32], starts: NDArray[np.int64]
+    fps: NDArray[np.uint64],
+    sorted_fps: NDArray[np.uint64],
+    order: NDArray[np.int32],
+    starts: NDArray[np.int64],
 ) -> None:
     """Sort ``fps`` by shard, stably: shard s is ``sorted_fps[starts[s]:starts[s + 1]]``, and so ``order``
     has their indices in ``fps``."""
@@ -98,12 +102,15 @@ def partition(
         starts[np.int64(fp >> _SHIFT) + 1] += 1
     for shard in range(SHARDS):
         starts[shard + 1] += starts[shard]
-    fill = starts[:-1].copy()
     for i in range(fps.shape[0]):
-        shard = np.int64(fps[i] >> _SHIFT)
-        order[fill[shard]] = i
-        sorted_fps[fill[shard]] = fps[i]
-        fill[shard] += 1
+        home = np.int64(fps[i] >> _SHIFT)
+        order[starts[home]] = i
+        sorted_fps[starts[home]] = fps[i]
+        starts[home] += 1
+    # Every start has moved to the next one's place.
+    for shard in range(SHARDS, 0, -1):
+        starts[shard] = starts[shard - 1]
+    starts[0] = 0
 
 
 def _anonymous(slots: int) -> NDArray[np.uint64]:
@@ -137,10 +144,11 @@ class Visited:
         Different shards may be added to by different threads at the same time.
         """
         begin = 0
+        heads = np.empty(BATCH, np.uint64)
         while True:
             table = self._shards[shard]
             room = int(MAX_LOAD * len(table)) - self._counts[shard]
-            begin, inserted = insert(table, fps, order, begin, room, new)
+            begin, inserted = insert(table, fps, order, begin, room, new, heads)
             self._counts[shard] += inserted
             if begin == len(fps):
                 return

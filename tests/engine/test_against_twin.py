@@ -36,8 +36,8 @@ def reachable(system: System, threads: int, keep_going: bool) -> tuple[Explorati
 def counts(result: Exploration) -> dict[str, object]:
     """Everything that engine and twin must agree on."""
     names = (
-        "verdict", "distinct", "generated", "depth", "levels", "reached_goals", "missing_goals", "constrained",
-        "deadlocks", "limit",
+        "verdict", "distinct", "generated", "depth", "levels", "reached_goals", "missing_goals",
+        "constrained", "deadlocks", "limit",
     )  # fmt: skip
     values: dict[str, object] = {name: getattr(result, name) for name in names}
     values["violations"] = {v.property: v.depth for v in result.violations}
@@ -69,7 +69,8 @@ def test_results_do_not_depend_on_threads_or_buffers(system: RandomSystem, keep_
     with mock.patch.object(block, "BLOCK", 4), mock.patch.object(explorer, "BLOCK", 4):
         tiny, pieces = reachable(system, 1, keep_going)
     timeless = [
-        dataclasses.replace(result, seconds=0.0, peak_memory=0, visited_bytes=0) for result in (one, two, three, tiny)
+        dataclasses.replace(result, seconds=0.0, peak_memory=0, visited_bytes=0)
+        for result in (one, two, three, tiny)
     ]
     assert timeless[0] == timeless[1] == timeless[2]
     assert states == others == again == pieces

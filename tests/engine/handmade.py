@@ -1,0 +1,141 @@
+"""Small systems made by hand, whose state spaces can be counted on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from model_check.engine.system import Forget, GlobalState, Invariant, Loss, Network, Outcome, Recorded
+
+
+class Plain:
+    """A system that does nothing: the base of the others."""
+
+    name = "plain"
+    components = 1
+    network = Network(0, Loss.NEVER)
+    budgets: tuple[int, ...] = ()
+    budget_names: tuple[str, ...] = ()
+    invariants: tuple[Invariant, ...] = ()
+    properties: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        return [GlobalState((0,) * self.components, (), 0, self.budgets)]
+
+    def destination(self, message: Any) -> int:
+        return int(message[0])
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        return ()
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        return ()
+
+    def within(self, component: int, local: Any) -> bool:
+        return True
+
+    def forget_message(self, forget: Forget, message: Any) -> Any:
+        return message
+
+    def forget_local(self, forget: Forget, component: int, local: Any) -> Any:
+        return local
+
+    def clock(self, component: int, local: Any) -> int:
+        return 0
+
+    def expiry(self, message: Any) -> int | None:
+        return None
+
+    def record(self, history: Any, label: Any) -> Recorded:
+        return Recorded(history)
+
+
+class Counter(Plain):
+    """Counts to ``limit``, a state constraint, and reaches a goal at 3."""
+
+    name = "counter"
+    goals = ("three",)
+
+    def __init__(self, limit: int = 5) -> None:
+        self.limit = limit
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        return [Outcome("count", local + 1, goals=("three",) if local == 2 else ())]
+
+    def within(self, component: int, local: Any) -> bool:
+        return bool(local <= self.limit)
+
+
+class Ring(Plain):
+    """A token goes round ``components`` nodes as a message; a node notes how often it had it, up to 2."""
+
+    name = "ring"
+    network = Network(1, Loss.NEVER)
+
+    def __init__(self, components: int = 4) -> None:
+        self.components = components
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        return [GlobalState((0,) * self.components, ((0, "token"),), 0, ())]
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        after = ((component + 1) % self.components, "token")
+        return [Outcome("pass", min(local + 1, 2), (after,))]
+
+
+class LossyPing(Plain):
+    """Node 0 pings node 1, which answers; both may be lost, pings may arrive twice; budgets bound it."""
+
+    name = "lossy ping"
+    components = 2
+    network = Network(3, Loss.ALWAYS, duplicates=True, duplicate_budget=1)
+    budgets = (2, 1)
+    budget_names = ("pings", "duplicates")
+    goals = ("answered",)
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        return [Outcome("ping", local, ((1, "ping"),), costs=(0,))] if component == 0 else ()
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        if component == 1:
+            return [Outcome("answer", local, ((0, "pong"),))]
+        return [Outcome("answered", 1, goals=("answered",))]
+
+
+class NotBoth:
+    """Mutual exclusion."""
+
+    name = "not-both"
+
+    def project(self, component: int, local: Any) -> Hashable:
+        return local == "critical"
+
+    def project_history(self, history: Hashable) -> Hashable:
+        return None
+
+    def holds(self, projections: tuple[Any, ...], history: Hashable) -> bool:
+        return sum(projections) < 2
+
+
+class BadMutex(Plain):
+    """Two nodes ask each other before they enter, but a node that is asking grants all the same."""
+
+    name = "bad mutex"
+    components = 2
+    network = Network(4, Loss.NEVER)
+    invariants = (NotBoth(),)
+    properties = ("not-both",)
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        return [GlobalState(("idle", "idle"), (), 0, ())]
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        if local == "idle":
+            return [Outcome("ask", "asking", ((1 - component, "ask"),))]
+        return [Outcome("leave", "idle")] if local == "critical" else ()
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        if message[1] == "grant":
+            return [Outcome("enter", "critical")] if local == "asking" else ()
+        return () if local == "critical" else [Outcome("grant", local, ((1 - component, "grant"),))]

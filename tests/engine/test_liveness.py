@@ -1,0 +1,167 @@
+"""*Eventually* properties: known answers, and random graphs against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import combinations
+from typing import cast
+
+import networkx as nx
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_check.engine.graph import Graph, collect_graph
+from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
+from model_check.engine.system import GlobalState, PathStep
+from model_check.engine.twin import state_graph
+from tests.engine.handmade import BadMutex, LossyPing, Ring
+from tests.engine.random_systems import random_system
+
+Edge = tuple[int, int, int]
+
+
+def graph_of(size: int, edges: list[Edge], initial: tuple[int, ...] = (0,)) -> Graph:
+    """A graph with edges (source, target, label) and labels 0 to 2."""
+    table = np.array(sorted(set(edges)), np.int32).reshape(-1, 3)
+    return Graph(
+        size, initial, initial, table[:, 0], table[:, 1], table[:, 2],
+        tuple((PathStep("act", label, None, 0), label) for label in range(3)),
+        lambda number: GlobalState((number,), (), 0, ()),
+    )  # fmt: skip
+
+
+def fair(label: int, strength: Strength) -> Fairness:
+    return Fairness(f"{strength.value} {label}", strength, lambda step, action: action == label)
+
+
+def number(state: GlobalState) -> int:
+    return cast(int, state.locals[0])
+
+
+def satisfied(graph: Graph, cycle: set[int], taken: set[Hashable], fairness: list[Fairness]) -> bool:
+    """Whether going round all of ``cycle``, taking the actions ``taken``, is fair."""
+    moving = [e for e in zip(graph.sources, graph.targets, graph.labels, strict=True) if e[0] != e[1]]
+    for each in fairness:
+        able = {int(s) for s, _, label in moving if each.matches(*graph.label_values[label])}
+        if any(each.matches(PathStep("act", 0, None, 0), action) for action in taken):
+            continue
+        if (each.strength is Strength.STRONG and able & cycle) or cycle <= able:
+            return False
+    return True
+
+
+def brute_force(graph: Graph, goals: set[int], starts: set[int], fairness: list[Fairness]) -> int | None:
+    """The length of the shortest stem from ``starts`` to a fair cycle without goals, or ``None``."""
+    edges = [
+        (int(s), int(t), int(label))
+        for s, t, label in zip(graph.sources, graph.targets, graph.labels, strict=True)
+        if s != t and s not in goals and t not in goals
+    ]
+    free = nx.DiGraph([(s, t) for s, t, _ in edges])
+    free.add_nodes_from(n for n in range(graph.size) if n not in goals)
+    best: int | None = None
+    for count in range(1, len(free) + 1):
+        for chosen in combinations(free, count):
+            cycle = set(chosen)
+            if not nx.is_strongly_connected(free.subgraph(chosen)):
+                continue
+            taken: set[Hashable] = {label for s, t, label in edges if s in cycle and t in cycle}
+            if not satisfied(graph, cycle, taken, fairness):
+                continue
+            for start in starts - goals:
+                for end in cycle:
+                    if nx.has_path(free, start, end):
+                        length = nx.shortest_path_length(free, start, end)
+                        best = length if best is None else min(best, length)
+    return best
+
+
+def check_lasso(graph: Graph, lasso: Lasso, goals: set[int], fairness: list[Fairness]) -> None:
+    """Whether ``lasso`` is a real and fair path of the graph that avoids the goal after its ``when``."""
+    steps = lasso.stem + lasso.cycle
+    real = set(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
+    assert len(lasso.states) == len(steps) + 1
+    for index, step in enumerate(steps):
+        assert (lasso.states[index], lasso.states[index + 1], step.component) in real
+    cycle = lasso.states[len(lasso.stem) :]
+    assert cycle[0] == cycle[-1]
+    assert not goals & set(cycle)
+    assert satisfied(graph, set(cycle), {step.component for step in lasso.cycle}, fairness)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_against_brute_force(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 6))
+    node = st.integers(0, size - 1)
+    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    goals = data.draw(st.sets(node, max_size=2))
+    strengths = data.draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Strength)), max_size=3))
+    fairness = [fair(label, strength) for label, strength in strengths]
+    lasso = check_eventually(graph, lambda state: number(state) in goals, fairness)
+    expected = brute_force(graph, goals, {0}, fairness)
+    assert (None if lasso is None else len(lasso.stem)) == expected
+    if lasso is not None:
+        check_lasso(graph, lasso, goals, fairness)
+        assert not goals & set(lasso.states)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_leads_to_against_brute_force(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 6))
+    node = st.integers(0, size - 1)
+    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
+    fairness = [fair(0, Strength.WEAK), fair(1, Strength.STRONG)]
+    lasso = check_eventually(
+        graph, lambda state: number(state) in goals, fairness, when=lambda state: number(state) in origins
+    )
+    whole = nx.DiGraph(list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)))
+    whole.add_nodes_from(range(size))
+    starts = origins & ({0} | nx.descendants(whole, 0))
+    assert (lasso is None) == (brute_force(graph, goals, starts, fairness) is None)
+    if lasso is not None:
+        check_lasso(graph, lasso, goals, fairness)
+        assert origins & set(lasso.states)
+
+
+def test_known_answers() -> None:
+    # 0 → 1 by label 0; 0 ⇄ 2 by label 1: going to and fro for ever enables label 0 again and again.
+    graph = graph_of(3, [(0, 1, 0), (0, 2, 1), (2, 0, 1)])
+    at_one, to_and_fro = (lambda state: number(state) == 1), fair(1, Strength.WEAK)
+    assert check_eventually(graph, at_one) is not None
+    weak = check_eventually(graph, at_one, [fair(0, Strength.WEAK), to_and_fro])
+    assert weak is not None and len(weak.cycle) == 2
+    assert check_eventually(graph, at_one, [fair(0, Strength.STRONG), to_and_fro]) is None
+    stays = check_eventually(graph, at_one, stuttering=False)
+    assert stays is not None and stays.cycle
+    deadlock = check_eventually(graph_of(2, [(0, 1, 0)]), lambda state: False, stuttering=False)
+    assert deadlock is not None and (len(deadlock.stem), deadlock.cycle) == (1, ())
+
+
+def test_the_ring_goes_round() -> None:
+    graph = collect_graph(Ring(4))
+    moves = Fairness("pass", Strength.WEAK, lambda step, action: action == "pass")
+    assert check_eventually(graph, lambda state: state.locals == (2,) * 4, [moves]) is None
+    lasso = check_eventually(graph, lambda state: state.locals[0] == 3, [moves])
+    assert lasso is not None and (len(lasso.stem), len(lasso.cycle)) == (8, 4)
+
+
+def edges_of(graph: Graph) -> list[tuple[GlobalState, GlobalState, PathStep]]:
+    return [
+        (graph.state(s), graph.state(t), graph.label_values[label][0])
+        for s, t, label in zip(
+            graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True
+        )
+    ]
+
+
+def test_collected_graph_equals_the_twins() -> None:
+    for system in (LossyPing(), BadMutex(), *(random_system(seed) for seed in range(60))):
+        graph, expected = collect_graph(system, threads=2), state_graph(system)
+        found = edges_of(graph)
+        assert len(found) == len(set(found))
+        assert set(found) == {(s, t, step) for s, t, step in expected.edges(data="step")}
+        assert graph.size == expected.number_of_nodes()
