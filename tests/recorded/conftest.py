@@ -1,0 +1,16 @@
+"""A loud line where the recorded runs are not there."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_runs import VARIABLE, recorded_runs, runs_folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Nobody should take a skipped suite for one that passed."""
+    if not recorded_runs():
+        terminalreporter.write_line(
+            f"NOT RUN: the recorded runs of production Kafka are not in {runs_folder()}; set {VARIABLE}.",
+            yellow=True,
+            bold=True,
+        )

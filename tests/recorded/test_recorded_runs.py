@@ -1,0 +1,36 @@
+"""The recorded runs of production Kafka against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorded_runs import VARIABLE, recorded_runs, runs_folder
+
+from model_check.conform.lockstep import RunReport, compare
+from model_check.conform.recording import read
+
+#: Runs in which voter sets, kraft.version and snapshots never change: every step must be compared.
+WHOLE = {"run-01", "run-05", "run-06", "run-10", "run-14", "run-16", "run-36", "run-41"}
+
+RUNS = recorded_runs()
+
+
+@pytest.mark.skipif(bool(RUNS), reason="the recorded runs are there")
+def test_recorded_runs_are_there() -> None:
+    pytest.skip(f"recorded runs NOT RUN: none in {runs_folder()}; set {VARIABLE} to their folder")
+
+
+def _total(report: RunReport) -> int:
+    counters = (report.compared, report.world, report.not_covered, report.skipped)
+    return sum(sum(counter.values()) for counter in counters)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_production_does_what_the_reference_says(run: Path) -> None:
+    report = compare(read(run))
+    assert report.differences == []
+    assert _total(report) == report.recorded
+    if run.name[:6] in WHOLE:
+        assert not report.not_covered
+        assert not report.skipped
