@@ -34,6 +34,7 @@ from reference.work import Work
 VOTER_RULES = {
     ("Resigned", "Unattached"): "TRANS-Resigned-Unattached",
     ("Resigned", "Follower"): "TRANS-Resigned-Follower",
+    ("Resigned", "Prospective"): "INIT-8",
     ("Unattached", "Unattached"): "TRANS-Unattached-Unattached",
     ("Unattached", "Prospective"): "TRANS-Unattached-Prospective",
     ("Unattached", "Follower"): "TRANS-Unattached-Follower",

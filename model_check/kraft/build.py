@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from enum import Enum
-from functools import reduce
 from typing import Any, cast
 
 from model_check import shortform
-from model_check.engine.system import Loss, Network
+from model_check.engine.system import Loss, Network, Outcome
 from model_check.errors import InputError
 from model_check.kraft import names
 from model_check.kraft.environment import Environment
-from model_check.kraft.history import Committed, Elected, History, record
-from model_check.kraft.node import Node, boot, without_unread_fields
-from model_check.kraft.outcomes import Wiring
+from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node, execute, without_unread_fields
+from model_check.kraft.outcomes import Action, Wiring, restart, steps
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.scenario import Scenario
-from reference import disk as disks
 from reference.disk import Disk
-from reference.events import Timer
+from reference.events import Poll, Timer
 from reference.protocol import PRESETS, Protocol
 from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey, static_voters
@@ -68,9 +67,6 @@ class _Builder:
         index = {name: number for number, name in enumerate(budgets)}
         protocols = [self._protocol(replica) for replica in self.ids]
         identities = [self._identity(replica) for replica in self.ids]
-        nodes = [
-            self._node(protocol, identity) for protocol, identity in zip(protocols, identities, strict=True)
-        ]
         cut = self._cut()
         wiring = Wiring(
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
@@ -80,6 +76,10 @@ class _Builder:
             power_loss=scenario.environment.power_loss,
             boundaries=scenario.environment.boundaries,
         )
+        begun = [
+            self._begin(wiring, protocol, identity)
+            for protocol, identity in zip(protocols, identities, strict=True)
+        ]
         network = Network(
             scenario.network.capacity,
             Loss(scenario.network.loss),
@@ -89,7 +89,7 @@ class _Builder:
         return KRaftSystem(
             scenario.name,
             identities,
-            nodes,
+            [cast(Node, outcome.local) for outcome in begun],
             protocols,
             self._environment(index, cut),
             wiring,
@@ -98,7 +98,8 @@ class _Builder:
             budgets,
             self._properties(),
             self._goals(),
-            initial_history=self._history(nodes),
+            initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
+            initial_history=self._history(begun),
         )
 
     def _error(self, message: str) -> InputError:
@@ -148,22 +149,33 @@ class _Builder:
             can_become_voter=replica not in replicas.observers,
         )
 
-    def _node(self, protocol: Protocol, identity: Replica) -> Node:
+    def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
+        """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
         text = self.scenario.replicas.initial.get(str(identity.id))
-        if text is not None:
-            return self._given_node(identity, text)
-        if identity.id in self.scenario.replicas.stopped:
-            return Node(None, Disk(), "stopped for the whole run")
-        execution = boot(protocol, identity, Disk())
-        return Node(execution.replica, reduce(disks.apply, execution.effects, Disk()))
+        stopped = identity.id in self.scenario.replicas.stopped
+        if text is None:
+            empty = Node(None, Disk(), "stopped for the whole run" if stopped else None)
+            return (
+                Outcome("stopped", empty)
+                if stopped
+                else next(restart(wiring, protocol, empty, identity)).outcome
+            )
+        replica = self._given(identity, text)
+        disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
+        if stopped:
+            return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
+        node = Node(replica, disk)
+        event = Poll()
+        execution = execute(protocol, replica, event)
+        return next(steps(wiring, protocol, node, event, execution, Action("poll", identity.id))).outcome
 
-    def _given_node(self, identity: Replica, text: str) -> Node:
-        voters = ",".join(map(str, identity.bootstrap_voters.ids))
+    def _given(self, identity: Replica, text: str) -> Replica:
+        voters = ",".join(map(str, self.scenario.replicas.voters))
         try:
             given = shortform.parse_replica(f"{text} id={identity.id} voters={voters}")
         except InputError as error:
             raise self._error(f"replicas.initial.{identity.id}: {str(error).rstrip('.')}") from None
-        replica = without_unread_fields(
+        return without_unread_fields(
             replace(
                 identity,
                 quorum_state=given.quorum_state,
@@ -173,10 +185,6 @@ class _Builder:
                 connections=given.connections,
             )
         )
-        if identity.id in self.scenario.replicas.stopped:
-            disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
-            return Node(None, disk, "stopped for the whole run")
-        return Node(replica, Disk(replica.quorum_state, replica.log, replica.log.end_offset))
 
     def _cut(self) -> frozenset[tuple[int, int]]:
         links = set()
@@ -218,18 +226,21 @@ class _Builder:
                 raise self._error(f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}")
         return self.scenario.check.goals
 
-    def _history(self, nodes: list[Node]) -> History:
-        """What must have happened before the initial states that the scenario gives."""
+    def _history(self, begun: list[Outcome]) -> History:
+        """What must have happened before the initial state: reigns, votes and commits."""
         history = History()
-        for identity, node in zip(self.ids, nodes, strict=True):
-            replica = node.replica
+        for outcome in begun:
+            replica = cast(Node, outcome.local).replica
             if replica is None:
                 continue
             leads = isinstance(replica.role, Leader)
-            if leads:
-                history = cast(History, record(history, Elected(identity, replica.epoch)).history)
+            labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
             if replica.high_watermark is not None:
                 prefix = tuple(b for b in replica.log.batches if b.end_offset <= replica.high_watermark)
-                committed = Committed(identity, prefix, replica.epoch if leads else None)
-                history = cast(History, record(history, committed).history)
+                labels.append(Committed(replica.id, prefix, replica.epoch if leads else None))
+            voted = replica.quorum_state.voted
+            if voted is not None:
+                labels.append(Voted(replica.id, replica.epoch, voted.id))
+            for label in labels:
+                history = cast(History, record(history, label).history)
         return history

@@ -69,7 +69,8 @@ def _transition_violations(protocol: Protocol, before: Replica, effect: Transiti
         and effect.source not in ("Prospective", "Start")
     ):
         yield names.CANDIDATE_FROM_PROSPECTIVE
-    if effect.source == "Resigned" and effect.epoch <= before.epoch:
+    only_voter = before.voters.ids == (before.id,)
+    if effect.source == "Resigned" and effect.epoch <= before.epoch and not only_voter:
         yield names.RESIGNED_LEAVES_ITS_EPOCH
 
 
@@ -104,7 +105,9 @@ def _change_violations(before: Replica, execution: Execution) -> Iterator[str]:
         yield names.EPOCH_MONOTONE
     if after.epoch == before.epoch:
         voted = before.quorum_state.voted
-        won_with_own_vote = voted is not None and voted.id == before.id and isinstance(after.role, Leader)
+        won_with_own_vote = (
+            voted is not None and voted.id == before.id and after.quorum_state.leader == before.id
+        )
         if voted is not None and after.quorum_state.voted != voted and not won_with_own_vote:
             yield names.VOTE_KEPT
     same_reign = isinstance(before.role, Leader) == isinstance(after.role, Leader)
