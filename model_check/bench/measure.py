@@ -1,0 +1,164 @@
+"""The measurements: what is run, how often, and how the figures are taken from it.
+
+A rate says little across machines and days, so the engine is measured together with its yardstick, the
+naive twin, in the same process on the same scenario. The runs of one round follow each other closely; a
+ratio is taken inside a round, and the figure reported is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+from model_check.engine.explorer import explore, resident_bytes
+from model_check.engine.system import Exploration, Limits
+from model_check.engine.tables import Tables
+from model_check.engine.twin import explore_naively
+from model_check.kraft.build import build
+from model_check.kraft.system import KRaftSystem
+from model_check.scenario import Scenario
+
+THREADS = (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured: distinct states of an engine run and of a twin run, and rounds."""
+
+    engine_states: int = 1_000_000
+    twin_states: int = 2_000
+    rounds: int = 3
+
+
+QUICK = Plan(engine_states=10_000, twin_states=200, rounds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin."""
+
+    cold: dict[int, Exploration]
+    filled: dict[int, Exploration]
+    twin: Exploration
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number: ``key`` for machines, ``label`` for readers."""
+
+    key: str
+    label: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Everything that was measured on ``scenario``."""
+
+    scenario: str
+    plan: Plan
+    rounds: tuple[Round, ...]
+    growth: int
+    """Growth of the process's resident memory during the first engine run, in bytes."""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures, in the order in which they are reported."""
+        return (*self._rates(), *self._ratios(), *self._counts(), *self._bytes())
+
+    def _over_rounds(self, value: Callable[[Round], float]) -> float:
+        return median(value(one) for one in self.rounds)
+
+    def _rates(self) -> list[Figure]:
+        rates: list[tuple[str, str, Callable[[Round], float]]] = [
+            ("engine_1", "engine, 1 thread", lambda r: rate(r.cold[1])),
+            ("engine_2", "engine, 2 threads", lambda r: rate(r.cold[2])),
+            ("filled_1", "engine, 1 thread, tables filled before", lambda r: rate(r.filled[1])),
+            ("filled_2", "engine, 2 threads, tables filled before", lambda r: rate(r.filled[2])),
+            ("twin", "naive twin (plain Python, full states)", lambda r: rate(r.twin)),
+        ]
+        return [Figure(key, label, self._over_rounds(of), "distinct states/s") for key, label, of in rates]
+
+    def _ratios(self) -> list[Figure]:
+        ratios: list[tuple[str, str, Callable[[Round], float]]] = [
+            ("engine_1_to_twin", "engine, 1 thread : twin", lambda r: rate(r.cold[1]) / rate(r.twin)),
+            ("engine_2_to_twin", "engine, 2 threads : twin", lambda r: rate(r.cold[2]) / rate(r.twin)),
+            ("filled_1_to_twin", "1 thread, filled : twin", lambda r: rate(r.filled[1]) / rate(r.twin)),
+            ("filled_2_to_twin", "2 threads, filled : twin", lambda r: rate(r.filled[2]) / rate(r.twin)),
+            ("two_to_one", "2 threads : 1 thread, filled", lambda r: rate(r.filled[2]) / rate(r.filled[1])),
+        ]
+        return [Figure(key, label, self._over_rounds(of), "times") for key, label, of in ratios]
+
+    def _counts(self) -> list[Figure]:
+        engine, twin = self.rounds[0].cold[1], self.rounds[0].twin
+        return [
+            Figure("engine_states", "states per engine run", engine.distinct, "distinct states"),
+            Figure("twin_states", "states per twin run", twin.distinct, "distinct states"),
+            Figure(
+                "engine_calls",
+                "reference calls per state, engine",
+                engine.calls / engine.distinct,
+                "calls/distinct state",
+            ),
+            Figure(
+                "twin_calls",
+                "reference calls per state, twin",
+                twin.calls / twin.distinct,
+                "calls/distinct state",
+            ),
+        ]
+
+    def _bytes(self) -> list[Figure]:
+        engine = self.rounds[0].cold[1]
+        return [
+            Figure(
+                "visited_bytes",
+                "visited set (fingerprints, free slots included)",
+                engine.visited_bytes / engine.distinct,
+                "bytes/distinct state",
+            ),
+            Figure(
+                "resident_bytes",
+                "growth of resident memory, first run (tables and frontier included)",
+                self.growth / engine.distinct,
+                "bytes/distinct state",
+            ),
+        ]
+
+
+def rate(found: Exploration) -> float:
+    """Distinct states per second."""
+    return found.distinct / max(found.seconds, 1e-9)
+
+
+def measure(scenario: Scenario, plan: Plan) -> Measurement:
+    """Measure the engine on ``scenario``. Compilation and first-touch costs are paid before."""
+    system = build(scenario)
+    for threads in THREADS:
+        _engine(system, threads, min(plan.engine_states, 5_000), None)
+    before = resident_bytes()
+    rounds = []
+    growth = 0
+    for number in range(plan.rounds):
+        one = _round(system, plan)
+        rounds.append(one)
+        if number == 0:
+            growth = max(0, one.cold[1].peak_memory - before)
+    return Measurement(scenario.name, plan, tuple(rounds), growth)
+
+
+def _round(system: KRaftSystem, plan: Plan) -> Round:
+    cold, filled = {}, {}
+    for threads in THREADS:
+        tables = Tables(system)
+        cold[threads] = _engine(system, threads, plan.engine_states, tables)
+        filled[threads] = _engine(system, threads, plan.engine_states, tables)
+    twin, _ = explore_naively(system, Limits(max_states=plan.twin_states), keep_going=True)
+    return Round(cold, filled, twin)
+
+
+def _engine(system: KRaftSystem, threads: int, states: int, tables: Tables | None) -> Exploration:
+    limits = Limits(max_states=states)
+    return explore(system, threads=threads, limits=limits, keep_going=True, tables=tables)
