@@ -2,6 +2,9 @@
 
 Numba counts references to arrays even in compiled code, at a price of several times the kernels' own work.
 A kernel therefore allocates nothing: scratch arrays come in as arguments.
+
+Numba notices a change of the file a kernel is in, but not of what the kernel takes from other files: after
+a change here, in ``native_map.py`` or of a constant in ``tables.py``, remove ``__pycache__/*.nbi``.
 """
 
 from __future__ import annotations
