@@ -1,0 +1,191 @@
+"""Traces are built by replaying the reference, so they cannot show a step that it would not take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
+from model_check.kraft.history import History
+from model_check.kraft.network import NOBODY_WAITS, InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.outcomes import Step as KRaftStep
+from model_check.kraft.system import KRaftSystem
+from model_check.scenario import Scenario
+from model_check.trace.explain import explain
+from model_check.trace.model import Finding, Run, Trace, TraceError, TraceStep
+from model_check.trace.walk import Taken, Walk, name_of
+from model_check.trace.words import compare_history, compare_nodes
+from reference.effects import Effect, Reply, Send
+
+#: Options (a permalink), the steps of a path, or a violation found by the engine.
+Path = Violation | Sequence[int | PathStep]
+
+
+def build(system: KRaftSystem, scenario: Scenario, path: Path) -> Trace:
+    """The trace of ``path``, replayed on ``system``, which must be the system of ``scenario``.
+
+    Raises TraceError where the system does not offer a step, and for a violation that the replay does not
+    confirm.
+    """
+    if not isinstance(path, Violation):
+        return trace_of(walk(system, path), scenario)
+    walked = walk(system, path.path, path.initial)
+    if path.property not in walked.violated:
+        ends = ", ".join(walked.violated) or "no violation"
+        raise TraceError(f"the path ends in {ends}, not in a violation of {path.property}")
+    return trace_of(walked, scenario, path.property)
+
+
+def build_lasso(
+    system: KRaftSystem,
+    scenario: Scenario,
+    violated: str,
+    stem: Sequence[PathStep],
+    cycle: Sequence[PathStep],
+) -> Trace:
+    """The trace of a behaviour that repeats ``cycle`` for ever after ``stem``, which violates an *eventually*
+    property. Raises TraceError where the system does not offer a step or the cycle does not close.
+    """
+    walked = walk(system, stem)
+    closing = walked.state
+    for step in cycle:
+        walked.follow(step)
+    if not cycle or walked.state != closing or walked.violated:
+        raise TraceError("the cycle does not lead back to the state in which it begins")
+    number = "step repeats" if len(cycle) == 1 else f"{len(cycle)} steps repeat"
+    reason = f"The last {number} for ever, fairly, and what must happen never does."
+    return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
+
+
+def walk(system: KRaftSystem, path: Sequence[int | PathStep], initial: int = 0) -> Walk:
+    """The walk along ``path``. Raises TraceError."""
+    walked = Walk(system, initial)
+    for step in path:
+        if isinstance(step, int):
+            walked.take(step)
+        else:
+            walked.follow(step)
+    return walked
+
+
+def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> Trace:
+    """The trace of a walk; ``violated`` says which property it is about if it violates several."""
+    system = walked.system
+    start = walked.taken[0].before if walked.taken else walked.state
+    steps = tuple(_step(system, taken, number) for number, taken in enumerate(walked.taken, 1))
+    finding = None
+    if walked.violated:
+        name = violated or walked.violated[0]
+        last = walked.taken[-1] if walked.taken else None
+        before = start if last is None else last.before
+        outcome = None if last is None else last.step.outcome
+        run = steps[-1].runs[-1] if steps and steps[-1].runs else None
+        finding = Finding(name, explain(system, name, before, walked.state, outcome, run))
+    nodes = tuple((_id(system, c), cast(Node, local)) for c, local in enumerate(start.locals))
+    return Trace(scenario, walked.initial, nodes, _messages(start.messages), steps, finding)
+
+
+def _id(system: KRaftSystem, component: int) -> int:
+    return system.identities[component].id
+
+
+def _messages(messages: Sequence[object]) -> tuple[InFlight, ...]:
+    return cast(tuple[InFlight, ...], tuple(messages))
+
+
+def _step(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
+    path, before, after = taken.step.path, taken.before, taken.step.target
+    detail = details(system, before, path)
+    runs = _runs(detail)
+    replica = _id(system, path.component)
+    outcome = taken.step.outcome
+    message = cast(InFlight | None, path.message)
+    if outcome is None:
+        assert message is not None
+        lost: tuple[InFlight, ...] = (message,)
+        forgotten: tuple[InFlight, ...] = ()
+    else:
+        lost = _into_cut_links(system, replica, runs)
+        forgotten = _forgotten(system, before, after, path, outcome)
+    pairs = [
+        (_id(system, c), cast(Node, old), cast(Node, new))
+        for c, (old, new) in enumerate(zip(before.locals, after.locals, strict=True))
+    ]
+    return TraceStep(
+        number=number,
+        replica=replica,
+        kind=path.kind,
+        action=name_of(taken.step),
+        option=taken.option,
+        choice=path.choice,
+        duplicate=path.duplicate,
+        message=message,
+        runs=runs,
+        changes=tuple(change for pair in pairs for change in compare_nodes(*pair)),
+        nodes=tuple((each, new) for each, old, new in pairs if old != new),
+        sent=() if outcome is None else _messages(outcome.sends),
+        lost=lost,
+        forgotten=forgotten,
+        in_flight=_messages(after.messages),
+        history=compare_history(cast(History, before.history), cast(History, after.history)),
+        budgets=tuple(zip(system.budget_names, after.budgets, strict=True)),
+        violations=taken.violations,
+    )
+
+
+def details(system: KRaftSystem, state: GlobalState, path: PathStep) -> KRaftStep | None:
+    """What the reference did in the step ``path`` from ``state``; ``None`` for a loss."""
+    if path.kind == "lose":
+        return None
+    node = cast(Node, state.locals[path.component])
+    if path.kind == "deliver":
+        return system.deliver_steps(path.component, node, cast(InFlight, path.message))[path.choice]
+    return system.action_steps(path.component, node)[path.choice]
+
+
+def _runs(detail: KRaftStep | None) -> tuple[Run, ...]:
+    if detail is None:
+        return ()
+    runs = []
+    execution, restarted = detail.execution, detail.restarted
+    if execution is not None:
+        # A start that no crash preceded has an execution alone, and no event before its poll rounds.
+        start = detail.outcome.action.kind == "start"  # type: ignore[attr-defined]
+        runs.append(Run(start, execution.events, execution.rules, execution.effects, detail.completed))
+    if restarted is not None:
+        runs.append(Run(True, restarted.events, restarted.rules, restarted.effects, len(restarted.effects)))
+    return tuple(runs)
+
+
+def _into_cut_links(system: KRaftSystem, replica: int, runs: tuple[Run, ...]) -> tuple[InFlight, ...]:
+    effects = [effect for run in runs for effect in run.effects[: run.completed]]
+    found = (_addressed(replica, effect) for effect in effects)
+    cut = system.wiring.cut
+    return tuple(message for message in found if message and (replica, message.destination) in cut)
+
+
+def _addressed(replica: int, effect: Effect) -> InFlight | None:
+    if isinstance(effect, Send):
+        return InFlight(replica, effect.to, effect.request)
+    if isinstance(effect, Reply) and effect.correlation != NOBODY_WAITS:
+        return InFlight(replica, effect.to, effect.response)
+    return None
+
+
+def _forgotten(
+    system: KRaftSystem, before: GlobalState, after: GlobalState, path: PathStep, outcome: Outcome
+) -> tuple[InFlight, ...]:
+    """The messages that left the network undelivered: answers to forgotten requests, and void requests."""
+    flying = list(before.messages)
+    if path.kind == "deliver" and outcome.consumes and not path.duplicate:
+        flying.remove(path.message)
+    gone: list[object] = []
+    for forget in outcome.forgets:
+        mapped = [(message, system.forget_message(forget, message)) for message in flying]
+        gone += [message for message, left in mapped if left is None]
+        flying = [left for _, left in mapped if left is not None]
+    expired = Counter([*flying, *outcome.sends]) - Counter(after.messages)
+    return _messages([*gone, *expired.elements()])

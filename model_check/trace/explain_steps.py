@@ -1,0 +1,179 @@
+"""Which part of a property of single steps does not hold, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from model_check.kraft import names
+from model_check.kraft.node import Node
+from model_check.trace.model import Run
+from reference.effects import Reply, Send, Transition, Truncate
+from reference.events import RequestReceived
+from reference.messages import FetchRequest, VoteRequest, VoteResponse
+from reference.replica import Replica
+from reference.transitions import role_name
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A replica before and after a step (``None``: not running), and what the reference did."""
+
+    id: int
+    before: Replica | None
+    after: Replica | None
+    node: Node
+    run: Run
+
+
+def explain_step(violated: str, replica_id: int, before: Node, after: Node, run: Run) -> Iterator[str]:
+    """The sentences that say what is wrong with what ``replica_id`` did; none if that is not known."""
+    explainer = _EXPLAINERS.get(violated)
+    if explainer is not None:
+        yield from explainer(_Case(replica_id, before.replica, after.replica, after, run))
+
+
+def _transitions(case: _Case) -> Iterator[Transition]:
+    for effect in case.run.effects:
+        if isinstance(effect, Transition):
+            yield effect
+
+
+def _fatal(case: _Case) -> Iterator[str]:
+    yield f"The process of replica {case.id} dies: {case.node.died}."
+
+
+def _legal(case: _Case) -> Iterator[str]:
+    taken = ", ".join(f"{each.source} → {each.target}" for each in _transitions(case))
+    who = "observer" if case.before is not None and not case.before.is_voter else "voter"
+    yield f"Replica {case.id}, a {who}, goes {taken}; the table of transitions does not allow that."
+
+
+def _only_from_prospective(case: _Case) -> Iterator[str]:
+    for each in _transitions(case):
+        if each.target == "Candidate":
+            yield f"Replica {case.id} becomes Candidate of epoch {each.epoch} coming from {each.source}."
+
+
+def _resigned(case: _Case) -> Iterator[str]:
+    for each in _transitions(case):
+        if each.source == "Resigned":
+            yield f"Replica {case.id}, Resigned, becomes {each.target} in epoch {each.epoch}, which it led."
+    if case.after is not None and case.after.quorum_state.leader == case.id:
+        yield f"Replica {case.id} is {role_name(case.after.role)} of the epoch it leads itself."
+
+
+def _observer_election(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield f"Replica {case.id} is no voter, and becomes {role_name(case.after.role)}."
+
+
+def _epoch(case: _Case) -> Iterator[str]:
+    if case.before is not None and case.after is not None:
+        yield f"The epoch of replica {case.id} goes back from {case.before.epoch} to {case.after.epoch}."
+
+
+def _log_epochs(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        epochs = ", ".join(str(batch.epoch) for batch in case.after.log.batches)
+        yield f"The log of replica {case.id}, at epoch {case.after.epoch}, holds records of epochs {epochs}."
+
+
+def _vote_kept(case: _Case) -> Iterator[str]:
+    if case.before is not None and case.after is not None:
+        old, new = case.before.quorum_state.voted, case.after.quorum_state.voted
+        now = "it has no vote" if new is None else f"its vote is for replica {new.id}"
+        was = "" if old is None else f" for replica {old.id}"
+        yield f"Replica {case.id} had voted{was} in epoch {case.after.epoch}; after the step {now}."
+
+
+def _high_watermark(case: _Case) -> Iterator[str]:
+    if case.before is not None and case.after is not None:
+        yield f"The high watermark of replica {case.id} goes back from {case.before.high_watermark} to " + (
+            f"{case.after.high_watermark}."
+        )
+
+
+def _own_tail(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield (
+            f"Leader {case.id} counts its own log up to the high watermark {case.after.high_watermark}, "
+            f"of which only what is below offset {case.node.disk.flushed} is flushed."
+        )
+
+
+def _truncation(case: _Case) -> Iterator[str]:
+    for effect in case.run.effects:
+        if isinstance(effect, Truncate) and case.before is not None:
+            yield (
+                f"Replica {case.id} truncates its log to offset {effect.offset}, below its high watermark "
+                f"{case.before.high_watermark}."
+            )
+
+
+def _vote_request(case: _Case) -> VoteRequest | None:
+    event = case.run.events[0] if case.run.events else None
+    request = event.request if isinstance(event, RequestReceived) else None
+    return request if isinstance(request, VoteRequest) else None
+
+
+def _compares_epoch_first(case: _Case) -> Iterator[str]:
+    request = _vote_request(case)
+    if request is not None and case.before is not None:
+        log = case.before.log
+        yield f"Replica {case.id}, whose log ends at offset {log.end_offset} of epoch {log.last_epoch}, " + (
+            f"grants its vote to replica {request.candidate.id}, whose log ends at offset "
+            f"{request.end_offset} of epoch {request.last_epoch}."
+        )
+
+
+def _pre_vote_epoch(case: _Case) -> Iterator[str]:
+    for effect in case.run.effects:
+        if isinstance(effect, Send) and isinstance(effect.request, VoteRequest) and effect.request.pre_vote:
+            yield f"Replica {case.id} sends a pre-vote for epoch {effect.request.epoch}, which is new."
+            return
+
+
+def _pre_vote_effect(case: _Case) -> Iterator[str]:
+    answers = [effect.response for effect in case.run.effects if isinstance(effect, Reply)]
+    if any(isinstance(answer, VoteResponse) and answer.granted for answer in answers):
+        yield f"Replica {case.id} changes its state or restarts a timer in granting a pre-vote."
+
+
+def _fetching_follower(case: _Case) -> Iterator[str]:
+    request = _vote_request(case)
+    if request is not None and case.before is not None:
+        yield (
+            f"Replica {case.id}, a {role_name(case.before.role)} in touch with its quorum, grants the "
+            f"pre-vote of replica {request.candidate.id}."
+        )
+
+
+def _observers(case: _Case) -> Iterator[str]:
+    event = case.run.events[0] if case.run.events else None
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        yield (
+            f"Replica {request.replica.id} is no voter, but its Fetch moves the high watermark of Leader "
+            f"{case.id} or counts for check-quorum."
+        )
+
+
+_EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
+    names.NO_FATAL: _fatal,
+    names.TRANSITIONS_LEGAL: _legal,
+    names.CANDIDATE_FROM_PROSPECTIVE: _only_from_prospective,
+    names.RESIGNED_LEAVES_ITS_EPOCH: _resigned,
+    names.OBSERVERS_STAND_NO_ELECTION: _observer_election,
+    names.EPOCH_MONOTONE: _epoch,
+    names.LOG_EPOCHS_MONOTONE: _log_epochs,
+    names.VOTE_KEPT: _vote_kept,
+    names.HIGH_WATERMARK_MONOTONE: _high_watermark,
+    names.OWN_TAIL_FLUSHED: _own_tail,
+    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: _truncation,
+    names.VOTE_COMPARES_EPOCH_FIRST: _compares_epoch_first,
+    names.PRE_VOTE_CREATES_NO_EPOCH: _pre_vote_epoch,
+    names.PRE_VOTE_HAS_NO_EFFECT: _pre_vote_effect,
+    names.FETCHING_FOLLOWER_REJECTS: _fetching_follower,
+    names.OBSERVERS_DO_NOT_COUNT: _observers,
+}

@@ -1,0 +1,167 @@
+"""What each step shows of itself, in short lines: the common ground of the views for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import spec
+from model_check.consult.effect_text import describe_effect
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.trace.model import Change, Run, Trace, TraceStep
+from model_check.trace.words import NOTHING, label, node_fields
+
+#: Fields that follow from what is shown anyway: hidden unless nothing else of the replica changed.
+FOLLOWING = frozenset({"end offset", "leader endpoints", "awaiting"})
+
+LEGEND = (
+    "→2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that ends at offset 4 "
+    "with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5: replica 2 holds "
+    "the log up to offset 5. 'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). "
+    "End offsets, endpoints and answers awaited are left out unless nothing else changed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line about a step: ``kind`` is head, change, sent, dropped, effect, rules, history or violation."""
+
+    kind: str
+    text: str
+
+
+def printable(text: str) -> str:
+    """``text`` without control characters, which a file may contain and a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def title(trace: Trace) -> str:
+    """What the trace shows, in a sentence."""
+    count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")
+    if trace.finding is None:
+        return f"{trace.scenario.name}: a behaviour of {count}"
+    where = f"after {count}" if trace.steps else "in the initial state"
+    return f"{trace.scenario.name}: {trace.finding.property} is violated {where}"
+
+
+def permalink(trace: Trace) -> str:
+    """The arguments that show this behaviour again."""
+    return f"{trace.scenario.name} --path {path_text(trace.path)}"
+
+
+def path_text(path: Iterable[int]) -> str:
+    """A path as ``--path`` takes it: ``0,3,1``, or ``none``."""
+    return ",".join(map(str, path)) or "none"
+
+
+def statement(trace: Trace) -> tuple[str, str] | None:
+    """The id and the statement of the violated property, from the catalogue."""
+    if trace.finding is None:
+        return None
+    try:
+        found = spec.load().property_named(trace.finding.property)
+    except KeyError:
+        return "", "The catalogue has no property of this name."
+    return found.id, " ".join(found.statement.split())
+
+
+def start_lines(node: Node) -> list[str]:
+    """A replica at the beginning: its role and epoch, and what is not empty."""
+    found = node_fields(node)
+    if node.replica is None:
+        return [found["process"]]
+    lines = [f"{found['role']}, epoch {found['epoch']}"]
+    shown = ("leader", "voted", "log", "high watermark")
+    lines += [f"{name}: {found[name]}" for name in shown if found[name] != NOTHING]
+    if int(found["flushed"]) != node.disk.log.end_offset:
+        lines.append(f"flushed: {found['flushed']}")
+    voters = node.replica.voters.ids
+    return [*lines, f"voters: {','.join(map(str, voters))}"]
+
+
+def head(step: TraceStep) -> str:
+    """What happens, as seen from the replica to which it happens."""
+    detail = re.search(r"\((.*)\)$", step.action)
+    if step.kind == "act":
+        kind = step.action.partition(f" at {step.replica}")[0]
+        return f"{kind} ({detail[1]})" if detail else kind
+    assert step.message is not None
+    text = f"←{step.message.source} {label(step.message)}"
+    if step.kind == "lose":
+        return f"{text} is lost"
+    fault = detail[1].partition(", ")[2] if detail else ""
+    text += f"; {fault}" if fault else ""
+    return f"{text}; a copy stays in flight" if step.duplicate else text
+
+
+def changes(step: TraceStep, replica: int, *, verbose: bool = False) -> list[Change]:
+    """The changes of one replica that are worth showing."""
+    found = [change for change in step.changes if change.replica == replica]
+    told = [change for change in found if change.field not in FOLLOWING]
+    return found if verbose or not told else told
+
+
+def lines(step: TraceStep, *, verbose: bool = False) -> Iterator[Line]:
+    """The lines about the replica that acts; the others' changes are in :func:`changes`."""
+    yield Line("head", head(step))
+    for change in changes(step, step.replica, verbose=verbose):
+        yield Line("change", describe(change))
+    for run in step.runs:
+        if verbose or run.completed < len(run.effects):
+            yield from _effect_lines(run)
+    for text in _sends(step.sent):
+        yield Line("sent", text)
+    if step.kind != "lose":
+        for text in _sends(step.lost):
+            yield Line("dropped", f"{text}: the link is cut")
+    for message in step.forgotten:
+        where = f"from {message.source}" if message.destination == step.replica else str(message.source)
+        where += "" if message.destination == step.replica else f"→{message.destination}"
+        yield Line("dropped", f"no longer matters: {label(message)} {where}")
+    for run in step.runs:
+        started = "starts " if run.start else ""
+        if run.rules:
+            yield Line("rules", f"{started}by {', '.join(run.rules)}")
+
+
+def describe(change: Change) -> str:
+    """A change: ``epoch: 1 → 2``."""
+    return f"{change.field}: {change.before} → {change.after}"
+
+
+def _news(change: Change) -> str:
+    """What is new in the history: ``new in votes: 3 for 1 in epoch 1``."""
+    known = change.before.split(", ")
+    new = [item for item in change.after.split(", ") if item not in known]
+    return f"new in {change.field}: {', '.join(new)}" if new else describe(change)
+
+
+def _effect_lines(run: Run) -> Iterator[Line]:
+    for number, effect in enumerate(run.effects, 1):
+        name, text = describe_effect(effect)
+        undone = "" if number <= run.completed else "never happens: "
+        yield Line("effect", f"{number}. {undone}{name} {text}")
+
+
+def _sends(messages: tuple[InFlight, ...]) -> Iterator[str]:
+    """The messages, those that differ only in their destination in one line."""
+    texts: dict[str, list[int]] = {}
+    for message in messages:
+        texts.setdefault(label(message), []).append(message.destination)
+    for text, destinations in texts.items():
+        yield f"→{','.join(map(str, destinations))} {text}"
+
+
+def world_lines(step: TraceStep, before: tuple[tuple[str, int], ...]) -> Iterator[Line]:
+    """What changed beyond the replicas: the history, the budgets, and what is violated."""
+    for change in step.history:
+        yield Line("history", _news(change))
+    spent = [
+        (name, left) for (name, left), (_, had) in zip(step.budgets, before, strict=False) if left != had
+    ]
+    if spent:
+        yield Line("history", "left: " + ", ".join(f"{name} {left}" for name, left in spent))
+    for name in step.violations:
+        yield Line("violation", f"violates {name}")

@@ -1,0 +1,115 @@
+"""Messages, nodes and history as the views of a trace print them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from model_check.consult import fields, short_log
+from model_check.consult.describe import describe_event, describe_request, describe_response
+from model_check.kraft.history import History
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.trace.model import Change, Run
+from reference.events import RequestReceived, ResponseReceived
+from reference.log import Batch
+from reference.messages import Request, Response, VoteResponse
+from reference.replica import Leader, Replica
+
+NOTHING = fields.NOTHING
+
+
+def label(message: InFlight) -> str:
+    """A message in a few words: ``VoteRequest(e1 last=0@0)``."""
+    payload = message.payload
+    words = describe_request(payload)[1:] if isinstance(payload, Request) else describe_response(payload)
+    words = [word for word in words if not word.startswith(("from=", "to=", "endpoints=", "max-wait="))]
+    words = [f"e{word[6:]}" if word.startswith("epoch=") else word for word in words]
+    if (
+        isinstance(payload, VoteResponse)
+        and not payload.granted
+        and not any("error=" in word for word in words)
+    ):
+        words.append("rejected")
+    return f"{type(payload).__name__}({' '.join(words)})" + ("" if message.answerable else " unanswerable")
+
+
+def short_event(run: Run, replica: Replica) -> str:
+    """The event that a run handles, in the short form."""
+    return "start" if run.start else describe_event(run.events[0], replica)
+
+
+def event_texts(run: Run, replica: Replica | None) -> tuple[str, ...]:
+    """All events of a run in the short form, the poll rounds that follow the first one included."""
+    if replica is None:
+        return ()
+    return tuple(describe_event(event, replica) for event in run.events)
+
+
+def node_fields(node: Node) -> Mapping[str, str]:
+    """The fields of a node: those of its replica, or of its disk while the process does not run."""
+    if node.replica is not None:
+        found = dict(fields.fields_of(_with_known_progress(node.replica)))
+        found["process"] = "running"
+    else:
+        state = node.disk.quorum_state
+        found = {
+            "role": NOTHING,
+            "process": "stopped" if node.died is None else f"ended: {node.died}",
+            "epoch": NOTHING if state is None else str(state.epoch),
+            "leader": NOTHING if state is None or state.leader is None else str(state.leader),
+            "voted": NOTHING if state is None or state.voted is None else str(state.voted.id),
+            "log": short_log.describe_log(node.disk.log),
+            "end offset": str(node.disk.log.end_offset),
+        }
+    found["flushed"] = str(node.disk.flushed)
+    return found
+
+
+def _with_known_progress(replica: Replica) -> Replica:
+    """``replica`` without the note which voters have not acknowledged the leader: nodes do not keep that."""
+    role = replica.role
+    if not isinstance(role, Leader):
+        return replica
+    progress = tuple(replace(entry, acknowledged=True) for entry in role.progress)
+    return replace(replica, role=replace(role, progress=progress))
+
+
+def compare_nodes(replica: int, before: Node, after: Node) -> tuple[Change, ...]:
+    """The fields of a replica that differ."""
+    if before == after:
+        return ()
+    old, new = node_fields(before), node_fields(after)
+    names = [*new, *(name for name in old if name not in new)]
+    changes = (Change(replica, name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in names)
+    return tuple(change for change in changes if change.before != change.after)
+
+
+def batches(prefix: tuple[Batch, ...]) -> str:
+    """A prefix of a log: ``1@1,2@2``."""
+    return short_log.describe_batches(prefix) if prefix else NOTHING
+
+
+def history_fields(history: History) -> Mapping[str, str]:
+    """What the properties remember: leaders by epoch, the last votes, what is committed."""
+    return {
+        "leaders": ", ".join(f"{leader} of epoch {epoch}" for epoch, leader in history.leaders) or NOTHING,
+        "votes": ", ".join(f"{voter} for {who} in epoch {epoch}" for voter, epoch, who in history.votes)
+        or NOTHING,
+        "committed": batches(history.committed),
+        "epoch of the last commit": str(history.committed_epoch or NOTHING),
+    }
+
+
+def compare_history(before: History, after: History) -> tuple[Change, ...]:
+    """What changed in the history."""
+    old, new = history_fields(before), history_fields(after)
+    return tuple(Change(None, name, old[name], new[name]) for name in new if old[name] != new[name])
+
+
+def received(run: Run) -> Request | Response | None:
+    """The message that a run handles, if it handles one."""
+    event = run.events[0] if run.events else None
+    if isinstance(event, RequestReceived):
+        return event.request
+    return event.response if isinstance(event, ResponseReceived) else None
