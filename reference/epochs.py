@@ -132,10 +132,12 @@ def handled_in_common(work: Work, source: int, response: Response) -> bool:
     if response.leader is not None and replica.quorum_state.leader is None:
         work.by("RESP-4")
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
-    elif _prospective_follows(work, response):
+        return error is not ErrorCode.NONE
+    if _prospective_follows(work, response):
         work.by("PREVOTE-23")
         assert response.leader is not None
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
+        return error is not ErrorCode.NONE
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
 
 
