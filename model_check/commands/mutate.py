@@ -1,0 +1,200 @@
+"""``kraftcheck mutate``: remove one guard of the reference at a time and see whether the checker notices."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console, entry, heading, say
+from model_check.errors import InputError
+from model_check.mutation import campaign, catalogue
+from model_check.mutation.campaign import Result, Status
+from model_check.mutation.catalogue import Mutant
+
+_STYLES = {
+    Status.REFUTED: "green",
+    Status.EQUIVALENT: "dim",
+    Status.SURVIVED: "bold red",
+    Status.FAILED: "bold red",
+    Status.UNDETERMINED: "yellow",
+}
+_HEADINGS = ("mutant", "rules", "result", "violates", "steps", "states", "seconds")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 every mutant is refuted as expected or explained as equivalent, 1 one is not, "
+        "3 undetermined."
+    )
+    parser.add_argument(
+        "mutants", nargs="*", metavar="ID|RULE", help="mutants, or rules; default: all mutants"
+    )
+    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
+    parser.add_argument(
+        "--jobs", type=_positive, default=_cores(), metavar="N", help="processes (default: cores)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_positive,
+        default=120,
+        metavar="S",
+        help="for one exploration (default: 120)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a mutant on standard output")
+    parser.add_argument(
+        "-v", "--trace", action="store_true", help="print the edits and the shortest counterexamples"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Raises InputError for an unknown mutant or an edit that does not apply."""
+    chosen = choose(arguments.mutants, catalogue.shipped())
+    if arguments.list:
+        _list(chosen, as_json=arguments.json)
+        return EXIT_EXPECTED
+    results = []
+    out = console()
+    widths = _widths(chosen)
+    if not arguments.json:
+        _print_row(out, _HEADINGS, widths, "bold")
+    for result in _with_status(campaign.run(chosen, jobs=arguments.jobs, timeout=arguments.timeout), chosen):
+        results.append(result)
+        if arguments.json:
+            print(json.dumps(result.as_data()), flush=True)
+        else:
+            _print_result(out, result, widths, details=arguments.trace)
+    if not arguments.json:
+        heading(out, summary(results))
+    return exit_status(results)
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
+    return int(text)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
+    """The mutants that ``words`` name, by id or by rule, in the catalogue's order. Raises InputError."""
+    wanted: set[str] = set()
+    for word in words:
+        found = {mutant.id for mutant in known.values() if word == mutant.id or word.upper() in mutant.rules}
+        if not found:
+            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
+            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"
+            raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}; {hint}.")
+        wanted |= found
+    return [mutant for mutant in known.values() if not wanted or mutant.id in wanted]
+
+
+def exit_status(results: Iterable[Result]) -> int:
+    """The command's exit status for these results."""
+    found = {result.status for result in results}
+    if found & {Status.SURVIVED, Status.FAILED}:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
+
+
+def summary(results: list[Result]) -> str:
+    """How many mutants came to what end, in words."""
+    counts = Counter(result.status for result in results)
+    parts = ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
+    return f"{len(results)} mutants: {parts}" if len(results) != 1 else f"1 mutant: {parts}"
+
+
+def _with_status(results: Iterable[Result], chosen: list[Mutant]) -> Iterable[Result]:
+    """``results``, with a line on a terminal that says how far the campaign has come."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    with Console(stderr=True).status("") as status:
+        status.update(f"0 of {len(chosen)} mutants")
+        for done, result in enumerate(results, 1):
+            yield result
+            status.update(f"{done} of {len(chosen)} mutants")
+
+
+def _list(mutants: list[Mutant], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([mutant.model_dump(mode="json") for mutant in mutants], indent=2))
+        return
+    out = console()
+    for mutant in mutants:
+        out.print(Text(mutant.id, "bold").append(f"  {', '.join(mutant.rules)}", "not bold dim"))
+        say(out, mutant.about.strip(), indent=4)
+        if mutant.equivalent is not None:
+            say(out, f"equivalent: {' '.join(mutant.equivalent.split())}", "dim", indent=4)
+        else:
+            say(out, f"violates {', '.join(mutant.expect)} in {mutant.scenario}", "dim", indent=4)
+
+
+def _widths(mutants: list[Mutant]) -> tuple[int, ...]:
+    """The widths of the columns; numbers are aligned to the right."""
+    expected = [name for mutant in mutants for name in mutant.expect]
+    return (
+        max(map(len, (mutant.id for mutant in mutants)), default=6),
+        max((len(_rules(mutant)) for mutant in mutants), default=5),
+        max(len(status.value) for status in Status),
+        max(map(len, expected), default=8),
+        -5,
+        -10,
+        -7,
+    )
+
+
+def _rules(mutant: Mutant) -> str:
+    more = len(mutant.rules) - 1
+    return mutant.rules[0] + (f" +{more}" if more else "")
+
+
+def _print_row(out: Console, cells: Iterable[str], widths: Iterable[int], style: str = "") -> None:
+    line = "  ".join(
+        cell.ljust(width) if width > 0 else cell.rjust(-width)
+        for cell, width in zip(cells, widths, strict=True)
+    )
+    out.print(Text(line.rstrip(), style))
+
+
+def _print_result(out: Console, result: Result, widths: tuple[int, ...], *, details: bool) -> None:
+    mutant = result.mutant
+    first = (mutant.id, _rules(mutant), result.status.value)
+    for run_ in result.runs:
+        steps = "" if run_.steps is None else str(run_.steps)
+        measured = (run_.property or "none", steps, f"{run_.states:,}", f"{run_.seconds:.1f}")
+        _print_row(out, (*first, *measured), widths, _STYLES[result.status])
+        first = ("", "", "")
+    if not result.runs:
+        _print_row(out, (*first, "", "", "", ""), widths, _STYLES[result.status])
+    if result.status not in (Status.REFUTED, Status.EQUIVALENT) or (details and result.reason):
+        say(out, " ".join(result.reason.split()), indent=4)
+    if details:
+        _print_details(out, result)
+
+
+def _print_details(out: Console, result: Result) -> None:
+    say(out, result.mutant.about.strip(), indent=4)
+    for edit in result.mutant.edit:
+        entry(out, "edit", edit.module + (f", {edit.function}" if edit.function else ""))
+        for sign, text, style in (("-", edit.find, "red"), ("+", edit.replace, "green")):
+            for line in text.strip("\n").splitlines():
+                out.print(Text(f"    {sign} {line}", style))
+    for run_ in result.runs:
+        if run_.trace:
+            entry(out, "violates", f"{run_.property}, after {run_.steps} steps in {result.mutant.scenario}")
+            for line in run_.trace:
+                say(out, line, indent=4, hang=5)
+    out.print()

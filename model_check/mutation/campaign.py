@@ -1,0 +1,207 @@
+"""Running mutants, each in a process of its own, and holding what was found against what was expected."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import model_check
+from model_check.mutation import patch
+from model_check.mutation.catalogue import Mutant
+from model_check.scenario import find
+
+#: What a worker may take beyond its exploration's time limit: imports, compilation, one level of the search.
+GRACE_SECONDS = 60.0
+
+
+class Status(Enum):
+    """What became of a mutant."""
+
+    REFUTED = "refuted"
+    EQUIVALENT = "equivalent"
+    SURVIVED = "survived"
+    UNDETERMINED = "undetermined"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One exploration of a mutant's scenario.
+
+    judged: the property judged alone, ``None`` for all that the scenario judges; property: the one violated,
+    if any; steps: the length of the shortest counterexample, ``trace``: its steps in words.
+    """
+
+    judged: str | None
+    verdict: str
+    property: str | None
+    steps: int | None
+    states: int
+    seconds: float
+    limit: str | None
+    trace: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a mutant, why, and the explorations that say so."""
+
+    mutant: Mutant
+    status: Status
+    reason: str
+    runs: tuple[Run, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """The result as JSON data."""
+        return {
+            "mutant": self.mutant.id,
+            "rules": list(self.mutant.rules),
+            "scenario": self.mutant.scenario,
+            "status": self.status.value,
+            "reason": self.reason,
+            "expected": list(self.mutant.expect),
+            "runs": [
+                {
+                    "judged": run.judged,
+                    "verdict": run.verdict,
+                    "property": run.property,
+                    "steps": run.steps,
+                    "states": run.states,
+                    "seconds": run.seconds,
+                    "limit": run.limit,
+                    "trace": list(run.trace),
+                }
+                for run in self.runs
+            ],
+        }
+
+
+def run(
+    mutants: Iterable[Mutant], *, jobs: int = 1, timeout: float = 120.0, catalogue: Path | None = None
+) -> Iterator[Result]:
+    """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
+
+    The unmutated scenario of a mutant is explored as well, once for all mutants that share it.
+    ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
+    the shipped one. Raises InputError if an edit or a scenario is not valid.
+    """
+    chosen = list(mutants)
+    for mutant in chosen:
+        patch.mutated_sources(mutant)
+        find(mutant.scenario)
+    source = [] if catalogue is None else ["--catalogue", str(catalogue)]
+    pool = ThreadPoolExecutor(max(1, jobs))
+    try:
+        controls: dict[str, Future[_Report]] = {}
+        explored: list[Future[_Report]] = []
+        for mutant in chosen:
+            if mutant.scenario not in controls:
+                controls[mutant.scenario] = pool.submit(_work, ["--control", mutant.scenario], timeout, 1)
+            explored.append(pool.submit(_work, [mutant.id, *source], timeout, max(1, len(mutant.expect))))
+        for mutant, future in zip(chosen, explored, strict=True):
+            yield _judge(mutant, controls[mutant.scenario].result(), future.result())
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What a worker wrote: its explorations, or why there are none."""
+
+    explorations: tuple[dict[str, Any], ...] = ()
+    error: str | None = None
+    timed_out: bool = False
+
+
+def _work(arguments: list[str], timeout: float, explorations: int) -> _Report:
+    assert model_check.__file__ is not None
+    root = str(Path(model_check.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-P", "-m", "model_check.mutation.worker", *arguments]
+    try:
+        done = subprocess.run(
+            [*command, "--timeout", str(timeout)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout * explorations + GRACE_SECONDS,
+            env={**os.environ, "PYTHONPATH": path},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return _Report(timed_out=True)
+    found, error = [], None
+    for line in done.stdout.splitlines():
+        data = json.loads(line)
+        error = data.get("error", error)
+        if "error" not in data:
+            found.append(data)
+    if error is None and done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        error = f"the worker ended with status {done.returncode}: {last[0]}"
+    return _Report(tuple(found), error)
+
+
+def _judge(mutant: Mutant, control: _Report, report: _Report) -> Result:
+    trouble = _trouble_of_control(mutant, control)
+    if trouble is not None:
+        return Result(mutant, *trouble)
+    runs = tuple(
+        Run(
+            judged=data["judged"],
+            verdict=data["verdict"],
+            property=data["property"],
+            steps=data["steps"],
+            states=data["states"],
+            seconds=data["seconds"],
+            limit=data["limit"],
+            trace=tuple(data["trace"]),
+        )
+        for data in report.explorations
+    )
+    if report.timed_out:
+        return Result(mutant, Status.UNDETERMINED, "no result in time", runs)
+    if report.error is not None:
+        return Result(mutant, Status.FAILED, report.error, runs)
+    if mutant.equivalent is not None:
+        return _judge_equivalent(mutant, runs)
+    survived = [run.judged for run in runs if run.verdict == "holds"]
+    if survived:
+        return Result(mutant, Status.SURVIVED, f"{' and '.join(map(str, survived))} not violated", runs)
+    open_ = [run for run in runs if run.verdict == "undetermined"]
+    if open_:
+        return Result(mutant, Status.UNDETERMINED, f"{open_[0].judged}: {open_[0].limit} reached", runs)
+    return Result(mutant, Status.REFUTED, "", runs)
+
+
+def _trouble_of_control(mutant: Mutant, control: _Report) -> tuple[Status, str] | None:
+    """Why the unmutated scenario does not serve as a control, if it does not."""
+    if control.timed_out:
+        return Status.UNDETERMINED, f"the unmutated {mutant.scenario} gives no result in time"
+    if control.error is not None:
+        return Status.FAILED, f"the unmutated {mutant.scenario}: {control.error}"
+    (found,) = control.explorations
+    if found["verdict"] == "undetermined":
+        return Status.UNDETERMINED, f"the unmutated {mutant.scenario}: {found['limit']} reached"
+    if found["verdict"] != "holds" or found["differences"]:
+        why = "; ".join(found["differences"]) or f"{found['property']} is violated"
+        return Status.FAILED, f"the unmutated {mutant.scenario} must hold: {why}"
+    return None
+
+
+def _judge_equivalent(mutant: Mutant, runs: tuple[Run, ...]) -> Result:
+    (only,) = runs
+    if only.verdict == "violated":
+        return Result(mutant, Status.FAILED, f"said to be equivalent, yet violates {only.property}", runs)
+    if only.verdict == "undetermined":
+        return Result(mutant, Status.UNDETERMINED, f"{only.limit} reached", runs)
+    assert mutant.equivalent is not None
+    return Result(mutant, Status.EQUIVALENT, mutant.equivalent, runs)

@@ -1,0 +1,80 @@
+"""The mutants that are shipped: ``model_check/mutants.toml``, validated when it is read."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from model_check.errors import InputError
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Edit(_Table):
+    """One change of the source of ``module``: ``find``, which occurs exactly once there, becomes ``replace``.
+
+    ``function`` narrows the search to the function of that name.
+    """
+
+    module: Annotated[str, StringConstraints(pattern=r"^reference\.[a-z_]+$")]
+    function: str | None = None
+    find: Text
+    replace: str
+
+
+class Mutant(_Table):
+    """A mutant.
+
+    rules: the rules of the catalogue whose guard it removes. scenario: where it is refuted. expect: the
+    properties that fail there, each judged alone, so that the counterexample shows what is at stake and not
+    only its first symptom. equivalent: why nothing can fail; then nothing may.
+    """
+
+    id: Name
+    rules: Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
+    about: Text
+    scenario: Name
+    expect: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    equivalent: Text | None = None
+    edit: Annotated[tuple[Edit, ...], Field(min_length=1, strict=False)]
+
+    @model_validator(mode="after")
+    def _refuted_or_equivalent(self) -> Mutant:
+        if bool(self.expect) == bool(self.equivalent):
+            raise ValueError("give either the properties that fail ('expect') or the reason 'equivalent'")
+        return self
+
+
+class _File(_Table):
+    mutant: Annotated[tuple[Mutant, ...], Field(strict=False)]
+
+
+def shipped(path: Path | None = None) -> dict[str, Mutant]:
+    """The mutants of the package, or of the file ``path``, by id in the file's order. Raises InputError."""
+    where = "mutants.toml" if path is None else str(path)
+    try:
+        source = resources.files("model_check") / where if path is None else path
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: cannot be read ({error}); restore the file.") from None
+    try:
+        mutants = _File.model_validate(tomllib.loads(text)).mutant
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where}: not a TOML file ({error}); correct it.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{where}: {key}: {first['msg'].lower()}; correct it.") from None
+    found = {mutant.id: mutant for mutant in mutants}
+    if len(found) != len(mutants):
+        raise InputError(f"{where}: two mutants have the same id; rename one.")
+    return found

@@ -1,0 +1,118 @@
+"""One mutant, or the reference as it is, explored in an interpreter of its own.
+
+``python -m model_check.mutation.worker ID`` makes the mutant before anything of the reference is imported,
+explores its scenario, and writes JSON lines to standard output: one object for each exploration, or one
+with the key ``error``. ``--control SCENARIO`` explores the unmutated reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from model_check.errors import InputError
+from model_check.mutation import catalogue, patch
+from model_check.scenario import Check, Scenario, find
+
+if TYPE_CHECKING:
+    from model_check.engine.system import Exploration, Limits
+    from model_check.kraft.system import KRaftSystem
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the worker with ``argv``; 0 if all explorations came to a result."""
+    parser = argparse.ArgumentParser(prog="model_check.mutation.worker", description=__doc__)
+    parser.add_argument("mutant", nargs="?")
+    parser.add_argument("--control", metavar="SCENARIO")
+    parser.add_argument("--catalogue", type=Path, metavar="FILE")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS")
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.control is not None:
+            results = _control(find(arguments.control), arguments.timeout)
+        else:
+            mutant = catalogue.shipped(arguments.catalogue)[arguments.mutant]
+            results = _mutant(mutant, arguments.timeout)
+        for result in results:
+            print(json.dumps(result), flush=True)
+    except InputError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        return 1
+    except KeyboardInterrupt:
+        return 3
+    except Exception as error:  # A mutant may break the reference in any way; the campaign reports it.
+        traceback.print_exc()
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+        return 1
+    return 0
+
+
+def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, Any]]:
+    from model_check.run import check
+
+    result = check(scenario, limits=_limits(timeout))
+    yield _summary(None, result.exploration) | {"differences": list(result.differences)}
+
+
+def _mutant(mutant: catalogue.Mutant, timeout: float | None) -> Iterator[dict[str, Any]]:
+    finder = patch.install(mutant)
+    from model_check.run import check
+
+    if finder.applied != set(finder.edits):
+        missing = ", ".join(sorted(set(finder.edits) - finder.applied))
+        raise InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
+    scenario = find(mutant.scenario)
+    judged = mutant.expect or (None,)
+    for name in judged:
+        result = check(_judging(scenario, name), limits=_limits(timeout))
+        yield _summary(name, result.exploration) | {"trace": _trace(result.system, result.exploration)}
+
+
+def _judging(scenario: Scenario, name: str | None) -> Scenario:
+    """``scenario`` judging the property ``name`` alone (``None``: what it judges anyway), without goals."""
+    check = scenario.check.model_copy(update={"goals": ()})
+    if name is not None:
+        check = Check(only=(name,))
+    return scenario.model_copy(update={"check": check})
+
+
+def _limits(timeout: float | None) -> Limits:
+    from model_check.engine.system import Limits
+
+    return Limits(max_seconds=timeout)
+
+
+def _summary(name: str | None, found: Exploration) -> dict[str, Any]:
+    shortest = min(found.violations, key=lambda violation: violation.depth, default=None)
+    return {
+        "judged": name,
+        "verdict": found.verdict.name.lower(),
+        "property": None if shortest is None else shortest.property,
+        "steps": None if shortest is None else shortest.depth,
+        "states": found.distinct,
+        "seconds": round(found.seconds, 3),
+        "limit": found.limit,
+    }
+
+
+def _trace(system: KRaftSystem, found: Exploration) -> list[str]:
+    """The shortest counterexample in words, a line a step. Empty if there is none."""
+    from model_check.engine.steps import replay
+
+    if not found.violations:
+        return []
+    shortest = min(found.violations, key=lambda violation: violation.depth)
+    lines = []
+    for number, (path, outcome, _) in enumerate(replay(system, shortest.path, shortest.initial), 1):
+        what = f"the network loses {path.message}" if outcome is None else str(outcome.action)
+        lines.append(f"{number:3}  {what}")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
