@@ -45,8 +45,6 @@ def problems(replica: Replica) -> Iterator[str]:
             yield "a voter cannot have granted and rejected"
     if isinstance(role, Leader):
         yield from _leader_problems(replica, role)
-    if replica.parked and not isinstance(role, Leader):
-        yield f"only a Leader has parked fetches, not a {name}"
 
 
 def _follower_problems(replica: Replica, role: Follower) -> Iterator[str]:

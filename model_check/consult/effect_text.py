@@ -49,6 +49,8 @@ def describe_effect(effect: Effect) -> tuple[str, str]:
 def _duration(effect: ArmTimer) -> str:
     duration = effect.duration
     if isinstance(duration, SuccessorBackoff):
+        if duration.position == 0:
+            return "no time at all, as the first successor"
         if duration.position >= duration.count:
             return "the back-off of a replica that is not among the successors"
         return f"the back-off of successor {duration.position + 1} of {duration.count}"

@@ -153,6 +153,6 @@ def _duration(effect: ArmTimer) -> str:
     duration = effect.duration
     if not isinstance(duration, SuccessorBackoff):
         return duration.name.lower().replace("_", "-")
-    if duration.position >= duration.count:
+    if duration.position and duration.position >= duration.count:
         return "not a successor"
     return f"successor {duration.position + 1}"

@@ -1,0 +1,219 @@
+"""The log against a naive model: a list with the epoch of each record."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference import log as logs
+from reference.disk import Disk, apply, as_found, lose_power
+from reference.effects import AppendBatch, Flush, HighWatermark, Persist, Truncate
+from reference.log import Batch, EpochEnd, EpochStart, KRaftVersion, Log, Value, Voters
+from reference.replica import QuorumState
+from reference.voters import static_voters
+
+#: Epochs of the records, one batch per inner list: what a history of leaders may leave behind.
+Histories = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), max_size=5)
+
+
+def build(history: list[tuple[int, int]]) -> Log:
+    log = Log()
+    epoch = 1
+    for step, size in history:
+        epoch += step
+        values = tuple(Value(log.end_offset + n) for n in range(size))
+        log = logs.append(log, Batch(log.end_offset, epoch, values))
+    return log
+
+
+def epochs_of(log: Log) -> list[int]:
+    """The naive model: the epoch of the record at each offset."""
+    return [batch.epoch for batch in log.batches for _ in batch.records]
+
+
+LOGS = Histories.map(build)
+ANY_EPOCH = st.integers(0, 14)
+ANY_OFFSET = st.integers(0, 18)
+
+
+def naive_end_for_epoch(epochs: list[int], epoch: int) -> EpochEnd:
+    smaller = [known for known in epochs if known <= epoch]
+    largest = max(smaller, default=0)
+    beyond = [offset for offset, known in enumerate(epochs) if known > epoch]
+    end = min(beyond, default=len(epochs))
+    return EpochEnd(largest, end)
+
+
+@given(LOGS)
+def test_ends_and_epochs(log: Log) -> None:
+    epochs = epochs_of(log)
+    assert log.end_offset == len(epochs)
+    assert log.last_epoch == (epochs[-1] if epochs else 0)
+    firsts = {epoch: epochs.index(epoch) for epoch in epochs}
+    assert log.epoch_starts == tuple(EpochStart(epoch, offset) for epoch, offset in firsts.items())
+
+
+@given(LOGS, ANY_EPOCH)
+def test_where_an_epoch_ends(log: Log, epoch: int) -> None:
+    assert logs.end_offset_for_epoch(log, epoch) == naive_end_for_epoch(epochs_of(log), epoch)
+
+
+@given(LOGS, ANY_OFFSET, ANY_EPOCH)
+def test_a_position_is_valid_where_a_prefix_could_end(log: Log, offset: int, epoch: int) -> None:
+    epochs = epochs_of(log)
+    if offset == 0:
+        expected = True
+    elif epoch == 0:
+        expected = offset <= naive_end_for_epoch(epochs, 0).offset
+    else:
+        expected = epoch in epochs and offset <= naive_end_for_epoch(epochs, epoch).offset
+    assert logs.is_valid_position(log, offset, epoch) == expected
+
+
+@given(LOGS, ANY_OFFSET)
+def test_truncation_keeps_whole_batches(log: Log, offset: int) -> None:
+    cut = logs.truncate(log, offset)
+    kept = [batch for batch in log.batches if batch.end_offset <= offset]
+    assert cut.batches == tuple(kept)
+    assert all(start.offset < offset for start in cut.epoch_starts)
+
+
+@given(LOGS, st.data())
+def test_truncation_at_a_batch_is_as_if_the_rest_had_never_been(log: Log, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, len(log.batches)))
+    offset = log.batches[count].base_offset if count < len(log.batches) else log.end_offset
+    assert logs.truncate(log, offset) == logs.log_of(log.batches[:count])
+
+
+@given(LOGS, ANY_OFFSET, st.none() | st.integers(1, 3))
+def test_reading_from_an_offset(log: Log, offset: int, limit: int | None) -> None:
+    found = logs.batches_from(log, offset, limit)
+    assert found == tuple(batch for batch in log.batches if batch.end_offset > offset)[:limit]
+
+
+def common_prefix(one: list[int], other: list[int]) -> int:
+    return next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+@given(Histories, Histories, Histories)
+def test_reconciliation_ends_at_a_common_prefix(
+    shared: list[tuple[int, int]], own: list[tuple[int, int]], leaders: list[tuple[int, int]]
+) -> None:
+    """Fetch, be told where the logs diverge, truncate, and so on: never below what both logs share."""
+    follower, leader = build(shared + own), build(shared + leaders)
+    agreed = common_prefix(epochs_of(follower), epochs_of(leader))
+    # Records are the same where their offset and epoch are; two leaders of one epoch never exist.
+    for _ in range(len(follower.batches) + 2):
+        if logs.is_valid_position(leader, follower.end_offset, follower.last_epoch):
+            break
+        diverging = logs.end_offset_for_epoch(leader, follower.last_epoch)
+        offset = logs.truncation_offset(follower, diverging)
+        before = follower.end_offset
+        follower = logs.truncate(follower, offset)
+        assert follower.end_offset < before
+    else:
+        raise AssertionError("the reconciliation does not end")
+    epochs = epochs_of(leader)
+    assert epochs_of(follower) == epochs[: follower.end_offset] or follower.end_offset <= len(epochs)
+    shared_end = build(shared).end_offset
+    assert follower.end_offset >= min(shared_end, agreed)
+
+
+@pytest.mark.parametrize(
+    ("local", "leader_end", "expected"),
+    [
+        ("2@1,3@3", EpochEnd(0, 1), 1),  # the leader knows no such epoch: as far as it says
+        ("2@1,3@3", EpochEnd(0, 9), 5),
+        ("2@1,3@3", EpochEnd(3, 4), 4),  # both know the epoch: the shorter end
+        ("2@1,3@3", EpochEnd(3, 9), 5),
+        ("2@1,3@3", EpochEnd(2, 9), 2),  # only the leader knows it: where the one before ends here
+    ],
+)
+def test_truncation_offsets(local: str, leader_end: EpochEnd, expected: int) -> None:
+    history = [tuple(map(int, part.split("@"))) for part in local.split(",")]
+    log = Log()
+    for count, epoch in history:
+        for _ in range(count):
+            log = logs.append(log, Batch(log.end_offset, epoch, (Value(0),)))
+    assert logs.truncation_offset(log, leader_end) == expected
+
+
+@given(LOGS, ANY_EPOCH, ANY_OFFSET)
+def test_up_to_date_compares_epochs_first(log: Log, last_epoch: int, end: int) -> None:
+    expected = last_epoch > log.last_epoch or (last_epoch == log.last_epoch and end >= log.end_offset)
+    assert logs.is_up_to_date(last_epoch, end, log) == expected
+
+
+def test_an_epoch_may_begin_before_its_first_record() -> None:
+    log = logs.start_epoch(build([(0, 2)]), 5)
+    assert log.last_epoch == 5
+    assert log.end_offset == 2
+    assert logs.end_offset_for_epoch(log, 5) == EpochEnd(5, 2)
+    assert logs.append(log, Batch(2, 5, (Value(1),))).epoch_starts == log.epoch_starts
+    assert logs.truncate(log, 2).last_epoch == 1
+
+
+@pytest.mark.xfail(
+    strict=True, reason="reported: the start of an epoch without records is kept when another begins there"
+)
+def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset() -> None:
+    """Kafka: LeaderEpochFileCache.assign removes every entry that starts at or after the new one."""
+    log = logs.start_epoch(build([(0, 2)]), 5)
+    appended = logs.append(log, Batch(2, 6, (Value(1),)))
+    assert appended.epoch_starts == (EpochStart(1, 0), EpochStart(6, 2))
+    assert logs.end_offset_for_epoch(appended, 5) == EpochEnd(1, 2)
+
+
+def test_control_records_take_effect_and_are_taken_back() -> None:
+    one, two = static_voters([1]), static_voters([1, 2])
+    log = logs.append(Log(), Batch(0, 1, (KRaftVersion(1), Voters(one))))
+    log = logs.append(log, Batch(2, 1, (Voters(two),)))
+    assert log.voter_sets == ((1, one), (2, two))
+    assert log.kraft_versions == ((0, 1),)
+    assert logs.truncate(log, 2).voter_sets == ((1, one),)
+    assert logs.truncate(log, 0).kraft_versions == ()
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        (Batch(1, 1, (Value(0),)),),
+        (Batch(0, 1, ()),),
+        (Batch(0, 2, (Value(0),)), Batch(1, 1, (Value(0),))),
+    ],
+)
+def test_what_is_no_log(batches: tuple[Batch, ...]) -> None:
+    with pytest.raises(ValueError, match="batch"):
+        logs.log_of(batches)
+
+
+# The disk.
+
+
+@given(Histories, st.integers(0, 20), st.integers(0, 20))
+def test_power_loss_takes_what_was_not_flushed(
+    history: list[tuple[int, int]], first: int, second: int
+) -> None:
+    disk = Disk()
+    log = build(history)
+    for batch in log.batches:
+        disk = apply(disk, AppendBatch(batch))
+        if batch.end_offset <= first:
+            disk = apply(disk, Flush(batch.end_offset))
+    assert disk.log == log
+    flushed = max((batch.end_offset for batch in log.batches if batch.end_offset <= first), default=0)
+    assert disk.flushed == flushed
+    assert lose_power(disk).log.end_offset == flushed
+    assert apply(disk, Truncate(second)).flushed <= min(flushed, max(second, 0))
+    assert as_found(disk) == Disk(disk.quorum_state, log, log.end_offset)
+
+
+def test_what_an_effect_does_to_the_disk() -> None:
+    assert apply(Disk(), Persist(QuorumState(3))).quorum_state == QuorumState(3)
+    assert apply(Disk(), HighWatermark(3)) == Disk()
+    assert apply(Disk(), Flush(9)).flushed == 0
+    opened = Disk(log=logs.start_epoch(Log(), 3))
+    assert as_found(opened).log.last_epoch == 0

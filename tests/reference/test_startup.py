@@ -1,0 +1,115 @@
+"""Start-up: the first row that matches decides the role, and the decision is written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model_check.shortform import parse_replica
+from reference.disk import Disk
+from reference.effects import Duration, Persist, Transition
+from reference.events import Timer
+from reference.log import Log
+from reference.protocol import KAFKA, CandidateRestart, Protocol
+from reference.replica import Follower, QuorumState, Replica, Resigned
+from reference.step import Outcome, start
+from reference.voters import ReplicaKey
+from tests.reference.asking import armed, persisted, role
+
+VOTER = parse_replica("unattached id=1/A")
+ONLY = parse_replica("unattached id=1 voters=1")
+OBSERVER = parse_replica("unattached id=7/A")
+OWN, OTHER = ReplicaKey(1, "A"), ReplicaKey(2)
+
+
+def started(
+    stored: QuorumState | None, log: str = "none", identity: Replica = VOTER, protocol: Protocol = KAFKA
+) -> Outcome:
+    found: Log = parse_replica(f"unattached log={log}").log
+    return start(protocol, identity, Disk(stored, found, found.end_offset))
+
+
+ROWS = [
+    # stored state, log, role, state afterwards
+    (None, "none", "Unattached", QuorumState()),
+    (QuorumState(3, 2, OTHER), "2@4", "Unattached", QuorumState(4)),
+    (QuorumState(3, 1), "2@4", "Unattached", QuorumState(4)),
+    (QuorumState(4, 1), "2@4", "Resigned", QuorumState(4, 1)),
+    (QuorumState(4, 1, OTHER), "none", "Resigned", QuorumState(4, 1)),
+    (QuorumState(4, None, OWN), "none", "Candidate", QuorumState(4, None, OWN)),
+    (QuorumState(4, None, ReplicaKey(1)), "none", "Candidate", QuorumState(4, None, OWN)),
+    (QuorumState(4, 2, OWN), "none", "Candidate", QuorumState(4, None, OWN)),
+    (
+        QuorumState(4, None, ReplicaKey(1, "B")),
+        "none",
+        "Unattached",
+        QuorumState(4, None, ReplicaKey(1, "B")),
+    ),
+    (QuorumState(4, 2, ReplicaKey(3)), "none", "Follower", QuorumState(4, 2, ReplicaKey(3))),
+    (QuorumState(4, 2), "1@4", "Follower", QuorumState(4, 2)),
+    (QuorumState(4, 9, OTHER), "none", "Unattached", QuorumState(4, 9, OTHER)),
+    (QuorumState(4, None, OTHER), "none", "Unattached", QuorumState(4, None, OTHER)),
+    (QuorumState(4), "none", "Unattached", QuorumState(4)),
+]
+
+
+@pytest.mark.parametrize(("stored", "log", "becomes", "afterwards"), ROWS)
+def test_the_first_row_that_matches(
+    stored: QuorumState | None, log: str, becomes: str, afterwards: QuorumState
+) -> None:
+    outcome = started(stored, log)
+    assert role(outcome) == becomes
+    assert outcome.replica.quorum_state == afterwards
+    assert persisted(outcome) == (afterwards,)
+    assert isinstance(outcome.effects[0], Persist)
+    assert outcome.effects[1] == Transition("Start", becomes, afterwards.epoch)
+    assert outcome.replica.high_watermark is None
+    assert outcome.replica.connections == ()
+    timer = Timer.FETCH if becomes == "Follower" else Timer.ELECTION
+    assert list(armed(outcome)) == [timer]
+
+
+def test_details_of_the_roles() -> None:
+    resigned = started(QuorumState(4, 1)).replica.role
+    assert resigned == Resigned((2, 3), ())
+    follower = started(QuorumState(4, 2)).replica.role
+    assert follower == Follower(VOTER.voters.endpoints(2), has_fetched=False)
+
+
+def test_a_candidacy_is_resumed_beside_a_leader_only_by_production() -> None:
+    documents = Protocol(candidate_restart=CandidateRestart.WITHOUT_LEADER)
+    assert role(started(QuorumState(4, 2, OWN), protocol=documents)) == "Follower"
+    assert role(started(QuorumState(4, None, OWN), protocol=documents)) == "Candidate"
+
+
+@pytest.mark.parametrize(
+    "stored", [None, QuorumState(4), QuorumState(4, 1), QuorumState(4, None, ReplicaKey(1))]
+)
+def test_an_only_voter_leads_at_once(stored: QuorumState | None) -> None:
+    outcome = started(stored, identity=ONLY)
+    assert role(outcome) == "Leader"
+    before = stored or QuorumState()
+    resumed = before.voted is not None
+    assert outcome.replica.epoch == before.epoch + (0 if resumed else 1)
+
+
+def test_observers() -> None:
+    unattached = started(QuorumState(4), identity=OBSERVER)
+    assert armed(unattached) == {Timer.ELECTION: Duration.FOREVER}
+    follower = started(QuorumState(4, 2), identity=OBSERVER)
+    assert role(follower) == "Follower"
+    own_vote = started(QuorumState(4, None, ReplicaKey(7, "A")), identity=OBSERVER)
+    assert own_vote.fatal is not None
+
+
+def test_nothing_volatile_survives() -> None:
+    busy = parse_replica("leader id=1/A log=2@1 awaiting=2 parked=3:2 hw=2 shutting-down")
+    outcome = start(KAFKA, busy, Disk(QuorumState(1, 1), busy.log, 2))
+    assert outcome.replica == replace(
+        VOTER,
+        key=busy.key,
+        log=busy.log,
+        quorum_state=QuorumState(1, 1),
+        role=Resigned((2, 3), ()),
+    )
