@@ -70,3 +70,7 @@ def _run(arguments: list[str]) -> int:
     module = importlib.import_module(f"model_check.commands.{parsed.command}")
     status: int = module.run(parsed)
     return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

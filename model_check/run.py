@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
+from model_check.trace import Trace, build_lasso
+from model_check.trace import build as build_trace
+
+#: How many states an *eventually* property can be judged on.
+MAX_GRAPH_STATES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,16 @@ class CheckResult:
     system: KRaftSystem
     exploration: Exploration
     differences: tuple[str, ...]
+    liveness: tuple[Judged, ...] = ()
+
+    def traces(self) -> list[Trace]:
+        """The counterexamples: shortest paths of violated properties, and lassos."""
+        found = [build_trace(self.system, self.scenario, each) for each in self.exploration.violations]
+        for judged in self.liveness:
+            if judged.lasso is not None:
+                lasso = judged.lasso
+                found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
+        return found
 
     @property
     def undetermined(self) -> bool:
@@ -43,15 +60,35 @@ def check(
     """Explore ``scenario`` and compare. Raises InputError where the scenario contradicts itself."""
     system = build(scenario)
     exploration = explore(system, threads=threads, limits=limits, keep_going=keep_going, progress=progress)
-    return CheckResult(scenario, system, exploration, _differences(scenario, exploration))
+    liveness = _judge_liveness(scenario, exploration, threads, limits)
+    return CheckResult(scenario, system, exploration, _differences(scenario, exploration, liveness), liveness)
 
 
-def _differences(scenario: Scenario, found: Exploration) -> tuple[str, ...]:
+def _judge_liveness(
+    scenario: Scenario, found: Exploration, threads: int, limits: Limits
+) -> tuple[Judged, ...]:
+    """Eventually properties are judged on the whole graph of a system without safety violations."""
+    if found.verdict is Verdict.UNDETERMINED or found.violations:
+        return ()
+    most = min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES)
+    if scenario.check.eventually and found.distinct > most:
+        raise InputError(
+            f"{scenario.name}: an eventually property needs the whole graph, and {found.distinct:,} states "
+            f"are more than {most:,}; make the scenario smaller."
+        )
+    system = build(scenario, absorbs=True)
+    return tuple(
+        judge(system, wanted, threads=threads, max_states=most) for wanted in scenario.check.eventually
+    )
+
+
+def _differences(scenario: Scenario, found: Exploration, liveness: tuple[Judged, ...]) -> tuple[str, ...]:
     expected = scenario.expect
     if found.verdict is Verdict.UNDETERMINED:
         return ()
     differences = []
-    violated = sorted({violation.property for violation in found.violations})
+    unfair = {judged.name for judged in liveness if not judged.holds}
+    violated = sorted({violation.property for violation in found.violations} | unfair)
     if expected.verdict == "holds":
         differences += [f"{name} is violated" for name in violated]
         differences += [f"goal {goal} was never reached" for goal in found.missing_goals]

@@ -150,7 +150,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "visited_bytes": found.visited_bytes,
         "peak_memory": found.peak_memory,
         "liveness": [
-            {"property": judged.property, "holds": judged.holds, "stem": judged.stem, "cycle": judged.cycle}
+            {"property": judged.name, "holds": judged.holds, "stem": judged.stem, "cycle": judged.cycle}
             for judged in result.liveness
         ],
     }
@@ -167,7 +167,7 @@ def _report(console: Console, result: CheckResult, arguments: argparse.Namespace
         verdict = f"violated: {first.property} in {first.depth} steps"
     for judged in result.liveness:
         if not judged.holds:
-            verdict = f"violated: {judged.property} by a cycle of {judged.cycle} steps after {judged.stem}"
+            verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
     cut = sum(found.constrained.values())
     console.print(
         f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "

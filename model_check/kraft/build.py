@@ -24,9 +24,12 @@ from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey, static_voters
 
 
-def build(scenario: Scenario, where: str | None = None) -> KRaftSystem:
-    """The system of ``scenario``. Raises InputError where the scenario contradicts itself."""
-    return _Builder(scenario, where or scenario.name).build()
+def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
+    """The system of ``scenario``; ``absorbs``: see :class:`~model_check.kraft.system.KRaftSystem`.
+
+    Raises InputError where the scenario contradicts itself.
+    """
+    return _Builder(scenario, where or scenario.name, absorbs).build()
 
 
 def protocol_of(preset: str, switches: dict[str, Any], where: str) -> Protocol:
@@ -55,8 +58,9 @@ def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
 
 
 class _Builder:
-    def __init__(self, scenario: Scenario, where: str) -> None:
+    def __init__(self, scenario: Scenario, where: str, absorbs: bool) -> None:
         self.scenario = scenario
+        self.absorbs = absorbs
         self.where = where
         self.ids = (*scenario.replicas.voters, *scenario.replicas.observers)
 
@@ -72,6 +76,7 @@ class _Builder:
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
             cut=cut,
             no_pre_vote=frozenset(scenario.network.no_pre_vote),
+            forgotten_stay=scenario.network.forgotten == "stay",
             crash=index.get("crashes"),
             power_loss=scenario.environment.power_loss,
             boundaries=scenario.environment.boundaries,
@@ -100,6 +105,7 @@ class _Builder:
             self._goals(),
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=self._history(begun),
+            absorbs=self.absorbs,
         )
 
     def _error(self, message: str) -> InputError:
@@ -193,6 +199,8 @@ class _Builder:
             links.add((one, other))
             if "-" in link:
                 links.add((other, one))
+        for stopped in self.scenario.replicas.stopped:
+            links |= {(stopped, other) for other in self.ids} | {(other, stopped) for other in self.ids}
         return frozenset(links)
 
     def _environment(self, index: dict[str, int], cut: frozenset[tuple[int, int]]) -> Environment:

@@ -12,7 +12,7 @@ from functools import cache
 from model_check.kraft import names
 from model_check.kraft.node import Execution, Node
 from reference.effects import ArmTimer, Effect, Persist, Reply, Send, Transition, Truncate
-from reference.events import Event, RequestReceived
+from reference.events import Event, RequestReceived, Timer
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
@@ -45,6 +45,8 @@ def _effect_violations(
             known = before.high_watermark
             if known is not None and effect.offset < known:
                 yield names.NO_TRUNCATION_BELOW_HIGH_WATERMARK
+            if execution.replica.log == before.log:
+                yield names.TRUNCATION_KEEPS_COMMITTED
         elif isinstance(effect, Send) and isinstance(effect.request, VoteRequest):
             request = effect.request
             if request.pre_vote and request.epoch > _epoch_known(before, event):
@@ -94,9 +96,22 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     epochs = [batch.epoch for batch in replica.log.batches]
     if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
         yield names.LOG_EPOCHS_MONOTONE
-    own_counts = isinstance(role, Leader) and replica.is_voter
-    if own_counts and replica.high_watermark is not None and replica.high_watermark > after.disk.flushed:
-        yield names.OWN_TAIL_FLUSHED
+    written = after.disk.quorum_state
+    if written is None or written.epoch < replica.epoch:
+        yield names.EPOCH_MONOTONE
+    if replica.high_watermark is not None:
+        yield from _high_watermark_violations(replica, replica.high_watermark, after)
+
+
+def _high_watermark_violations(replica: Replica, high_watermark: int, after: Node) -> Iterator[str]:
+    role = replica.role
+    if high_watermark > replica.log.end_offset:
+        yield names.STATE_MACHINE_SAFETY
+    if isinstance(role, Leader):
+        if high_watermark <= role.epoch_start_offset:
+            yield names.COMMITS_OWN_EPOCH
+        if replica.is_voter and high_watermark > after.disk.flushed:
+            yield names.OWN_TAIL_FLUSHED
 
 
 def _change_violations(before: Replica, execution: Execution) -> Iterator[str]:
@@ -119,7 +134,7 @@ def _change_violations(before: Replica, execution: Execution) -> Iterator[str]:
 def _request_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:
     request = event.request
     if isinstance(request, FetchRequest):
-        yield from _fetch_violations(before, request, execution.replica)
+        yield from _fetch_violations(before, request, execution)
     if not isinstance(request, VoteRequest) or not _is_granted(execution.effects):
         return
     theirs, ours = (
@@ -156,10 +171,14 @@ def _pre_vote_violations(before: Replica, request: VoteRequest, execution: Execu
         yield names.FETCHING_FOLLOWER_REJECTS
 
 
-def _fetch_violations(before: Replica, request: FetchRequest, after: Replica) -> Iterator[str]:
+def _fetch_violations(before: Replica, request: FetchRequest, execution: Execution) -> Iterator[str]:
     if before.voters.is_voter(request.replica):
         return
+    after = execution.replica
     contacts = before.role.contacts if isinstance(before.role, Leader) else ()
     contacts_after = after.role.contacts if isinstance(after.role, Leader) else ()
-    if before.high_watermark != after.high_watermark or contacts != contacts_after:
+    rearmed = any(
+        isinstance(effect, ArmTimer) and effect.timer is Timer.CHECK_QUORUM for effect in execution.effects
+    )
+    if before.high_watermark != after.high_watermark or contacts != contacts_after or rearmed:
         yield names.OBSERVERS_DO_NOT_COUNT

@@ -46,11 +46,15 @@ class InFlight:
         return f"{type(self.payload).__name__} {self.source}→{self.destination}"
 
 
-def after_forgetting(message: InFlight, forgetful: int, peer: int | None) -> InFlight | None:
+def after_forgetting(
+    message: InFlight, forgetful: int, peer: int | None, requests_stay: bool
+) -> InFlight | None:
     """``message`` after replica ``forgetful`` forgets its requests to ``peer`` (``None``: to everybody)."""
     if message.is_request:
         concerned = message.source == forgetful and peer in (None, message.destination)
-        return replace(message, answerable=False) if concerned and message.answerable else message
+        if not concerned:
+            return message
+        return replace(message, answerable=False) if requests_stay else None
     concerned = message.destination == forgetful and peer in (None, message.source)
     return None if concerned else message
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import checks, names
 from model_check.kraft.history import Committed, Elected, Label, Truncated, Voted
-from model_check.kraft.network import NOBODY_WAITS, InFlight
+from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
 from reference import disk as disks
 from reference.disk import Disk
@@ -66,13 +66,14 @@ class Wiring:
     """What an outcome depends on besides the replica itself.
 
     component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote: replicas
-    that do not know pre-vote; crash, power_loss: budget indices, ``None`` where the fault is off;
+    that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash, power_loss: budget indices, ``None`` where the fault is off;
     boundaries: whether a crash may fall between the effects of a step.
     """
 
     component: Callable[[int], int]
     cut: frozenset[tuple[int, int]]
     no_pre_vote: frozenset[int]
+    forgotten_stay: bool
     crash: int | None
     power_loss: bool
     boundaries: bool
@@ -207,7 +208,8 @@ def _booted(
     world = _World(disks.as_found(disk), labels=list(labels_before), leader_epoch=_leader_epoch(execution))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
-    orphans = [replace(sent, answerable=False) if sent.is_request else sent for sent in sends_before]
+    left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
+    orphans = [sent for sent in left if sent is not None]
     ended = execution.ended
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
@@ -259,10 +261,8 @@ def _forget(wiring: Wiring, world: _World, replica_id: int, node: int | None) ->
     """Requests sent earlier in the same step are forgotten as well."""
     peer = None if node is None else wiring.component(node)
     world.forgets.append(Forget(wiring.component(replica_id), peer))
-    world.sends = [
-        replace(sent, answerable=False) if sent.is_request and node in (None, sent.destination) else sent
-        for sent in world.sends
-    ]
+    after = (after_forgetting(sent, replica_id, node, wiring.forgotten_stay) for sent in world.sends)
+    world.sends = [sent for sent in after if sent is not None]
 
 
 def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:

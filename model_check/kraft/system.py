@@ -14,6 +14,7 @@ from model_check.kraft.history import History
 from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import Action, Step, Wiring
+from reference.disk import Disk
 from reference.events import Event, RequestReceived, ResponseReceived
 from reference.messages import Request, Response
 from reference.protocol import Protocol
@@ -27,11 +28,17 @@ class Bounds:
     max_epoch: int
 
 
+#: A node that has left the bounds, where ``absorbs`` keeps such steps.
+BEYOND = Node(None, Disk(), "beyond the bounds")
+
+
 class KRaftSystem:
     """A quorum of replicas as a :class:`model_check.engine.system.System`.
 
     identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
-    nodes: per component the initial node; protocols: per component the protocol variant it runs.
+    nodes: per component the initial node; protocols: per component the protocol variant it runs. With
+    ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
+    *eventually* properties a step that the bounds hide must still count as possible.
     """
 
     def __init__(
@@ -49,6 +56,7 @@ class KRaftSystem:
         goals: tuple[str, ...],
         initial_messages: tuple[InFlight, ...] = (),
         initial_history: History | None = None,
+        absorbs: bool = False,
     ) -> None:
         self.name = name
         self.components = len(identities)
@@ -63,6 +71,7 @@ class KRaftSystem:
         self.environment = environment
         self.wiring = wiring
         self.bounds = bounds
+        self.absorbs = absorbs
         self._initial_messages = initial_messages
         self._initial_history = initial_history or History()
         self._judged = frozenset(properties)
@@ -99,11 +108,12 @@ class KRaftSystem:
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         """What may happen when a message arrives; nothing while the process does not run."""
         steps = self.deliver_steps(component, cast(Node, local), cast(InFlight, message))
-        return [self._judge(step.outcome) for step in steps]
+        return [self._judge(component, step.outcome) for step in steps]
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
         """Timers, input, administration and faults."""
-        return [self._judge(step.outcome) for step in self.action_steps(component, cast(Node, local))]
+        steps = self.action_steps(component, cast(Node, local))
+        return [self._judge(component, step.outcome) for step in steps]
 
     def deliver_steps(self, component: int, node: Node, message: InFlight) -> list[Step]:
         """As :meth:`deliver`, with what a trace shows of each outcome."""
@@ -142,8 +152,10 @@ class KRaftSystem:
         execution = execute(protocol, node.replica, event)
         return list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
 
-    def _judge(self, outcome: Outcome) -> Outcome:
+    def _judge(self, component: int, outcome: Outcome) -> Outcome:
         """``outcome`` with the violations that this scenario asks about."""
+        if self.absorbs and not self.within(component, outcome.local):
+            return Outcome(outcome.action, BEYOND, costs=outcome.costs)
         kept = tuple(name for name in outcome.violations if name in self._judged)
         if kept == outcome.violations:
             return outcome
@@ -157,7 +169,7 @@ class KRaftSystem:
     def forget_message(self, forget: Forget, message: Hashable) -> Hashable | None:
         """See :func:`model_check.kraft.network.after_forgetting`."""
         forgetful, peer = self._ids(forget)
-        return after_forgetting(cast(InFlight, message), forgetful, peer)
+        return after_forgetting(cast(InFlight, message), forgetful, peer, self.wiring.forgotten_stay)
 
     def forget_local(self, forget: Forget, component: int, local: Hashable) -> Hashable:
         """A fetch parked for a replica that has forgotten it will be answered to nobody."""

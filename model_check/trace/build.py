@@ -45,18 +45,25 @@ def build_lasso(
     violated: str,
     stem: Sequence[PathStep],
     cycle: Sequence[PathStep],
+    initial: int = 0,
 ) -> Trace:
     """The trace of a behaviour that repeats ``cycle`` for ever after ``stem``, which violates an *eventually*
-    property. Raises TraceError where the system does not offer a step or the cycle does not close.
+    property; with an empty cycle it stays where it is. Raises TraceError where the system does not offer a
+    step or the cycle does not close.
     """
-    walked = walk(system, stem)
+    walked = walk(system, stem, initial)
     closing = walked.state
     for step in cycle:
         walked.follow(step)
-    if not cycle or walked.state != closing or walked.violated:
+    if walked.state != closing or walked.violated:
         raise TraceError("the cycle does not lead back to the state in which it begins")
-    number = "step repeats" if len(cycle) == 1 else f"{len(cycle)} steps repeat"
-    reason = f"The last {number} for ever, fairly, and what must happen never does."
+    if not cycle:
+        repeats = "The behaviour may stay in this state for ever"
+    elif len(cycle) == 1:
+        repeats = "The last step may repeat for ever"
+    else:
+        repeats = f"The last {len(cycle)} steps may repeat for ever"
+    reason = f"{repeats} although timers and deliveries are as fair as stated; what must happen never does."
     return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
 
 
@@ -75,7 +82,7 @@ def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> T
     """The trace of a walk; ``violated`` says which property it is about if it violates several."""
     system = walked.system
     start = walked.taken[0].before if walked.taken else walked.state
-    steps = tuple(_step(system, taken, number) for number, taken in enumerate(walked.taken, 1))
+    steps = tuple(step_of(system, taken, number) for number, taken in enumerate(walked.taken, 1))
     finding = None
     if walked.violated:
         name = violated or walked.violated[0]
@@ -96,7 +103,8 @@ def _messages(messages: Sequence[object]) -> tuple[InFlight, ...]:
     return cast(tuple[InFlight, ...], tuple(messages))
 
 
-def _step(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
+def step_of(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
+    """What a trace shows of a step taken, the one with this number."""
     path, before, after = taken.step.path, taken.before, taken.step.target
     detail = details(system, before, path)
     runs = _runs(detail)

@@ -194,7 +194,7 @@ def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[st
 
 
 def _on_majority(durable: bool) -> Callable[[KRaftSystem, GlobalState], Iterator[str]]:
-    def explain_it(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+    def explain_majority(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
         committed = cast(History, state.history).committed
         holders, voters = [], []
         for identity, (replica_id, node) in zip(system.identities, _replicas(system, state), strict=True):
@@ -212,7 +212,7 @@ def _on_majority(durable: bool) -> Callable[[KRaftSystem, GlobalState], Iterator
             f"has it all; a majority is {majority(len(voters))}."
         )
 
-    return explain_it
+    return explain_majority
 
 
 _STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {

@@ -2,13 +2,15 @@
 
 A file says what was done in the values of the reference (:mod:`model_check.codec`), and beside them what
 people want to read (``changes``, ``history``, ``reasons``) as texts. Reading refuses, with the place in the
-file, whatever does not belong there; ``loads(dumps(trace)) == trace`` for every trace.
+file, whatever does not belong there, and takes the changes from the states, not from the texts;
+``loads(dumps(trace)) == trace`` for every trace.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -18,6 +20,7 @@ from model_check.errors import InputError
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.model import Change, Finding, Run, Trace, TraceStep
+from model_check.trace.words import compare_nodes
 from reference.disk import Disk
 from reference.effects import Effect
 from reference.events import Event
@@ -182,12 +185,24 @@ def decode(data: Json, where: str = "trace") -> Trace:
         found["initial"],
         found["nodes"],
         found["in_flight"],
-        found["steps"],
+        _with_changes(found["nodes"], found["steps"]),
         None if found["property"] is None else Finding(found["property"], found["reasons"]),
         found["loop"],
     )
     _require_coherent(trace, found["path"], found["reasons"], where)
     return trace
+
+
+def _with_changes(nodes: tuple[tuple[int, Node], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+    """``steps`` with the changes that their states show."""
+    known, found = dict(nodes), []
+    for step in steps:
+        after = dict(step.nodes)
+        pairs = [(each, known[each], after[each]) for each in known if each in after]
+        changes = tuple(change for pair in pairs for change in compare_nodes(*pair))
+        found.append(replace(step, changes=changes))
+        known |= after
+    return tuple(found)
 
 
 def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, ...], where: str) -> None:
@@ -199,19 +214,16 @@ def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, .
         _refuse(f"{where}.path", "the options of the steps", "other numbers")
     if trace.finding is None and reasons:
         _refuse(f"{where}.reasons", "none without a property", f"{len(reasons)}")
-    if trace.loop is not None and trace.loop >= len(trace.steps):
-        _refuse(f"{where}.loop", f"a number below {len(trace.steps)}", str(trace.loop))
+    if trace.loop is not None and trace.loop > len(trace.steps):
+        _refuse(f"{where}.loop", f"a number up to {len(trace.steps)}", str(trace.loop))
     for index, step in enumerate(trace.steps):
         place = f"{where}.steps[{index}]"
         if step.number != index + 1:
             _refuse(f"{place}.number", str(index + 1), str(step.number))
         named = [step.replica, *(replica for replica, _ in step.nodes)]
-        named += [change.replica for change in step.changes if change.replica is not None]
         for replica in named:
             if replica not in known:
                 _refuse(place, f"one of the replicas {', '.join(map(str, trace.replicas))}", str(replica))
-        if any(change.replica is None for change in step.changes):
-            _refuse(f"{place}.changes", "a replica", "null")
         if (step.message is None) != (step.kind == "act"):
             _refuse(f"{place}.message", "a message, except for an act", "the opposite")
 

@@ -104,7 +104,7 @@ class Trace:
 
     ``nodes`` and ``in_flight`` are that state. ``finding`` is ``None`` for a behaviour that violates
     nothing. ``loop`` is set where the behaviour goes on for ever: the state at its end is the one after
-    ``loop`` steps, so that the steps from there on repeat.
+    ``loop`` steps, so that the steps from there on repeat (none of them: it stays where it is).
     """
 
     scenario: Scenario

@@ -43,6 +43,9 @@ def title(trace: Trace) -> str:
     if trace.finding is None:
         return f"{trace.scenario.name}: a behaviour of {count}"
     where = f"after {count}" if trace.steps else "in the initial state"
+    if trace.loop is not None:
+        cycle = len(trace.steps) - trace.loop
+        where = f"by a cycle of {cycle} after {trace.loop} steps" if cycle else f"by staying {where} for ever"
     return f"{trace.scenario.name}: {trace.finding.property} is violated {where}"
 
 
@@ -129,6 +132,11 @@ def lines(step: TraceStep, *, verbose: bool = False) -> Iterator[Line]:
 def describe(change: Change) -> str:
     """A change: ``epoch: 1 → 2``."""
     return f"{change.field}: {change.before} → {change.after}"
+
+
+def mark(trace: Trace, number: int) -> str | None:
+    """What is said before step ``number``: that a cycle begins there."""
+    return "From here on the steps repeat for ever:" if trace.loop == number - 1 else None
 
 
 def _news(change: Change) -> str:

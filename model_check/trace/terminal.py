@@ -79,6 +79,8 @@ def _lanes(trace: Trace, lane: int, verbose: bool) -> Iterator[Text]:
     budgets: tuple[tuple[str, int], ...] = ()
     for step in trace.steps:
         yield Text("─" * total, "dim")
+        if (mark := narrate.mark(trace, step.number)) is not None:
+            yield Text(mark, "bold")
         yield from _row(str(step.number), [list(_cell(step, each, verbose)) for each in trace.replicas], lane)
         for line in narrate.world_lines(step, budgets):
             yield from _wrapped(line.text, total, _STYLES[line.kind], " " * _NUMBER, "  ")
@@ -116,6 +118,8 @@ def _stacked(trace: Trace, width: int, verbose: bool) -> Iterator[Text]:
     budgets: tuple[tuple[str, int], ...] = ()
     for step in trace.steps:
         yield Text()
+        if (mark := narrate.mark(trace, step.number)) is not None:
+            yield Text(mark, "bold")
         for line in narrate.lines(step, verbose=verbose):
             if line.kind == "head":
                 yield from _wrapped(

@@ -1,0 +1,144 @@
+"""*Eventually* properties of KRaft: goals on global states, and which actions are fair.
+
+Judged on the whole reachable graph within the bounds. A step beyond the bound on epochs leads to an absorbing
+state that counts as the goal: what happens there is not covered, but the step remains possible, so that
+fairness may ask for it. The network must be large enough to hold every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import cast
+
+from model_check.engine.graph import collect_graph
+from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
+from model_check.engine.system import GlobalState, PathStep
+from model_check.errors import InputError
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.outcomes import Action
+from model_check.kraft.system import BEYOND, KRaftSystem
+from model_check.scenario import Eventually
+from reference.replica import Follower, Leader, Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one *eventually* property; of a violation its lasso."""
+
+    name: str
+    lasso: Lasso | None
+
+    @property
+    def holds(self) -> bool:
+        return self.lasso is None
+
+    @property
+    def stem(self) -> int:
+        """Steps before the cycle; 0 if the property holds."""
+        return 0 if self.lasso is None else len(self.lasso.stem)
+
+    @property
+    def cycle(self) -> int:
+        """Steps of the cycle; 0 if the property holds or the behaviour stays where it is."""
+        return 0 if self.lasso is None else len(self.lasso.cycle)
+
+
+def _replicas(state: GlobalState) -> list[Replica]:
+    nodes = (cast(Node, local) for local in state.locals)
+    return [node.replica for node in nodes if node.replica is not None]
+
+
+def _has_leader(state: GlobalState) -> bool:
+    return any(isinstance(replica.role, Leader) for replica in _replicas(state))
+
+
+def _nobody_leads_epoch_1(state: GlobalState) -> bool:
+    return not any(isinstance(replica.role, Leader) and replica.epoch == 1 for replica in _replicas(state))
+
+
+def _all_follow_one_leader(state: GlobalState) -> bool:
+    replicas = _replicas(state)
+    leaders = {replica.quorum_state.leader for replica in replicas}
+    settled = all(isinstance(replica.role, Leader | Follower) for replica in replicas)
+    return settled and len(leaders) == 1 and len({replica.epoch for replica in replicas}) == 1
+
+
+GOALS: dict[str, Callable[[GlobalState], bool]] = {
+    "a-leader": _has_leader,
+    "no-leader-of-epoch-1": _nobody_leads_epoch_1,
+    "all-follow-one-leader": _all_follow_one_leader,
+}
+
+
+def judge(system: KRaftSystem, wanted: Eventually, *, threads: int, max_states: int) -> Judged:
+    """Look for a fair behaviour that never reaches the goal.
+
+    ``system`` must absorb steps beyond its bounds. Raises InputError if the network is too small, ValueError
+    beyond ``max_states``.
+    """
+    graph = collect_graph(system, threads=threads, max_states=max_states)
+    assert graph.exploration is not None
+    if graph.exploration.constrained.get("capacity"):
+        raise InputError(
+            f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
+            "make it larger."
+        )
+    goal = GOALS[wanted.goal]
+    lasso = check_eventually(
+        graph, lambda state: BEYOND in state.locals or goal(state), _fairness(system, wanted)
+    )
+    return Judged(wanted.property, lasso)
+
+
+def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
+    classes: list[Fairness] = []
+    ids = [identity.id for identity in system.identities]
+    if wanted.fairness.deliveries != "none":
+        strength = Strength(wanted.fairness.deliveries)
+        for source in ids:
+            for destination in ids:
+                if (source, destination) not in system.wiring.cut:
+                    classes.append(_deliveries(source, destination, strength))
+    if wanted.fairness.timers != "none":
+        strength = Strength(wanted.fairness.timers)
+        for replica in ids:
+            for timer in system.environment.timers[replica]:
+                classes.append(_timer(replica, timer.value, strength))
+            classes.append(_kind(replica, "back-off over", strength))
+    return classes
+
+
+def _deliveries(source: int, destination: int, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        message = cast(InFlight, step.message)
+        return (
+            step.kind == "deliver"
+            and not _is_fault(action)
+            and (message.source, message.destination) == (source, destination)
+        )
+
+    return Fairness(f"messages {source}→{destination} arrive", strength, matches)
+
+
+def _timer(replica: int, timer: str, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        return isinstance(action, Action) and (action.kind, action.replica, action.detail) == (
+            "timer",
+            replica,
+            timer,
+        )
+
+    return Fairness(f"the {timer} timer of {replica} expires", strength, matches)
+
+
+def _kind(replica: int, kind: str, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        return isinstance(action, Action) and (action.kind, action.replica) == (kind, replica)
+
+    return Fairness(f"{kind} at {replica}", strength, matches)
+
+
+def _is_fault(action: Hashable) -> bool:
+    return isinstance(action, Action) and ("crashes" in action.detail or "loses power" in action.detail)
