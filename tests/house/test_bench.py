@@ -1,0 +1,35 @@
+"""``kraftcheck bench`` runs and reports every figure. Nothing here depends on how fast the machine is."""
+
+import json
+
+import pytest
+
+from model_check.cli import main
+
+FIGURES = {
+    "engine_1", "engine_2", "filled_1", "filled_2", "twin",
+    "engine_1_to_twin", "engine_2_to_twin", "filled_1_to_twin", "filled_2_to_twin", "two_to_one",
+    "engine_states", "twin_states", "engine_calls", "twin_calls", "visited_bytes", "resident_bytes",
+}  # fmt: skip
+MACHINE = {"cores", "load", "processor", "memory", "system", "python", "numba", "numpy"}
+
+
+def test_every_figure_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--quick", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["figures"]) == FIGURES
+    assert set(report["machine"]) == MACHINE
+    for figure in report["figures"].values():
+        assert figure["label"] and figure["unit"] and figure["value"] >= 0
+
+
+def test_the_text_has_a_line_for_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "three-voters-elect", "--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(FIGURES)
+    assert all(line.startswith("  ") for line in lines[2:])
+
+
+def test_an_unknown_scenario_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "no-such-scenario", "--quick"]) == 2
+    assert "no-such-scenario" in capsys.readouterr().err

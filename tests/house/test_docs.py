@@ -1,0 +1,144 @@
+"""What README.md and docs/ say exists: commands, files, keys, properties, make targets."""
+
+import argparse
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+import spec
+from model_check import cli, scenario
+from model_check.kraft import names
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = {
+    "index", "architecture", "reference", "scenarios", "engine", "properties", "rules",
+    "extending", "conform",
+}  # fmt: skip
+
+
+def commands_in(page: Path) -> Iterator[str]:
+    """Every ``kraftcheck …`` command line in the page's code, with continued lines joined."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for block in re.findall(r"^```[^\n]*\n(.*?)^```", text, re.M | re.S):
+        for line in block.splitlines():
+            line = line.strip().removeprefix("$ ")
+            if line.startswith("kraftcheck "):
+                yield line
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    for line in re.findall(r"`(kraftcheck [^`\n]+)`", prose):
+        yield line if line.count(" ") > 1 else f"{line} --help"
+
+
+def parse(line: str) -> None:
+    """Parse the command line as ``kraftcheck`` does, without running anything."""
+    words = shlex.split(line, comments=True)[1:]
+    end = next((at for at, word in enumerate(words) if word in ("|", ">", "&&", ";")), len(words))
+    command, *rest = words[:end]
+    assert command in cli.COMMANDS, f"there is no command {command}"
+    parser = argparse.ArgumentParser(prog=f"kraftcheck {command}", exit_on_error=False)
+    importlib.import_module(f"model_check.commands.{command}").configure(parser)
+    if "--help" not in rest:
+        try:
+            parser.parse_args(rest)
+        except (argparse.ArgumentError, SystemExit) as error:
+            pytest.fail(f"{line}: {error}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_line_parses(page: Path) -> None:
+    for line in commands_in(page):
+        parse(line)
+
+
+def test_the_readme_shows_every_command() -> None:
+    shown = {shlex.split(line)[1] for line in commands_in(ROOT / "README.md")}
+    assert shown >= set(cli.COMMANDS)
+
+
+def test_every_command_has_a_module() -> None:
+    modules = {path.stem for path in (ROOT / "model_check" / "commands").glob("*.py")} - {"__init__"}
+    assert modules == set(cli.COMMANDS)
+
+
+def test_the_pages_are_the_ones_the_index_lists() -> None:
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} == DOCS
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert all(f"({name}.md)" in index for name in DOCS - {"index"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    pattern = r"`((?:spec|reference|model_check|tests|docs|tla)/[\w./-]*)`"
+    for name in re.findall(pattern, page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_rule_that_is_named_is_in_the_catalogue(page: Path) -> None:
+    known = {*spec.load().rules, *spec.load().properties, *spec.load().variants, *spec.load().planned}
+    areas = {rule.area for rule in spec.load().rules.values()}
+    for area, number in re.findall(r"\b([A-Z][A-Z0-9]*)-(\d+)\b", page.read_text(encoding="utf-8")):
+        if area in areas:
+            assert f"{area}-{number}" in known, f"{page.name} names {area}-{number}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_make_target_that_is_named_exists(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.M))
+    used = re.findall(r"^(?:\$ )?make ([a-z]+)|`make ([a-z]+)`", page.read_text(encoding="utf-8"), re.M)
+    assert {one or other for one, other in used} <= targets
+
+
+def scenario_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The dotted names of all keys that a scenario file may have."""
+    for name, field in model.model_fields.items():
+        key = prefix + (field.alias or name)
+        nested = next((part for part in _types(field.annotation) if _is_table(part)), None)
+        if nested is None:
+            yield key
+        else:
+            yield from scenario_keys(nested, f"{key}.")
+
+
+def _types(annotation: object) -> Iterator[object]:
+    yield annotation
+    if get_origin(annotation) is not None:
+        for argument in get_args(annotation):
+            yield from _types(argument)
+
+
+def _is_table(part: object) -> bool:
+    return isinstance(part, type) and issubclass(part, BaseModel)
+
+
+def test_every_scenario_key_is_documented_and_none_that_does_not_exist() -> None:
+    page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\| `([a-z.-]+)` \|", page, re.M)
+    assert len(set(documented)) == len(documented)
+    assert set(documented) == set(scenario_keys(scenario.Scenario))
+
+
+def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
+    """Every property has its line, with the way it is judged today."""
+    page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| ([A-Z]-\d+) \| `([^`]+)` \| ([^|]+?) \|", page, re.M)
+    assert {(number, name) for number, name, _ in lines} == {
+        (each.id, each.name) for each in spec.load().properties.values()
+    }
+    judged = {name for _, name, how in lines if how in ("step", "state", "history")}
+    assert judged == {*names.ALWAYS, *names.ON_REQUEST}

@@ -1,0 +1,76 @@
+"""The top of the house: what lies where, which version it is, and what must not be in it."""
+
+import subprocess
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOP = {"pyproject.toml", "spec", "reference", "model_check", "tests", "tla", "docs"}
+TOP |= {"README.md", "Makefile", "LICENSE"}
+
+
+def tracked() -> list[str]:
+    """Files under version control; skips where there is no git or no repository."""
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [name for name in listing.split("\0") if name]
+
+
+def test_the_top_level_is_fixed() -> None:
+    found = {name.partition("/")[0] for name in tracked()}
+    assert {name for name in found if not name.startswith(".")} == TOP
+
+
+def test_nothing_generated_is_kept() -> None:
+    generated = ("__pycache__", ".egg-info", ".hypothesis", ".venv", ".mypy_cache")
+    assert not [name for name in tracked() if any(word in name for word in generated)]
+
+
+def test_the_tests_mirror_the_packages() -> None:
+    own = {"house", "recorded"}
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    parts = {path.name for path in (ROOT / "model_check").iterdir() if path.is_dir()}
+    assert folders - own <= parts | {"spec", "reference", "model_check", "cli", "commands"}
+
+
+def test_the_installed_version_is_the_one_in_pyproject() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert version("kraftcheck") == project["version"]
+
+
+def test_the_two_scripts_can_be_run() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", ".ci/run"], cwd=ROOT, check=True)
+
+
+def test_no_machine_and_no_host_is_named() -> None:
+    """Nothing in the product depends on where it was made."""
+    here = Path(__file__).relative_to(ROOT).as_posix()
+    words = [f"/{'work'}/", f"{'pypi'}.org", f"/{'root'}/", f"/{'home'}/"]
+    wrong = []
+    for name in tracked():
+        path = ROOT / name
+        if name in (here, "LICENSE") or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        wrong += [(name, word) for word in words if word in text]
+    assert not wrong
+
+
+def test_recorded_runs_are_known_to_ci_and_their_tests_only() -> None:
+    here = Path(__file__).relative_to(ROOT).as_posix()
+    knowing = {
+        name
+        for name in tracked()
+        if name != here
+        and (ROOT / name).is_file()
+        and "shared/data" in (ROOT / name).read_text("utf-8", "replace")
+    }
+    assert all(name == ".ci/run" or name.startswith("tests/recorded/") for name in knowing)
