@@ -104,7 +104,7 @@ class Bounds(_Table):
 
 class Fairness(_Table):
     """Which actions happen for ever if they stay possible (``weak``) or are possible again and again
-    (``strong``): ``deliveries`` per link, ``timers`` per replica and timer.
+    (``strong``): ``deliveries`` per link and kind of message, ``timers`` per replica and timer.
     """
 
     deliveries: Literal["weak", "strong", "none"] = "strong"

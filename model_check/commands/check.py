@@ -175,7 +175,7 @@ def _report(console: Console, result: CheckResult, arguments: argparse.Namespace
     )
     for difference in result.differences:
         console.print(f"    [red]{difference}[/red]")
-    if found.violations and (result.differences or arguments.verbose):
+    if result.differences or arguments.verbose:
         for trace in result.traces():
             console.print()
             terminal.show(trace, console)

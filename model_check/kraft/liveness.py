@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import cast
+from typing import cast, get_args
 
 from model_check.engine.graph import collect_graph
 from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
@@ -20,6 +20,7 @@ from model_check.kraft.node import Node
 from model_check.kraft.outcomes import Action
 from model_check.kraft.system import BEYOND, KRaftSystem
 from model_check.scenario import Eventually
+from reference.messages import Message
 from reference.replica import Follower, Leader, Replica
 
 
@@ -65,6 +66,8 @@ def _all_follow_one_leader(state: GlobalState) -> bool:
     return settled and len(leaders) == 1 and len({replica.epoch for replica in replicas}) == 1
 
 
+_KINDS: tuple[type, ...] = get_args(Message)
+
 GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "a-leader": _has_leader,
     "no-leader-of-epoch-1": _nobody_leads_epoch_1,
@@ -100,7 +103,7 @@ def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
         for source in ids:
             for destination in ids:
                 if (source, destination) not in system.wiring.cut:
-                    classes.append(_deliveries(source, destination, strength))
+                    classes += [_deliveries(source, destination, kind, strength) for kind in _KINDS]
     if wanted.fairness.timers != "none":
         strength = Strength(wanted.fairness.timers)
         for replica in ids:
@@ -110,16 +113,17 @@ def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
     return classes
 
 
-def _deliveries(source: int, destination: int, strength: Strength) -> Fairness:
+def _deliveries(source: int, destination: int, kind: type, strength: Strength) -> Fairness:
     def matches(step: PathStep, action: Hashable) -> bool:
         message = cast(InFlight, step.message)
         return (
             step.kind == "deliver"
             and not _is_fault(action)
             and (message.source, message.destination) == (source, destination)
+            and isinstance(message.payload, kind)
         )
 
-    return Fairness(f"messages {source}→{destination} arrive", strength, matches)
+    return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
 
 
 def _timer(replica: int, timer: str, strength: Strength) -> Fairness:
