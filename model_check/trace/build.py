@@ -10,14 +10,14 @@ from typing import cast
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
 from model_check.kraft.history import History
 from model_check.kraft.network import NOBODY_WAITS, InFlight
-from model_check.kraft.node import Node
+from model_check.kraft.node import Execution, Node
 from model_check.kraft.outcomes import Step as KRaftStep
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 from model_check.trace.explain import explain
 from model_check.trace.model import Finding, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Taken, Walk, name_of
-from model_check.trace.words import compare_history, compare_nodes
+from model_check.trace.words import compare_history, compare_nodes, short_events
 from reference.effects import Effect, Reply, Send
 
 #: Options (a permalink), the steps of a path, or a violation found by the engine.
@@ -92,7 +92,8 @@ def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> T
         run = steps[-1].runs[-1] if steps and steps[-1].runs else None
         finding = Finding(name, explain(system, name, before, walked.state, outcome, run))
     nodes = tuple((_id(system, c), cast(Node, local)) for c, local in enumerate(start.locals))
-    return Trace(scenario, walked.initial, nodes, _messages(start.messages), steps, finding)
+    budgets = tuple(zip(system.budget_names, start.budgets, strict=True))
+    return Trace(scenario, walked.initial, nodes, _messages(start.messages), budgets, steps, finding)
 
 
 def _id(system: KRaftSystem, component: int) -> int:
@@ -107,7 +108,7 @@ def step_of(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
     """What a trace shows of a step taken, the one with this number."""
     path, before, after = taken.step.path, taken.before, taken.step.target
     detail = details(system, before, path)
-    runs = _runs(detail)
+    runs = _runs(detail, cast(Node, before.locals[path.component]))
     replica = _id(system, path.component)
     outcome = taken.step.outcome
     message = cast(InFlight | None, path.message)
@@ -154,18 +155,21 @@ def details(system: KRaftSystem, state: GlobalState, path: PathStep) -> KRaftSte
     return system.action_steps(path.component, node)[path.choice]
 
 
-def _runs(detail: KRaftStep | None) -> tuple[Run, ...]:
+def _runs(detail: KRaftStep | None, node: Node) -> tuple[Run, ...]:
     if detail is None:
         return ()
-    runs = []
-    execution, restarted = detail.execution, detail.restarted
-    if execution is not None:
-        # A start that no crash preceded has an execution alone, and no event before its poll rounds.
-        start = detail.outcome.action.kind == "start"  # type: ignore[attr-defined]
-        runs.append(Run(start, execution.events, execution.rules, execution.effects, detail.completed))
-    if restarted is not None:
-        runs.append(Run(True, restarted.events, restarted.rules, restarted.effects, len(restarted.effects)))
-    return tuple(runs)
+    found = []
+    if detail.execution is not None:
+        started = node.replica is None
+        found.append(_run(started, detail.execution, detail.completed, node))
+    if detail.restarted is not None:
+        found.append(_run(True, detail.restarted, len(detail.restarted.effects), node))
+    return tuple(found)
+
+
+def _run(start: bool, execution: Execution, completed: int, node: Node) -> Run:
+    short = short_events(execution.events, node)
+    return Run(start, execution.events, short, execution.rules, execution.effects, completed)
 
 
 def _into_cut_links(system: KRaftSystem, replica: int, runs: tuple[Run, ...]) -> tuple[InFlight, ...]:

@@ -1,8 +1,8 @@
 """Traces as JSON: versioned, complete, and read strictly.
 
 A file says what was done in the values of the reference (:mod:`model_check.codec`), and beside them what
-people want to read (``changes``, ``history``, ``reasons``) as texts. Reading refuses, with the place in the
-file, whatever does not belong there, and takes the changes from the states, not from the texts;
+people want to read (``changes``, ``short`` events, ``history``, ``reasons``) as texts. Reading refuses, with
+the place in the file, whatever does not belong there, and makes the first two again from the states;
 ``loads(dumps(trace)) == trace`` for every trace.
 """
 
@@ -20,7 +20,7 @@ from model_check.errors import InputError
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.model import Change, Finding, Run, Trace, TraceStep
-from model_check.trace.words import compare_nodes
+from model_check.trace.words import compare_nodes, short_events
 from reference.disk import Disk
 from reference.effects import Effect
 from reference.events import Event
@@ -58,6 +58,7 @@ def encode(trace: Trace) -> dict[str, Json]:
         "initial": trace.initial,
         "nodes": _encode_nodes(trace.nodes),
         "in_flight": _encode_messages(trace.in_flight),
+        "budgets": _encode_budgets(trace.budgets),
         "steps": [_encode_step(step) for step in trace.steps],
     }
 
@@ -85,7 +86,7 @@ def _encode_step(step: TraceStep) -> dict[str, Json]:
         "forgotten": _encode_messages(step.forgotten),
         "in_flight": _encode_messages(step.in_flight),
         "history": _encode_changes(step.history),
-        "budgets": [{"name": name, "left": left} for name, left in step.budgets],
+        "budgets": _encode_budgets(step.budgets),
         "violations": list(step.violations),
     }
 
@@ -94,6 +95,7 @@ def _encode_run(run: Run) -> Json:
     return {
         "start": run.start,
         "events": codec.encode(run.events, tuple[Event, ...]),
+        "short": list(run.short),
         "rules": list(run.rules),
         "effects": codec.encode(run.effects, tuple[Effect, ...]),
         "completed": run.completed,
@@ -105,6 +107,10 @@ def _encode_changes(changes: Sequence[Change]) -> Json:
         {"replica": each.replica, "field": each.field, "before": each.before, "after": each.after}
         for each in changes
     ]
+
+
+def _encode_budgets(budgets: Sequence[tuple[str, int]]) -> Json:
+    return [{"name": name, "left": left} for name, left in budgets]
 
 
 def _encode_nodes(nodes: Sequence[tuple[int, Node]]) -> Json:
@@ -177,6 +183,7 @@ def decode(data: Json, where: str = "trace") -> Trace:
             "initial": _number,
             "nodes": _items(_node),
             "in_flight": _items(_message),
+            "budgets": _items(_budget),
             "steps": _items(_step),
         },
     )
@@ -185,7 +192,8 @@ def decode(data: Json, where: str = "trace") -> Trace:
         found["initial"],
         found["nodes"],
         found["in_flight"],
-        _with_changes(found["nodes"], found["steps"]),
+        found["budgets"],
+        _with_texts(found["nodes"], found["steps"]),
         None if found["property"] is None else Finding(found["property"], found["reasons"]),
         found["loop"],
     )
@@ -193,14 +201,17 @@ def decode(data: Json, where: str = "trace") -> Trace:
     return trace
 
 
-def _with_changes(nodes: tuple[tuple[int, Node], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
-    """``steps`` with the changes that their states show."""
+def _with_texts(nodes: tuple[tuple[int, Node], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+    """``steps`` with the changes that their states show, and with their events in the short form."""
     known, found = dict(nodes), []
     for step in steps:
         after = dict(step.nodes)
         pairs = [(each, known[each], after[each]) for each in known if each in after]
         changes = tuple(change for pair in pairs for change in compare_nodes(*pair))
-        found.append(replace(step, changes=changes))
+        runs = step.runs
+        if step.replica in known:
+            runs = tuple(replace(run, short=short_events(run.events, known[step.replica])) for run in runs)
+        found.append(replace(step, changes=changes, runs=runs))
         known |= after
     return tuple(found)
 
@@ -270,6 +281,7 @@ def _run(data: Json, where: str) -> Run:
         {
             "start": _flag,
             "events": _value(tuple[Event, ...]),
+            "short": _items(_text),
             "rules": _items(_text),
             "effects": _value(tuple[Effect, ...]),
             "completed": _number,

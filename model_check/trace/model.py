@@ -36,12 +36,14 @@ class Run:
     """What the reference did: the events fed to a replica, what decided, and its effects in order.
 
     ``start`` tells that the process started; ``events`` then holds only the poll rounds that followed.
+    ``short`` are the events in the short form (:mod:`model_check.shortform`).
     ``completed`` counts the effects that happened before the process ended; it is the number of effects where
     no fault cut the run short.
     """
 
     start: bool
     events: tuple[Event, ...]
+    short: tuple[str, ...]
     rules: tuple[str, ...]
     effects: tuple[Effect, ...]
     completed: int
@@ -102,15 +104,16 @@ class Finding:
 class Trace:
     """A behaviour of ``scenario`` from its initial state number ``initial``.
 
-    ``nodes`` and ``in_flight`` are that state. ``finding`` is ``None`` for a behaviour that violates
-    nothing. ``loop`` is set where the behaviour goes on for ever: the state at its end is the one after
-    ``loop`` steps, so that the steps from there on repeat (none of them: it stays where it is).
+    ``nodes``, ``in_flight`` and ``budgets`` are that state. ``finding`` is ``None`` for a behaviour that
+    violates nothing. ``loop`` is set where the behaviour goes on for ever: the state at its end is the one
+    after ``loop`` steps, so that the steps from there on repeat (none of them: it stays where it is).
     """
 
     scenario: Scenario
     initial: int
     nodes: tuple[tuple[int, Node], ...]
     in_flight: tuple[InFlight, ...]
+    budgets: tuple[tuple[str, int], ...]
     steps: tuple[TraceStep, ...]
     finding: Finding | None
     loop: int | None = None

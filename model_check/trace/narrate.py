@@ -10,6 +10,7 @@ import spec
 from model_check.consult.effect_text import describe_effect
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
+from model_check.scenario import shipped
 from model_check.trace.model import Change, Run, Trace, TraceStep
 from model_check.trace.words import NOTHING, label, node_fields
 
@@ -20,7 +21,8 @@ LEGEND = (
     "→2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that ends at offset 4 "
     "with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5: replica 2 holds "
     "the log up to offset 5. 'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). "
-    "End offsets, endpoints and answers awaited are left out unless nothing else changed."
+    "The sender of an 'unanswerable' request has stopped waiting for the answer. End offsets, endpoints and "
+    "answers awaited are left out unless nothing else changed."
 )
 
 
@@ -51,7 +53,9 @@ def title(trace: Trace) -> str:
 
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
-    return f"{trace.scenario.name} --path {path_text(trace.path)}"
+    name = trace.scenario.name
+    word = name if shipped().get(name) == trace.scenario else f"{name}.toml"
+    return f"{word} --path {path_text(trace.path)}"
 
 
 def path_text(path: Iterable[int]) -> str:
@@ -84,6 +88,12 @@ def start_lines(node: Node) -> list[str]:
     return [*lines, f"voters: {','.join(map(str, voters))}"]
 
 
+def in_flight_lines(trace: Trace) -> Iterator[Line]:
+    """The messages in flight at the beginning."""
+    for message in trace.in_flight:
+        yield Line("sent", f"in flight: {message.source}→{message.destination} {label(message)}")
+
+
 def head(step: TraceStep) -> str:
     """What happens, as seen from the replica to which it happens."""
     detail = re.search(r"\((.*)\)$", step.action)
@@ -109,11 +119,13 @@ def changes(step: TraceStep, replica: int, *, verbose: bool = False) -> list[Cha
 def lines(step: TraceStep, *, verbose: bool = False) -> Iterator[Line]:
     """The lines about the replica that acts; the others' changes are in :func:`changes`."""
     yield Line("head", head(step))
-    for change in changes(step, step.replica, verbose=verbose):
-        yield Line("change", describe(change))
     for run in step.runs:
+        if verbose:
+            yield from (Line("effect", f"event: {text}") for text in run.short)
         if verbose or run.completed < len(run.effects):
             yield from _effect_lines(run)
+    for change in changes(step, step.replica, verbose=verbose):
+        yield Line("change", describe(change))
     for text in _sends(step.sent):
         yield Line("sent", text)
     if step.kind != "lose":

@@ -76,7 +76,9 @@ def _lanes(trace: Trace, lane: int, verbose: bool) -> Iterator[Text]:
     yield Text("─" * total, "dim")
     starts = [[Line("start", text) for text in narrate.start_lines(node)] for _, node in trace.nodes]
     yield from _row("", starts, lane)
-    budgets: tuple[tuple[str, int], ...] = ()
+    for line in narrate.in_flight_lines(trace):
+        yield from _wrapped(line.text, total, _STYLES[line.kind], " " * _NUMBER, "  ")
+    budgets = trace.budgets
     for step in trace.steps:
         yield Text("─" * total, "dim")
         if (mark := narrate.mark(trace, step.number)) is not None:
@@ -115,7 +117,9 @@ def _row(number: str, cells: Sequence[Sequence[Line]], lane: int) -> Iterator[Te
 def _stacked(trace: Trace, width: int, verbose: bool) -> Iterator[Text]:
     for replica, node in trace.nodes:
         yield from _wrapped(f"replica {replica}: {'; '.join(narrate.start_lines(node))}", width, hang="  ")
-    budgets: tuple[tuple[str, int], ...] = ()
+    for line in narrate.in_flight_lines(trace):
+        yield from _wrapped(line.text, width, _STYLES[line.kind], hang="  ")
+    budgets = trace.budgets
     for step in trace.steps:
         yield Text()
         if (mark := narrate.mark(trace, step.number)) is not None:

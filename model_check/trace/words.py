@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from model_check.consult import fields, short_log
@@ -10,13 +10,15 @@ from model_check.consult.describe import describe_event, describe_request, descr
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.trace.model import Change, Run
-from reference.events import RequestReceived, ResponseReceived
+from model_check.trace.model import Change
+from reference.events import Event, Poll
 from reference.log import Batch
-from reference.messages import Request, Response, VoteResponse
+from reference.messages import Request, VoteResponse
 from reference.replica import Leader, Replica
+from reference.voters import ReplicaKey, VoterSet
 
 NOTHING = fields.NOTHING
+_NOBODY = Replica(ReplicaKey(0), VoterSet(()))
 
 
 def label(message: InFlight) -> str:
@@ -34,16 +36,11 @@ def label(message: InFlight) -> str:
     return f"{type(payload).__name__}({' '.join(words)})" + ("" if message.answerable else " unanswerable")
 
 
-def short_event(run: Run, replica: Replica) -> str:
-    """The event that a run handles, in the short form."""
-    return "start" if run.start else describe_event(run.events[0], replica)
-
-
-def event_texts(run: Run, replica: Replica | None) -> tuple[str, ...]:
-    """All events of a run in the short form, the poll rounds that follow the first one included."""
-    if replica is None:
-        return ()
-    return tuple(describe_event(event, replica) for event in run.events)
+def short_events(events: Sequence[Event], node: Node) -> tuple[str, ...]:
+    """Events in the short form, as they happen to the replica of ``node``."""
+    if node.replica is None:  # after a start, which only poll rounds follow
+        return tuple(describe_event(each, _NOBODY) for each in events if isinstance(each, Poll))
+    return tuple(describe_event(each, node.replica) for each in events)
 
 
 def node_fields(node: Node) -> Mapping[str, str]:
@@ -76,11 +73,12 @@ def _with_known_progress(replica: Replica) -> Replica:
 
 
 def compare_nodes(replica: int, before: Node, after: Node) -> tuple[Change, ...]:
-    """The fields of a replica that differ."""
+    """The fields of a replica that differ; what dies with its process is not listed."""
     if before == after:
         return ()
     old, new = node_fields(before), node_fields(after)
-    names = [*new, *(name for name in old if name not in new)]
+    vanished = () if after.replica is None else (name for name in old if name not in new)
+    names = [*new, *vanished]
     changes = (Change(replica, name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in names)
     return tuple(change for change in changes if change.before != change.after)
 
@@ -105,11 +103,3 @@ def compare_history(before: History, after: History) -> tuple[Change, ...]:
     """What changed in the history."""
     old, new = history_fields(before), history_fields(after)
     return tuple(Change(None, name, old[name], new[name]) for name in new if old[name] != new[name])
-
-
-def received(run: Run) -> Request | Response | None:
-    """The message that a run handles, if it handles one."""
-    event = run.events[0] if run.events else None
-    if isinstance(event, RequestReceived):
-        return event.request
-    return event.response if isinstance(event, ResponseReceived) else None

@@ -1,0 +1,146 @@
+"""``kraftcheck simulate``: explore a scenario by random walks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+
+from model_check import scenario
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.engine.simulate import simulate
+from model_check.engine.system import Exploration
+from model_check.kraft.build import build as build_system
+from model_check.scenario import Scenario
+from model_check.trace import Trace, build, json_form, terminal
+from model_check.trace.narrate import path_text
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Random walks can show that a property is violated, never that it holds: without a violation the "
+        "exit status is 3. A counterexample found here is rarely the shortest one."
+    )
+    parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
+    parser.add_argument(
+        "--seed", type=_number, default=0, help="the same seed takes the same walks (default: 0)"
+    )
+    parser.add_argument("--walks", type=_positive, default=100, help="number of walks (default: 100)")
+    parser.add_argument("--depth", type=_positive, default=100, help="most steps of a walk (default: 100)")
+    parser.add_argument(
+        "--max-seconds", type=_positive, metavar="S", help="begin no further walk after S seconds"
+    )
+    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show an expected counterexample as well"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
+    chosen = scenario.find(arguments.scenario)
+    system = build_system(chosen, arguments.scenario)
+    found = simulate(
+        system,
+        arguments.seed,
+        arguments.walks,
+        arguments.depth,
+        keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
+        max_seconds=arguments.max_seconds,
+    )
+    unexpected = unexpected_violations(chosen, found)
+    status = exit_status(chosen, found)
+    traces = [build(system, chosen, violation) for violation in found.violations]
+    if arguments.json:
+        print(json.dumps(_as_data(chosen, found, unexpected, traces, arguments)))
+        return status
+    _report(chosen, found, status, arguments)
+    for trace in traces:
+        if arguments.verbose or trace.property in unexpected:
+            print()
+            terminal.show(trace)
+    return status
+
+
+def unexpected_violations(chosen: Scenario, found: Exploration) -> tuple[str, ...]:
+    """The properties that are violated although the scenario does not expect it."""
+    violated = tuple(violation.property for violation in found.violations)
+    if chosen.expect.verdict == "holds":
+        return violated
+    allowed = chosen.expect.violates
+    return tuple(name for name in violated if allowed and name not in allowed)
+
+
+def exit_status(chosen: Scenario, found: Exploration) -> int:
+    """1: an unexpected violation; 0: all expected ones, of which there are some; 3: anything else."""
+    if unexpected_violations(chosen, found):
+        return EXIT_DIFFERS
+    violated = {violation.property for violation in found.violations}
+    complete = violated >= set(chosen.expect.violates) if chosen.expect.verdict == "violated" else False
+    return EXIT_EXPECTED if violated and complete else EXIT_UNDETERMINED
+
+
+def _report(chosen: Scenario, found: Exploration, status: int, arguments: argparse.Namespace) -> None:
+    first = found.violations[0] if found.violations else None
+    verdict = f"violated: {first.property} in {first.depth} steps" if first else "no violation found"
+    marks = {
+        EXIT_EXPECTED: "as expected",
+        EXIT_DIFFERS: "DIFFERS",
+        EXIT_UNDETERMINED: "UNDETERMINED, walks prove nothing",
+    }
+    print(f"{chosen.name}: {verdict}; {marks[status]}")
+    stopped = {"max_seconds": "; stopped by --max-seconds", "interrupted": "; interrupted"}
+    print(
+        f"  seed {arguments.seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
+        f"walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, {found.seconds:.1f} s"
+        + stopped.get(found.limit or "", "")
+    )
+    if chosen.check.goals:
+        missing = ", ".join(found.missing_goals) or "none"
+        print(f"  goals reached: {', '.join(found.reached_goals) or 'none'}; not reached: {missing}")
+    if chosen.check.eventually:
+        print("  eventually properties are not judged by walks")
+
+
+def _as_data(
+    chosen: Scenario,
+    found: Exploration,
+    unexpected: tuple[str, ...],
+    traces: list[Trace],
+    arguments: argparse.Namespace,
+) -> dict[str, object]:
+    return {
+        "scenario": chosen.name,
+        "seed": arguments.seed,
+        "walks": arguments.walks,
+        "depth": arguments.depth,
+        "verdict": found.verdict.value,
+        "limit": found.limit,
+        "unexpected": list(unexpected),
+        "steps": found.generated,
+        "distinct_states": found.distinct,
+        "longest_walk": found.depth,
+        "deadlocks": found.deadlocks,
+        "goals_reached": list(found.reached_goals),
+        "goals_missing": list(found.missing_goals),
+        "eventually_not_judged": [each.property for each in chosen.check.eventually],
+        "violations": [
+            {"property": trace.property, "path": path_text(trace.path), "trace": json_form.encode(trace)}
+            for trace in traces
+        ],
+        "seconds": round(found.seconds, 3),
+    }
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected a number, not '{text[:40]}'")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if _number(text) == 0:
+        raise argparse.ArgumentTypeError("expected a number greater than 0")
+    return int(text)

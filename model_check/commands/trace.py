@@ -1,0 +1,123 @@
+"""``kraftcheck trace``: show a trace file or a behaviour, or replay a trace file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from model_check import scenario
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.errors import InputError
+from model_check.kraft.build import build as build_system
+from model_check.trace import Trace, TraceError, build, json_form, markdown, program, terminal
+from model_check.trace.replay import Difference, replay
+
+MAX_PATH = 10_000
+
+EPILOG = """\
+A trace file comes from 'kraftcheck check --traces DIR'. A behaviour needs no
+file: it is a scenario and the options taken, as 'trace show' prints them.
+
+  kraftcheck trace show counterexample.json
+  kraftcheck trace show three-voters-elect --path 0,1,1
+  kraftcheck trace replay counterexample.json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    commands = parser.add_subparsers(dest="trace_command", required=True, metavar="show|replay")
+    show = commands.add_parser("show", help="show a trace file, or the behaviour that --path addresses")
+    show.add_argument(
+        "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
+    )
+    show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the trace file's JSON form")
+    form.add_argument("--markdown", action="store_true", help="print Markdown")
+    form.add_argument("--pytest", action="store_true", help="print a pytest program that takes these steps")
+    show.add_argument("-v", "--verbose", action="store_true", help="all effects and changed fields")
+    again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
+    again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
+    again.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show or replay. Exit status of a replay: 0 the same states, 1 a difference."""
+    if arguments.trace_command == "replay":
+        return _replay(arguments)
+    if arguments.path is None:
+        trace = _load(arguments.file)
+    else:
+        trace = _walk(arguments.file, arguments.path)
+    difference = None if arguments.path is not None else replay(trace)
+    if arguments.json:
+        print(json_form.dumps(trace), end="")
+    elif arguments.markdown:
+        print(markdown.render(trace, verbose=arguments.verbose), end="")
+    elif arguments.pytest:
+        if difference is not None:
+            raise InputError(_stale(arguments.file, difference))
+        print(program.source(trace), end="")
+    else:
+        terminal.show(trace, verbose=arguments.verbose)
+    if difference is not None:
+        print(f"kraftcheck: note: {_stale(arguments.file, difference)}", file=sys.stderr)
+    return EXIT_EXPECTED
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    trace = _load(arguments.file)
+    difference = replay(trace)
+    if arguments.json:
+        data = None
+        if difference is not None:
+            data = {
+                "step": difference.step,
+                "field": difference.field,
+                "recorded": difference.recorded,
+                "now": difference.now,
+            }
+        print(json.dumps({"steps": len(trace.steps), "difference": data}))
+    elif difference is None:
+        ends = "" if trace.property is None else f", {trace.property} is violated"
+        print(f"The reference takes all {len(trace.steps)} steps as recorded{ends}.")
+    else:
+        print(f"The reference differs from the trace: {difference}.")
+    return EXIT_EXPECTED if difference is None else EXIT_DIFFERS
+
+
+def _stale(file: str, difference: Difference) -> str:
+    return f"{file}: the present reference does not take this behaviour ({difference})."
+
+
+def _load(file: str) -> Trace:
+    if file in scenario.shipped() and not Path(file).exists():
+        raise InputError(f"'{file}' is a scenario; give --path to address one of its behaviours.")
+    if file != "-":
+        return json_form.load(Path(file))
+    try:
+        return json_form.loads(sys.stdin.read(), "standard input")
+    except UnicodeDecodeError:
+        raise InputError("standard input: not UTF-8 text, so it is no trace file.") from None
+
+
+def _walk(word: str, path: tuple[int, ...]) -> Trace:
+    chosen = scenario.find(word)
+    try:
+        return build(build_system(chosen, word), chosen, path)
+    except TraceError as error:
+        raise InputError(f"--path: {error}; leave out the path from there on.") from None
+
+
+def _path(text: str) -> tuple[int, ...]:
+    if text in ("", "none"):
+        return ()
+    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text, re.ASCII) or text.count(",") >= MAX_PATH:
+        raise argparse.ArgumentTypeError("expected numbers separated by commas, for example 0,3,1")
+    return tuple(map(int, text.split(",")))
