@@ -68,8 +68,7 @@ def _explain_label(violated: str, history: History, label: Label) -> Iterator[st
     elif isinstance(label, Voted):
         yield from _explain_vote(violated, history, label)
     elif isinstance(label, Truncated):
-        lost = history.committed[label.kept :]
-        yield f"Replica {label.replica} truncates committed records: {_batch(lost[0])}."
+        yield f"Replica {label.replica} truncates a committed record: {_batch(label.before[label.kept])}."
     else:
         yield from _explain_commit(violated, history, label)
 

@@ -152,8 +152,10 @@ def mark(trace: Trace, number: int) -> str | None:
 
 
 def _news(change: Change) -> str:
-    """What is new in the history: ``new in votes: 3 for 1 in epoch 1``."""
+    """What is new in the history; of what only grows, what has come: ``new in votes: 3 for 1 in epoch 1``."""
     known = change.before.split(", ")
+    if change.field not in ("leaders", "votes"):
+        return describe(change)
     new = [item for item in change.after.split(", ") if item not in known]
     return f"new in {change.field}: {', '.join(new)}" if new else describe(change)
 

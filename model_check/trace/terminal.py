@@ -61,9 +61,24 @@ def _wrapped(text: str, width: int, style: str = "", indent: str = "", hang: str
 
 
 def _wrap(text: str, width: int, indent: str = "", hang: str = "  ") -> list[str]:
-    return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=hang, break_on_hyphens=False
-    ) or [""]
+    lines = textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [piece for line in lines for piece in _pieces(line, width, hang)] or [""]
+
+
+def _pieces(line: str, width: int, hang: str) -> Iterator[str]:
+    """``line`` in pieces of at most ``width``: a word that is too long ends at a hyphen if it can."""
+    while len(line) > width:
+        end = line.rfind("-", len(hang) + 1, width) + 1 or width
+        yield line[:end]
+        line = hang + line[end:]
+    yield line
 
 
 # Lanes.
