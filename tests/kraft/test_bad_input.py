@@ -1,0 +1,97 @@
+"""Bad scenario files and bad arguments: one sentence, exit status 2, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_check.cli import main
+from model_check.errors import InputError
+from model_check.scenario import parse
+
+GOOD = """
+name = "good"
+about = "a good one"
+replicas = { voters = [1, 2] }
+expect = { verdict = "holds" }
+budgets = { timers = 2 }
+"""
+
+BAD = {
+    "unknown key": GOOD.replace("timers = 2", "timer = 2"),
+    "negative bound": GOOD.replace("timers = 2", "timers = -2"),
+    "wrong type": GOOD.replace("timers = 2", 'timers = "2"'),
+    "no voters": GOOD.replace("[1, 2]", "[]"),
+    "replica twice": GOOD.replace("[1, 2]", "[1, 1]"),
+    "unknown replica": GOOD + 'network = { cut = ["1-9"] }\n',
+    "unknown switch": GOOD + 'protocol = { set = { pre-votes = "off" } }\n',
+    "unknown switch value": GOOD + 'protocol = { set = { follower-pre-vote = "sometimes" } }\n',
+    "switch of another type": GOOD + 'protocol = { set = { check-quorum = "yes" } }\n',
+    "unknown property": GOOD + 'check = { properties = ["Nice"] }\n',
+    "unknown goal": GOOD + 'check = { goals = ["Nice"] }\n',
+    "bad short form": GOOD.replace("[1, 2] }", '[1, 2], initial = { "1" = "boss epoch=1" } }'),
+    "not TOML": "name = = =",
+    "missing key": 'name = "x"\n',
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
+def test_bad_scenario(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    assert main(["check", str(file), "--traces", str(tmp_path / "traces")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "bad.toml" in err or "good" in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert sorted(tmp_path.iterdir()) == [file]
+
+
+def test_unreadable_and_huge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    noise = tmp_path / "noise.toml"
+    noise.write_bytes(bytes(range(256)) * 40_000)
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00" * 100)
+    for path in (noise, binary, tmp_path, tmp_path / "missing.toml"):
+        assert main(["check", str(path)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--max-states", "-1"],
+        ["check", "--max-memory", "lots"],
+        ["check", "--threads", "0"],
+        ["check", "--tag", "unheard-of"],
+        ["check", "no-such-scenario"],
+        ["chekc"],
+        ["check", "--frobnicate"],
+    ],
+)
+def test_bad_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_limit_is_undetermined_and_never_green(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "three-voters-elect", "--max-states", "1000"]) == 3
+    assert "UNDETERMINED" in capsys.readouterr().out
+
+
+@given(st.text(max_size=300) | st.binary(max_size=300).map(lambda data: data.decode("latin-1")))
+@settings(max_examples=300, deadline=None)
+def test_noise_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        parse(text, "noise")
+
+
+@given(st.dictionaries(st.sampled_from(["name", "about", "expect", "bounds", "budgets"]), st.integers()))
+def test_wrong_values_are_refused(data: dict[str, int]) -> None:
+    text = "\n".join(f"{key} = {value}" for key, value in data.items())
+    with pytest.raises(InputError):
+        parse(text, "noise")

@@ -1,0 +1,125 @@
+"""Each reduction of the state space against the run without it, and the engine against the naive twin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.kraft.small import changed
+
+from model_check.engine.explorer import explore
+from model_check.engine.system import GlobalState, Limits, Verdict
+from model_check.engine.twin import explore_naively
+from model_check.kraft import node as nodes
+from model_check.kraft.build import build
+from model_check.kraft.node import Node
+from model_check.kraft.system import KRaftSystem
+from model_check.scenario import Scenario, shipped
+from reference.log import Batch, LeaderChange, log_of
+from reference.replica import Leader, Replica
+
+TWIN = [scenario for scenario in shipped().values() if "twin" in scenario.tags]
+
+
+@pytest.mark.parametrize("scenario", TWIN, ids=lambda scenario: scenario.name)
+def test_engine_and_twin_agree(scenario: Scenario) -> None:
+    system = build(scenario)
+    native = explore(system, threads=2)
+    naive, states = explore_naively(system)
+    assert len(states) == naive.distinct
+    assert (native.verdict, native.distinct, native.generated, native.depth, native.levels) == (
+        naive.verdict,
+        naive.distinct,
+        naive.generated,
+        naive.depth,
+        naive.levels,
+    )
+    assert native.constrained == naive.constrained
+    assert native.reached_goals == naive.reached_goals
+    assert {v.property for v in native.violations} == {v.property for v in naive.violations}
+
+
+class _NothingExpires(KRaftSystem):
+    def expiry(self, message: Any) -> int | None:
+        return None
+
+
+def _reachable_without_messages(states: set[GlobalState]) -> set[tuple[Any, ...]]:
+    return {(state.locals, state.history, state.budgets) for state in states}
+
+
+@pytest.mark.slow
+def test_expired_messages_change_nothing() -> None:
+    scenario = changed(
+        "two-voters-restart", bounds__max_epoch=1, network__capacity=4, budgets__timers=3, check__goals=[]
+    )
+    system = build(scenario)
+    with_expiry, states = explore_naively(system)
+    system.__class__ = _NothingExpires
+    without, all_states = explore_naively(system)
+    assert with_expiry.verdict is without.verdict is Verdict.HOLDS
+    assert with_expiry.distinct < without.distinct
+    # Capacity may cut a step in the run whose network still holds expired messages, never the other way.
+    assert _reachable_without_messages(all_states) <= _reachable_without_messages(states)
+
+
+def _keep(replica: Replica) -> Replica:
+    return replica
+
+
+def _batch(batch: Batch) -> Batch:
+    records = tuple(
+        replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record
+        for record in batch.records
+    )
+    return replace(batch, records=records)
+
+
+def _without_unread_fields(state: GlobalState) -> tuple[Any, ...]:
+    """What stays of a state when the fields that nothing reads are removed afterwards."""
+    locals_ = []
+    for local in state.locals:
+        assert isinstance(local, Node)
+        replica = local.replica
+        if replica is not None:
+            role = replica.role
+            if isinstance(role, Leader):
+                replica = nodes.without_unread_fields(replica)
+            replica = replace(replica, log=log_like(replica))
+        locals_.append((replica, log_like_disk(local)))
+    return (tuple(locals_), len(state.messages), state.budgets)
+
+
+def log_like(replica: Replica) -> Any:
+    stripped = log_of(tuple(_batch(batch) for batch in replica.log.batches))
+    return replace(stripped, epoch_starts=replica.log.epoch_starts)
+
+
+def log_like_disk(node: Node) -> tuple[Any, ...]:
+    return tuple(_batch(batch) for batch in node.disk.log.batches), node.disk.flushed
+
+
+@pytest.mark.slow
+def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = changed("observer", environment__discovery=False, replicas={"voters": [1, 2]})
+    _, reduced = explore_naively(build(scenario))
+    monkeypatch.setattr(nodes, "without_unread_fields", _keep)
+    _, full = explore_naively(build(scenario))
+    monkeypatch.undo()
+    assert len(full) > len(reduced)
+    assert {_without_unread_fields(state) for state in full} == {
+        _without_unread_fields(state) for state in reduced
+    }
+
+
+def test_threads_do_not_change_the_answer() -> None:
+    system = build(changed("three-voters-elect", network__capacity=2, check__goals=[]))
+    one, two = (explore(system, threads=threads, limits=Limits(max_depth=30)) for threads in (1, 2))
+    assert (one.verdict, one.distinct, one.generated, one.levels, one.constrained) == (
+        two.verdict,
+        two.distinct,
+        two.generated,
+        two.levels,
+        two.constrained,
+    )

@@ -1,0 +1,69 @@
+"""The shipped scenarios: they parse, they give what they expect, and together they take every transition."""
+
+from __future__ import annotations
+
+import pytest
+
+from model_check.engine.system import Verdict
+from model_check.kraft.build import build
+from model_check.run import check
+from model_check.scenario import Scenario, shipped
+from spec import load
+
+CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
+SMALL_COUNTS = {
+    "single-voter": 164,
+    "scenario-a": 126,
+    "disruptive-server": 126,
+    "five-voters-flip-flop": 2340,
+    "zombie-leader": 1924,
+    "ping-pong": 320,
+    "observer": 126733,
+    "peer-without-pre-vote": 89167,
+    "two-voters-restart": 128985,
+}
+
+
+@pytest.mark.parametrize("scenario", shipped().values(), ids=lambda scenario: scenario.name)
+def test_scenario_builds(scenario: Scenario) -> None:
+    system = build(scenario)
+    assert system.initial_states()
+    assert set(scenario.expect.violates) or scenario.expect.verdict == "holds"
+
+
+@pytest.mark.parametrize(("name", "states"), SMALL_COUNTS.items())
+def test_exact_number_of_states(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    assert result.exploration.distinct == states
+
+
+def test_there_are_enough_scenarios() -> None:
+    assert len(CI) >= 8
+
+
+def _reachable(table: str) -> set[tuple[str, str]]:
+    """The rows of the spec's table that a static voter set with single endpoints can take at all."""
+    out_of_reach = {"voter-change", "endpoints", "file-behind-log"}
+    return {
+        (row.from_state, row.to_state)
+        for row in load().transitions
+        if row.table == table and row.production and not out_of_reach & set(row.requires)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["kip996", "pre996"])
+def test_explored_transitions_are_those_of_the_table(table: str) -> None:
+    taken: set[tuple[str, str]] = set()
+    for scenario in CI:
+        machine = scenario.protocol.set.get("state-machine", "kip996")
+        if machine != table or scenario.protocol.at:
+            continue
+        result = check(scenario, threads=2)
+        assert result.exploration.verdict is not Verdict.UNDETERMINED
+        pairs = (goal.split("->") for goal in result.exploration.reached_goals if "->" in goal)
+        taken |= {(source, target) for source, target in pairs}
+    legal = {(row.from_state, row.to_state) for row in load().transitions if row.table == table}
+    assert taken <= legal, f"illegal: {sorted(taken - legal)}"
+    assert _reachable(table) <= taken, f"never taken: {sorted(_reachable(table) - taken)}"
