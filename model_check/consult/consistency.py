@@ -61,5 +61,7 @@ def _leader_problems(replica: Replica, role: Leader) -> Iterator[str]:
         yield f"the epoch of a Leader starts at most at {replica.log.end_offset}, the end of its log"
     if any(not records for records in role.pending):
         yield "a pending batch has at least one record"
+    if any((entry.end_offset or 0) > replica.log.end_offset for entry in role.progress):
+        yield f"no voter has more than the Leader's log, which ends at {replica.log.end_offset}"
     if not role.progress:
         yield "a Leader keeps the progress of its voters"

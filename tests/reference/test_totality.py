@@ -1,0 +1,169 @@
+"""Whatever a peer, a timer or a disk may do to a replica, a step answers; it never raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from model_check.consult.ask import expecting_answer
+from model_check.consult.consistency import problems
+from model_check.consult.situations import EPOCHS
+from model_check.errors import InputError
+from model_check.shortform import parse_event, parse_replica
+from reference.disk import Disk, apply, as_found, lose_power
+from reference.effects import Fatal
+from reference.events import Event
+from reference.protocol import KAFKA, KIP996, Protocol, StateMachine
+from reference.replica import QuorumState, Replica
+from reference.step import start, step
+from reference.voters import ReplicaKey
+
+PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
+
+LOGS = ["none", "2@2,2@3", "1@2,[2]@3", "2@2,0@4"]
+
+
+@st.composite
+def replicas(draw: st.DrawFn) -> Replica:
+    head = draw(st.sampled_from(["unattached", "prospective", "candidate", "leader", "follower", "resigned"]))
+    words = [head, f"id={draw(st.sampled_from(['1', '1/A', '7']))}", "epoch=5"]
+    words.append(f"voters={draw(st.sampled_from(['1,2,3', '1', '1/A,2/B,3/C', '1,2', '2,3,4']))}")
+    words.append(f"log={draw(st.sampled_from([*LOGS, '2@2,1@3,1@5']))}")
+    if head in ("unattached", "prospective", "follower"):
+        words.append(f"leader={draw(st.sampled_from(['none', '2', '3', '9']))}")
+        words.append(f"voted={draw(st.sampled_from(['none', '1', '2', '2/B']))}")
+    if head in ("prospective", "candidate"):
+        words.append(draw(st.sampled_from(["", "rejected=2", "rejected=2,3"])))
+    if head == "leader":
+        words.append(draw(st.sampled_from(["", "progress=2:1", "progress=2:4,3:4", "resign-requested"])))
+    words.append(draw(st.sampled_from(["", "awaiting=2,3", "backoff=2", "awaiting=3 backoff=2"])))
+    words.append(draw(st.sampled_from(["", "parked=2:1", "parked=2:1,9:0:4"])))
+    words.append(draw(st.sampled_from(["", "shutting-down", "broker", "next-correlation=3"])))
+    words.append(draw(st.sampled_from(["", "hw=0", "hw=1", "hw=3"])))
+    words.append(draw(st.sampled_from(["", "kraft=1"])))
+    try:
+        replica = parse_replica(" ".join(words))
+    except InputError:
+        assume(False)
+        raise
+    assume(not any(problems(replica)))
+    return replica
+
+
+_COMMON = "from={source} epoch={epoch} {now} {correlation}"
+EVENTS = [
+    f"vote-request {_COMMON} last={{position}} {{pre_vote}} to={{key}}",
+    f"vote-response {_COMMON} leader={{leader}} {{granted}} {{error}}",
+    f"begin-quorum-epoch-request {_COMMON} to={{key}} {{endpoints}}",
+    f"begin-quorum-epoch-response {_COMMON} leader={{leader}} {{error}}",
+    f"end-quorum-epoch-request {_COMMON} successors={{keys}} {{endpoints}}",
+    f"end-quorum-epoch-response {_COMMON} leader={{leader}} {{error}}",
+    f"fetch-request {_COMMON} offset={{offset}} last-epoch={{last}} hw={{hw}} max-wait={{wait}}",
+    f"fetch-response {_COMMON} leader={{leader}} {{records}} hw={{hw}} {{error}}",
+    "poll expired={timers} {now}",
+    "poll discovery=2 expired={timers}",
+    "timeout node=2",
+    "backoff-expired node=2",
+    "fetch-wait-expired from=2",
+    "append 7,8 epoch={epoch}",
+    "resign epoch={epoch}",
+    "shutdown",
+]
+WORDS: dict[str, list[str]] = {
+    "source": ["2", "3", "9", "1", "-1"],
+    "epoch": [str(epoch) for epoch in EPOCHS.values()] + ["0", "-1"],
+    "now": ["", "now=100"],
+    "correlation": ["", "correlation=4"],
+    "position": ["0@0", "4@3", "9@4", "4@5", "-1@0"],
+    "pre_vote": ["", "pre-vote"],
+    "key": ["none", "1", "1/A", "2"],
+    "keys": ["none", "1,3", "3,1/A", "3"],
+    "leader": ["none", "1", "2", "3", "9"],
+    "granted": ["", "granted"],
+    "error": [
+        "",
+        "error=FENCED_LEADER_EPOCH",
+        "error=INVALID_VOTER_KEY",
+        "error=BROKER_NOT_AVAILABLE",
+        "error=NOT_LEADER_OR_FOLLOWER",
+        "error=UNKNOWN_SERVER_ERROR",
+        "top-error=UNSUPPORTED_VERSION",
+    ],
+    "endpoints": ["", "endpoints=none", "endpoints=A://a:1,B://b:2"],
+    "offset": ["0", "1", "4", "9", "-1"],
+    "last": ["0", "2", "3", "5", "9"],
+    "hw": ["none", "0", "3", "9"],
+    "wait": ["0", "500", "-1"],
+    "records": ["", "records=1@5", "records=0:2@5", "diverging=1@2", "diverging=0@0", "diverging=9@9"],
+    "timers": ["none", "election", "fetch", "check-quorum,begin-quorum-epoch,linger"],
+}
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> tuple[Replica, Event]:
+    replica = draw(replicas())
+    template = draw(st.sampled_from(EVENTS))
+    words: dict[str, Any] = {name: draw(st.sampled_from(values)) for name, values in WORDS.items()}
+    event = parse_event(template.format(**words), replica)
+    return expecting_answer(replica, event), event
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(happenings(), st.sampled_from(PROTOCOLS))
+def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
+    happening: tuple[Replica, Event], protocol: Protocol
+) -> None:
+    replica, event = happening
+    outcome = step(protocol, replica, event)
+    assert outcome == step(protocol, replica, event)
+    assert sum(isinstance(effect, Fatal) for effect in outcome.effects) <= 1
+    if outcome.fatal is None:
+        assert list(problems(outcome.replica)) == []
+        assert outcome.replica.epoch >= replica.epoch
+        assert len(outcome.rules) == len(set(outcome.rules))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(happenings(), st.sampled_from(PROTOCOLS))
+def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event], protocol: Protocol) -> None:
+    """Once every effect has happened, a restart finds the epoch, the vote and the records of the replica."""
+    replica, event = happening
+    disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
+    outcome = step(protocol, replica, event)
+    for effect in outcome.effects:
+        disk = apply(disk, effect)
+    assert disk.quorum_state == outcome.replica.quorum_state
+    assert disk.log.batches == outcome.replica.log.batches
+    if outcome.fatal is None and (replica.can_become_voter or replica.is_voter):
+        assert lose_power(disk).log.batches == disk.log.batches
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["1", "1/A", "7"]),
+    st.sampled_from(LOGS),
+    st.none()
+    | st.builds(
+        QuorumState,
+        st.integers(0, 6),
+        st.sampled_from([None, 1, 2, 9]),
+        st.sampled_from([None, ReplicaKey(1), ReplicaKey(1, "A"), ReplicaKey(2), ReplicaKey(7)]),
+    ),
+    st.sampled_from(PROTOCOLS),
+)
+def test_a_start_never_raises(key: str, log: str, stored: QuorumState | None, protocol: Protocol) -> None:
+    identity = parse_replica(f"unattached id={key}")
+    found = as_found(Disk(stored, parse_replica(f"unattached log={log}").log, 0))
+    outcome = start(protocol, identity, found)
+    if outcome.fatal is None:
+        assert list(problems(outcome.replica)) == []
+    else:
+        assert key == "7"
+
+
+def test_an_unknown_event_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(TypeError):
+        step(KAFKA, parse_replica("unattached"), "poll")  # type: ignore[arg-type]
