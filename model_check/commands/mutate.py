@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import console, entry, heading, say, width
 from model_check.errors import InputError
 from model_check.mutation import campaign, catalogue
 from model_check.mutation.campaign import Result, Status
@@ -67,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     widths = _widths(chosen)
     if not arguments.json:
         _print_row(out, _HEADINGS, widths, "bold")
-    for result in _with_status(campaign.run(chosen, jobs=arguments.jobs, timeout=arguments.timeout), chosen):
+    columns = width(out) if arguments.trace and not arguments.json else None
+    found = campaign.run(chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns)
+    for result in _with_status(found, chosen):
         results.append(result)
         if arguments.json:
             print(json.dumps(result.as_data()), flush=True)
@@ -193,8 +195,7 @@ def _print_details(out: Console, result: Result) -> None:
             for line in text.strip("\n").splitlines():
                 out.print(Text(f"    {sign} {line}", style))
     for run_ in result.runs:
-        if run_.trace:
-            entry(out, "violates", f"{run_.property}, after {run_.steps} steps in {result.mutant.scenario}")
-            for line in run_.trace:
-                say(out, line, indent=4, hang=5)
+        out.print()
+        for line in run_.trace:
+            out.print(Text(line))
     out.print()

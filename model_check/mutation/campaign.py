@@ -37,7 +37,7 @@ class Run:
     """One exploration of a mutant's scenario.
 
     judged: the property judged alone, ``None`` for all that the scenario judges; property: the one violated,
-    if any; steps: the length of the shortest counterexample, ``trace``: its steps in words.
+    if any, or the goal never reached; steps: the length of the shortest counterexample, trace: its steps.
     """
 
     judged: str | None
@@ -85,19 +85,26 @@ class Result:
 
 
 def run(
-    mutants: Iterable[Mutant], *, jobs: int = 1, timeout: float = 120.0, catalogue: Path | None = None
+    mutants: Iterable[Mutant],
+    *,
+    jobs: int = 1,
+    timeout: float = 120.0,
+    catalogue: Path | None = None,
+    width: int | None = None,
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
     The unmutated scenario of a mutant is explored as well, once for all mutants that share it.
     ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
-    the shipped one. Raises InputError if an edit or a scenario is not valid.
+    the shipped one; with ``width`` counterexamples are told in full, for so many columns.
+    Raises InputError if an edit or a scenario is not valid.
     """
     chosen = list(mutants)
     for mutant in chosen:
         patch.mutated_sources(mutant)
         find(mutant.scenario)
     source = [] if catalogue is None else ["--catalogue", str(catalogue)]
+    source += [] if width is None else ["--width", str(width)]
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         controls: dict[str, Future[_Report]] = {}
@@ -173,7 +180,7 @@ def _judge(mutant: Mutant, control: _Report, report: _Report) -> Result:
         return Result(mutant, Status.FAILED, report.error, runs)
     if mutant.equivalent is not None:
         return _judge_equivalent(mutant, runs)
-    survived = [run.judged for run in runs if run.verdict == "holds"]
+    survived = [run.judged for run in runs if run.verdict != "undetermined" and run.property != run.judged]
     if survived:
         return Result(mutant, Status.SURVIVED, f"{' and '.join(map(str, survived))} not violated", runs)
     open_ = [run for run in runs if run.verdict == "undetermined"]

@@ -20,8 +20,8 @@ from model_check.mutation import catalogue, patch
 from model_check.scenario import Check, Scenario, find
 
 if TYPE_CHECKING:
-    from model_check.engine.system import Exploration, Limits
-    from model_check.kraft.system import KRaftSystem
+    from model_check.engine.system import Limits
+    from model_check.run import CheckResult
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,13 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--control", metavar="SCENARIO")
     parser.add_argument("--catalogue", type=Path, metavar="FILE")
     parser.add_argument("--timeout", type=float, metavar="SECONDS")
+    parser.add_argument("--width", type=int, metavar="COLUMNS", help="tell counterexamples in full")
     arguments = parser.parse_args(argv)
     try:
         if arguments.control is not None:
             results = _control(find(arguments.control), arguments.timeout)
         else:
             mutant = catalogue.shipped(arguments.catalogue)[arguments.mutant]
-            results = _mutant(mutant, arguments.timeout)
+            results = _mutant(mutant, arguments.timeout, arguments.width)
         for result in results:
             print(json.dumps(result), flush=True)
     except InputError as error:
@@ -56,27 +57,40 @@ def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, An
     from model_check.run import check
 
     result = check(scenario, limits=_limits(timeout))
-    yield _summary(None, result.exploration) | {"differences": list(result.differences)}
+    yield _summary(None, result) | {"differences": list(result.differences)}
 
 
-def _mutant(mutant: catalogue.Mutant, timeout: float | None) -> Iterator[dict[str, Any]]:
+def _mutant(mutant: catalogue.Mutant, timeout: float | None, width: int | None) -> Iterator[dict[str, Any]]:
     finder = patch.install(mutant)
     from model_check.run import check
+    from model_check.trace.terminal import transcript
 
     if finder.applied != set(finder.edits):
         missing = ", ".join(sorted(set(finder.edits) - finder.applied))
         raise InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
     scenario = find(mutant.scenario)
-    judged = mutant.expect or (None,)
-    for name in judged:
-        result = check(_judging(scenario, name), limits=_limits(timeout))
-        yield _summary(name, result.exploration) | {"trace": _trace(result.system, result.exploration)}
+    for name in mutant.expect or (None,):
+        result = check(judging(scenario, name), limits=_limits(timeout))
+        told = {"trace": _trace(result)}
+        if width is not None and (traces := result.traces()):
+            shortest = min(traces, key=lambda trace: len(trace.steps))
+            told["trace"] = transcript(shortest, width).splitlines()
+        yield _summary(name, result) | told
 
 
-def _judging(scenario: Scenario, name: str | None) -> Scenario:
-    """``scenario`` judging the property ``name`` alone (``None``: what it judges anyway), without goals."""
-    check = scenario.check.model_copy(update={"goals": ()})
-    if name is not None:
+def judging(scenario: Scenario, name: str | None) -> Scenario:
+    """``scenario`` judging ``name`` alone: a safety property, or one of its goals or *eventually* properties.
+
+    ``None``: all the properties that it judges anyway, without the goals.
+    """
+    eventually = tuple(each for each in scenario.check.eventually if each.property == name)
+    if name is None:
+        check = scenario.check.model_copy(update={"goals": ()})
+    elif eventually:
+        check = Check(eventually=eventually)
+    elif name in scenario.check.goals:
+        check = Check(goals=(name,))
+    else:
         check = Check(only=(name,))
     return scenario.model_copy(update={"check": check})
 
@@ -87,28 +101,42 @@ def _limits(timeout: float | None) -> Limits:
     return Limits(max_seconds=timeout)
 
 
-def _summary(name: str | None, found: Exploration) -> dict[str, Any]:
-    shortest = min(found.violations, key=lambda violation: violation.depth, default=None)
+def _summary(name: str | None, result: CheckResult) -> dict[str, Any]:
+    found = result.exploration
+    violated, steps = _worst(result)
+    verdict = "violated" if violated else found.verdict.name.lower()
     return {
         "judged": name,
-        "verdict": found.verdict.name.lower(),
-        "property": None if shortest is None else shortest.property,
-        "steps": None if shortest is None else shortest.depth,
+        "verdict": verdict,
+        "property": violated,
+        "steps": steps,
         "states": found.distinct,
         "seconds": round(found.seconds, 3),
         "limit": found.limit,
     }
 
 
-def _trace(system: KRaftSystem, found: Exploration) -> list[str]:
-    """The shortest counterexample in words, a line a step. Empty if there is none."""
+def _worst(result: CheckResult) -> tuple[str | None, int | None]:
+    """What is violated, and by how many steps: a property, or else a goal that is never reached."""
+    if result.exploration.violations:
+        shortest = min(result.exploration.violations, key=lambda violation: violation.depth)
+        return shortest.property, shortest.depth
+    for judged in result.liveness:
+        if not judged.holds:
+            return judged.name, judged.stem + judged.cycle
+    missing = result.exploration.missing_goals if not result.undetermined else ()
+    return (missing[0] if missing else None), None
+
+
+def _trace(result: CheckResult) -> list[str]:
+    """The shortest counterexample of a safety property in words, a line a step. Empty if there is none."""
     from model_check.engine.steps import replay
 
-    if not found.violations:
+    if not result.exploration.violations:
         return []
-    shortest = min(found.violations, key=lambda violation: violation.depth)
+    shortest = min(result.exploration.violations, key=lambda violation: violation.depth)
     lines = []
-    for number, (path, outcome, _) in enumerate(replay(system, shortest.path, shortest.initial), 1):
+    for number, (path, outcome, _) in enumerate(replay(result.system, shortest.path, shortest.initial), 1):
         what = f"the network loses {path.message}" if outcome is None else str(outcome.action)
         lines.append(f"{number:3}  {what}")
     return lines

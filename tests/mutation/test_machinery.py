@@ -1,0 +1,235 @@
+"""How a mutant is made, explored and judged, and what is said where that is not possible."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import model_check
+from model_check import cli
+from model_check.commands import mutate
+from model_check.errors import InputError
+from model_check.mutation import campaign, catalogue, patch
+from model_check.mutation.campaign import Result, Status
+from model_check.mutation.catalogue import Edit, Mutant
+from model_check.mutation.worker import judging
+from model_check.scenario import find
+
+SOURCE = """
+def one():
+    return 1 + 1
+
+
+def two():
+    return 1 + 1
+"""
+
+
+def edit(find: str, replace: str, function: str | None = None) -> Edit:
+    return Edit(module="reference.voters", function=function, find=find, replace=replace)
+
+
+def mutant(*edits: Edit, expect: tuple[str, ...] = ("NoFatal",), equivalent: str | None = None) -> Mutant:
+    return Mutant(
+        id="mine",
+        rules=("VOTE-8",),
+        about="For a test.",
+        scenario="mutants-old-file",
+        expect=() if equivalent else expect,
+        equivalent=equivalent,
+        edit=edits,
+    )
+
+
+# Edits.
+
+
+def test_edit_within_a_function() -> None:
+    changed = patch.apply(SOURCE, [edit("1 + 1", "2", "two")], "mine")
+    assert changed == SOURCE.replace("return 1 + 1\n", "return 2\n").replace("return 2", "return 1 + 1", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (edit("1 + 1", "2"), "occurs 2 times in reference.voters, not once"),
+        (edit("1 + 2", "2"), "occurs 0 times"),
+        (edit("1 + 1", "2", "three"), "has no function three"),
+        (edit("1 + 1", "(2", "one"), "does not parse"),
+        (edit("def one():", "def one():  # the same"), "change nothing"),
+    ],
+)
+def test_edits_that_do_not_apply_are_refused_in_one_sentence(wrong: Edit, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        patch.apply(SOURCE, [wrong], "mine")
+    assert "mutant 'mine'" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_unknown_module_is_refused() -> None:
+    wrong = mutant(Edit(module="reference.nowhere", find="a", replace="b"))
+    with pytest.raises(InputError, match="there is no module"):
+        patch.mutated_sources(wrong)
+
+
+def test_a_mutant_is_never_made_after_the_reference_was_imported() -> None:
+    import reference.voters  # noqa: F401
+
+    before = list(sys.meta_path)
+    with pytest.raises(RuntimeError, match="imported before"):
+        patch.install(mutant(edit("return voters // 2 + 1", "return 1")))
+    assert sys.meta_path == before
+
+
+# The catalogue.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mutant = 1", "mutant"),
+        ("[[mutant]]\nid = 'a'", "mutant.0"),
+        ("nonsense", "not a TOML file"),
+        ("[[mutant]]\nid='a'\nrules=['VOTE-8']\nabout='b'\nscenario='c'\nedit=[]", "mutant.0"),
+    ],
+)
+def test_a_damaged_catalogue_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mutants.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        catalogue.shipped(file)
+
+
+def test_a_mutant_is_either_refuted_or_equivalent() -> None:
+    with pytest.raises(ValueError, match="either"):
+        mutant(edit("a", "b"), expect=())
+
+
+# Workers and campaigns.
+
+
+def written(tmp_path: Path, *mutants: str) -> Path:
+    file = tmp_path / "mutants.toml"
+    file.write_text("\n".join(mutants), encoding="utf-8")
+    return file
+
+
+def entry(id_: str, outcome: str, find: str, replace: str, module: str = "reference.startup") -> str:
+    return f"""
+[[mutant]]
+id = "{id_}"
+rules = ["INIT-2"]
+about = "For a test."
+scenario = "mutants-old-file"
+{outcome}
+[[mutant.edit]]
+module = "{module}"
+find = '{find}'
+replace = '{replace}'
+"""
+
+
+GUARD = "if stored.epoch < replica.log.last_epoch:"
+
+
+def only_result(file: Path) -> Result:
+    (result,) = campaign.run(catalogue.shipped(file).values(), catalogue=file)
+    return result
+
+
+def test_a_mutant_that_does_nothing_survives(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("idle", 'expect = ["NoFatal"]', GUARD, GUARD.replace("<", "< 0 +")))
+    result = only_result(file)
+    assert result.status is Status.SURVIVED
+    assert result.reason == "NoFatal not violated"
+
+
+def test_a_claim_of_equivalence_is_checked(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("wrong", 'equivalent = "So I say."', GUARD, "if False:"))
+    result = only_result(file)
+    assert result.status is Status.FAILED
+    assert result.reason == "said to be equivalent, yet violates LogEpochsMonotone"
+
+
+def test_a_mutant_that_breaks_python_is_no_refutation(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("broken", 'expect = ["NoFatal"]', GUARD, "if 1 / 0:"))
+    result = only_result(file)
+    assert result.status is Status.FAILED
+    assert "ZeroDivisionError" in result.reason
+
+
+def test_nothing_leaks_out_of_a_worker() -> None:
+    command = [sys.executable, "-m", "model_check.mutation.worker", "start-behind-the-log"]
+    assert model_check.__file__ is not None
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(model_check.__file__).parent.parent, check=True
+    )
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["property"] == "LogEpochsMonotone"
+    from reference import startup
+
+    assert "if False:" not in Path(startup.__file__).read_text(encoding="utf-8")
+    (result,) = campaign.run([catalogue.shipped()["start-behind-the-log"]])
+    assert result.status is Status.REFUTED
+
+
+def test_judging_one_property_alone() -> None:
+    zombie = find("zombie-leader")
+    assert judging(zombie, "LeaderWithoutMajorityStepsDown").check.eventually == zombie.check.eventually
+    assert judging(zombie, "NoFatal").check.only == ("NoFatal",)
+    elect = find("three-voters-elect")
+    assert judging(elect, "GoalRecordCommitted").check.goals == ("GoalRecordCommitted",)
+    assert judging(elect, None).check.goals == ()
+
+
+# The command.
+
+
+def test_choosing_by_id_and_by_rule() -> None:
+    known = catalogue.shipped()
+    chosen = mutate.choose(["HWM-1", "no-check-quorum"], known)
+    assert [each.id for each in chosen] == ["no-check-quorum", "majority-index-rounded-down"]
+    with pytest.raises(InputError, match="near it are no-check-quorum"):
+        mutate.choose(["no-chek-quorum"], known)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ([Status.REFUTED, Status.EQUIVALENT], 0),
+        ([Status.REFUTED, Status.SURVIVED, Status.UNDETERMINED], 1),
+        ([Status.FAILED], 1),
+        ([Status.REFUTED, Status.UNDETERMINED], 3),
+    ],
+)
+def test_exit_status(statuses: list[Status], status: int) -> None:
+    some = mutant(edit("a", "b"))
+    assert mutate.exit_status(Result(some, each, "") for each in statuses) == status
+
+
+def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "--list", "--json", "HWM-1"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["id"] == "majority-index-rounded-down"
+    assert cli.main(["mutate", "--list", "VOTE-11"]) == 0
+    assert "equivalent:" in capsys.readouterr().out
+
+
+def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "start-behind-the-log", "-v"]) == 0
+    out = capsys.readouterr().out
+    assert "+ if False:" in out
+    assert "LogEpochsMonotone is violated after 1 step" in out
+    assert "1 mutant: 1 refuted" in out
+    assert cli.main(["mutate", "start-behind-the-log", "--json", "--jobs", "1"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["status"] == "refuted" and data["runs"][0]["steps"] == 1
+
+
+def test_bad_input_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "no-such-mutant"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert cli.main(["mutate", "--jobs", "0"]) == 2

@@ -1,0 +1,72 @@
+"""The shipped mutants: their edits apply to today's reference, their names exist, and they are refuted."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+import spec
+from model_check import scenario
+from model_check.kraft import names
+from model_check.mutation import campaign, catalogue, patch
+from model_check.mutation.campaign import Status
+from model_check.mutation.catalogue import Mutant
+
+MUTANTS = catalogue.shipped()
+SCENARIOS = scenario.shipped()
+every_mutant = pytest.mark.parametrize("mutant", MUTANTS.values(), ids=list(MUTANTS))
+
+
+@every_mutant
+def test_edits_apply_exactly_once_and_parse(mutant: Mutant) -> None:
+    for module, source in patch.mutated_sources(mutant).items():
+        assert module.startswith("reference.")
+        ast.parse(source)
+
+
+@every_mutant
+def test_rules_are_in_the_catalogue(mutant: Mutant) -> None:
+    assert set(mutant.rules) <= set(spec.load().rules)
+
+
+@every_mutant
+def test_scenario_judges_what_is_expected_to_fail(mutant: Mutant) -> None:
+    chosen = SCENARIOS[mutant.scenario]
+    assert chosen.expect.verdict == "holds"
+    safety = (*(chosen.check.only or names.ALWAYS), *chosen.check.properties)
+    eventually = (each.property for each in chosen.check.eventually)
+    assert set(mutant.expect) <= {*safety, *eventually, *chosen.check.goals}
+
+
+def test_no_two_mutants_make_the_same_edits() -> None:
+    assert len({mutant.edit for mutant in MUTANTS.values()}) == len(MUTANTS)
+
+
+def test_every_scenario_made_for_mutants_is_used() -> None:
+    used = {mutant.scenario for mutant in MUTANTS.values()}
+    made = {name for name in SCENARIOS if name.startswith("mutants-")}
+    assert made <= used
+
+
+def test_safety_properties_have_a_mutant() -> None:
+    """What the checker judges and no mutant violates would be believed without a reason."""
+    broken = {name for mutant in MUTANTS.values() for name in mutant.expect}
+    assert set(names.ALWAYS + names.ON_REQUEST) <= broken
+
+
+def test_two_mutants_are_refuted() -> None:
+    chosen = [MUTANTS["grant-without-looking-at-vote"], MUTANTS["start-behind-the-log"]]
+    for result in campaign.run(chosen):
+        assert result.status is Status.REFUTED, result.reason
+        assert tuple(run.property for run in result.runs) == result.mutant.expect
+
+
+@pytest.mark.slow
+def test_all_mutants_are_refuted_or_explained() -> None:
+    failed = {
+        result.mutant.id: result.reason
+        for result in campaign.run(MUTANTS.values(), jobs=2)
+        if result.status is not (Status.EQUIVALENT if result.mutant.equivalent else Status.REFUTED)
+    }
+    assert not failed
