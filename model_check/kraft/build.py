@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from enum import Enum
+from functools import cache
 from typing import Any, cast
 
 from model_check import shortform
@@ -22,6 +23,7 @@ from reference.events import Poll, Timer
 from reference.protocol import PRESETS, Protocol
 from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey, static_voters
+from spec import load
 
 
 def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
@@ -55,6 +57,11 @@ def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
     if type(value) is not wanted:
         raise InputError(f"{where}: switch '{switch}' takes a {wanted.__name__}, not {value!r}.")
     return value
+
+
+@cache
+def _transition_goals() -> frozenset[str]:
+    return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
 
 
 class _Builder:
@@ -103,6 +110,7 @@ class _Builder:
             budgets,
             self._properties(),
             self._goals(),
+            frozenset(scenario.replicas.voters),
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=self._history(begun),
             absorbs=self.absorbs,
@@ -230,8 +238,9 @@ class _Builder:
 
     def _goals(self) -> tuple[str, ...]:
         for name in self.scenario.check.goals:
-            if name not in names.GOALS and "->" not in name:
-                raise self._error(f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}")
+            if name not in names.GOALS and name not in _transition_goals():
+                known = ", ".join(names.GOALS)
+                raise self._error(f"check.goals: '{name}' is no goal; there are {known}, and From->To")
         return self.scenario.check.goals
 
     def _history(self, begun: list[Outcome]) -> History:

@@ -22,12 +22,16 @@ from spec import load
 def violations(
     protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
 ) -> tuple[str, ...]:
-    """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
+    """The names of the properties that a whole step violates.
+
+    ``event`` is ``None`` for a restart; ``before`` is then the replica whose process ended.
+    """
     found = [*_effect_violations(protocol, before, event, execution)]
     if after.replica is not None:
         found += _state_violations(after.replica, after)
+        found += _change_violations(before, after.replica)
         if event is not None:
-            found += _change_violations(before, execution)
+            found += _fallen_high_watermark(before, after.replica)
     elif after.died is not None:
         found.append(names.NO_FATAL)
     if isinstance(event, RequestReceived):
@@ -114,17 +118,19 @@ def _high_watermark_violations(replica: Replica, high_watermark: int, after: Nod
             yield names.OWN_TAIL_FLUSHED
 
 
-def _change_violations(before: Replica, execution: Execution) -> Iterator[str]:
-    after = execution.replica
+def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
+    """Between two moments of a replica, whether the same process runs or another on its disk."""
     if after.epoch < before.epoch:
         yield names.EPOCH_MONOTONE
     if after.epoch == before.epoch:
         voted = before.quorum_state.voted
-        won_with_own_vote = (
-            voted is not None and voted.id == before.id and after.quorum_state.leader == before.id
-        )
+        own = voted is not None and voted.id == before.id
+        won_with_own_vote = own and after.quorum_state.leader == before.id
         if voted is not None and after.quorum_state.voted != voted and not won_with_own_vote:
             yield names.VOTE_KEPT
+
+
+def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:
     same_reign = isinstance(before.role, Leader) == isinstance(after.role, Leader)
     known, learned = before.high_watermark, after.high_watermark
     if same_reign and known is not None and learned is not None and learned < known:

@@ -89,7 +89,7 @@ def _record_elected(history: History, label: Elected) -> Recorded:
             same = leader == label.replica
             violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN if same else names.SINGLE_LEADER)
     if history.leaders:
-        violations.append(names.STABLE_LEADERSHIP)
+        violations += [names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY]
     leaders = tuple(sorted({*history.leaders, (label.epoch, label.replica)}))
     return Recorded(replace(history, leaders=leaders), tuple(violations), (names.GOAL_LEADER_ELECTED,))
 

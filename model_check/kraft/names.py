@@ -29,7 +29,8 @@ CANDIDATE_FROM_PROSPECTIVE = "CandidateOnlyFromProspective"
 OBSERVERS_STAND_NO_ELECTION = "ObserversStandNoElection"
 RESIGNED_LEAVES_ITS_EPOCH = "ResignedLeavesItsEpoch"
 FETCHING_FOLLOWER_REJECTS = "FetchingFollowerRejectsPreVote"
-STABLE_LEADERSHIP = "RemovedVoterDisturbsNobody"
+REMOVED_VOTER_DISTURBS_NOBODY = "RemovedVoterDisturbsNobody"
+STABLE_LEADERSHIP = "ReturningReplicaDeposesNobody"
 NO_FATAL = "NoFatal"
 TRANSITIONS_LEGAL = "TransitionsLegal"
 
@@ -66,8 +67,9 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
 )
 
-#: Judged where a scenario asks for it: true only while the leader stays reachable for a majority.
-ON_REQUEST = (STABLE_LEADERSHIP,)
+#: Judged where a scenario asks for it: a second leader is elected although the first kept a majority. Both
+#: are judged the same way; the scenario says which of them its situation is about.
+ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY)
 
 GOAL_LEADER_ELECTED = "GoalLeaderElected"
 GOAL_COMMITTED = "GoalRecordCommitted"

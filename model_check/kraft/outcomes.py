@@ -32,7 +32,7 @@ from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol
-from reference.replica import Leader, Replica
+from reference.replica import Leader, QuorumState, Replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class Wiring:
     """What an outcome depends on besides the replica itself.
 
     component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote: replicas
-    that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash, power_loss: budget indices, ``None`` where the fault is off;
+    that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash: a budget index,
+    ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
     boundaries: whether a crash may fall between the effects of a step.
     """
 
@@ -141,6 +142,8 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
 
 def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
     """A stopped process is started again."""
+    stored = node.disk.quorum_state or QuorumState()
+    identity = replace(identity, quorum_state=stored, log=node.disk.log)
     execution = boot(protocol, identity, node.disk)
     yield _booted(wiring, protocol, identity, node.disk, execution, Action("start", identity.id), (), [], [])
 
@@ -219,7 +222,7 @@ def _booted(
         labels=tuple(world.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        violations=checks.violations(protocol, execution.replica, None, execution, after),
+        violations=checks.violations(protocol, identity, None, execution, after),
         goals=_goals(execution.effects),
     )
     return Step(outcome, execution, len(execution.effects))

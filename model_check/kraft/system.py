@@ -36,7 +36,8 @@ class KRaftSystem:
     """A quorum of replicas as a :class:`model_check.engine.system.System`.
 
     identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
-    nodes: per component the initial node; protocols: per component the protocol variant it runs. With
+    nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
+    the ids of the true voter set, of which committed records need a majority. With
     ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
     *eventually* properties a step that the bounds hide must still count as possible.
     """
@@ -54,6 +55,7 @@ class KRaftSystem:
         budgets: Mapping[str, int],
         properties: tuple[str, ...],
         goals: tuple[str, ...],
+        voters: frozenset[int],
         initial_messages: tuple[InFlight, ...] = (),
         initial_history: History | None = None,
         absorbs: bool = False,
@@ -74,13 +76,14 @@ class KRaftSystem:
         self.absorbs = absorbs
         self._initial_messages = initial_messages
         self._initial_history = initial_history or History()
+        self._voters = voters
         self._judged = frozenset(properties)
         self.invariants: tuple[Invariant, ...] = tuple(
             invariant for invariant in self._all_invariants() if invariant.name in self._judged
         )
 
     def _all_invariants(self) -> tuple[Invariant, ...]:
-        voters = tuple(identity.is_voter for identity in self.identities)
+        voters = tuple(identity.id in self._voters for identity in self.identities)
         return (
             invariants.SingleKnownLeader(),
             invariants.RecordIdentity(),

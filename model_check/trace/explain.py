@@ -75,7 +75,7 @@ def _explain_label(violated: str, history: History, label: Label) -> Iterator[st
 
 def _explain_election(violated: str, history: History, label: Elected) -> Iterator[str]:
     become = f"Replica {label.replica} becomes Leader of epoch {label.epoch}"
-    if violated == names.STABLE_LEADERSHIP:
+    if violated in names.ON_REQUEST:
         epoch, leader = history.leaders[-1]
         yield f"{become} although replica {leader} leads epoch {epoch}."
         return
