@@ -88,7 +88,7 @@ class Duration(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SuccessorBackoff:
-    """The delay of a preferred successor: ``position`` in a list of ``count`` (``position == count``: absent)."""
+    """The delay of a preferred successor: its ``position`` in a list of ``count`` (``count`` itself: absent)."""
 
     position: int
     count: int

@@ -77,7 +77,8 @@ def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint,
     """Act on somebody's claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
     replica = work.replica
     if not _is_consistent(work, epoch, leader):
-        reason = f"told that {leader} leads epoch {epoch}, while {replica.quorum_state.leader} leads {replica.epoch}"
+        known = replica.quorum_state.leader
+        reason = f"told that {leader} leads epoch {epoch}, while {known} leads {replica.epoch}"
         raise work.die(reason, "EPOCH-8", "BEGIN-8")
     if epoch > replica.epoch:
         work.by("EPOCH-3")

@@ -28,9 +28,7 @@ def fail_parked(work: Work) -> None:
     work.update(parked=())
     for parked in waiting:
         work.by("FETCH-19", "RESIGN-2")
-        work.reply(
-            parked.source, parked.correlation, error_response(work, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        )
+        work.reply(parked.source, parked.correlation, error_response(work, ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
 
 def expire_parked(work: Work, source: int, correlation: int | None) -> None:

@@ -18,7 +18,7 @@ class StateMachine(Enum):
 
 
 class FollowerPreVote(Enum):
-    """When a Follower grants a pre-vote: not once it has fetched from its leader, never, or by the log alone."""
+    """When a Follower grants a pre-vote: until it has fetched from its leader, never, or by the log alone."""
 
     UNTIL_FETCHED = "until-fetched"
     NEVER = "never"
@@ -61,7 +61,7 @@ class BeginQuorumEpochResend(Enum):
 
 
 class CandidateRestart(Enum):
-    """When a replica that voted for itself starts as Candidate again: always, or only if no leader is stored."""
+    """When a replica that voted for itself resumes its candidacy: always, or only if no leader is stored."""
 
     OWN_VOTE = "own-vote"
     WITHOUT_LEADER = "without-leader"

@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the shipped scenarios and stop")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument("--threads", type=_positive, default=os.cpu_count() or 1, help="default: all cores")
-    parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N distinct states")
+    parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
-    parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds a scenario")
+    parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds each")
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
@@ -97,7 +97,8 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
 def _list(console: Console) -> None:
     for scenario in shipped().values():
         tags = ", ".join(scenario.tags)
-        console.print(f"[bold]{scenario.name}[/bold]  {scenario.expect.verdict}" + (f"  ({tags})" if tags else ""))
+        tail = f"  ({tags})" if tags else ""
+        console.print(f"[bold]{scenario.name}[/bold]  {scenario.expect.verdict}{tail}")
         console.print(f"    {scenario.about.strip()}")
 
 
@@ -183,9 +184,8 @@ def _report(console: Console, result: CheckResult, arguments: argparse.Namespace
 
 def _write_traces(result: CheckResult, folder: Path) -> None:
     for trace in result.traces():
-        write_atomically(
-            folder / f"{result.scenario.name}.{trace.property}.json", json_form.dumps(trace), create_folder=True
-        )
+        path = folder / f"{result.scenario.name}.{trace.property}.json"
+        write_atomically(path, json_form.dumps(trace), create_folder=True)
 
 
 def _summarize(console: Console, results: Iterable[CheckResult]) -> None:

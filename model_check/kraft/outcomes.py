@@ -65,9 +65,9 @@ class Step:
 class Wiring:
     """What an outcome depends on besides the replica itself.
 
-    component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote: replicas
-    that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash: a budget index,
-    ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
+    component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote:
+    replicas that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash: a
+    budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
     boundaries: whether a crash may fall between the effects of a step.
     """
 
