@@ -88,7 +88,7 @@ class Duration(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SuccessorBackoff:
-    """The delay of a preferred successor: its ``position`` in a list of ``count`` (``count`` itself: absent)."""
+    """The delay of the successor at ``position`` in a list of ``count`` (``count`` itself: not in it)."""
 
     position: int
     count: int

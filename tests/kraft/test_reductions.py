@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.kraft.small import changed
 
 from model_check.engine.explorer import explore
 from model_check.engine.system import GlobalState, Limits, Verdict
@@ -18,6 +17,7 @@ from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario, shipped
 from reference.log import Batch, LeaderChange, log_of
 from reference.replica import Leader, Replica
+from tests.kraft.small import changed
 
 TWIN = [scenario for scenario in shipped().values() if "twin" in scenario.tags]
 
