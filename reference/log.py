@@ -121,7 +121,7 @@ def append(log: Log, batch: Batch) -> Log:
     """``log`` with ``batch`` at its end. Control records take effect at once, committed or not."""
     starts = log.epoch_starts
     if batch.epoch > log.last_epoch:
-        starts = (*starts, EpochStart(batch.epoch, batch.base_offset))
+        starts = _with_start(log, EpochStart(batch.epoch, batch.base_offset))
     voter_sets, kraft_versions = log.voter_sets, log.kraft_versions
     for offset, record in enumerate(batch.records, batch.base_offset):
         if isinstance(record, Voters):
@@ -133,7 +133,12 @@ def append(log: Log, batch: Batch) -> Log:
 
 def start_epoch(log: Log, epoch: int) -> Log:
     """``log`` knowing that ``epoch`` starts at its end, before any record of it exists."""
-    return replace(log, epoch_starts=(*log.epoch_starts, EpochStart(epoch, log.end_offset)))
+    return replace(log, epoch_starts=_with_start(log, EpochStart(epoch, log.end_offset)))
+
+
+def _with_start(log: Log, start: EpochStart) -> tuple[EpochStart, ...]:
+    """The epoch starts and a new one; an epoch that began at the same offset has no record: forget it."""
+    return (*(known for known in log.epoch_starts if known.offset < start.offset), start)
 
 
 def truncate(log: Log, offset: int) -> Log:

@@ -155,9 +155,6 @@ def test_an_epoch_may_begin_before_its_first_record() -> None:
     assert logs.truncate(log, 2).last_epoch == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="reported: the start of an epoch without records is kept when another begins there"
-)
 def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset() -> None:
     """Kafka: LeaderEpochFileCache.assign removes every entry that starts at or after the new one."""
     log = logs.start_epoch(build([(0, 2)]), 5)
