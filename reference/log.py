@@ -155,8 +155,11 @@ def truncate(log: Log, offset: int) -> Log:
 
 
 def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
-    """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends."""
-    lower_bound = 0
+    """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
+
+    If all its epochs are larger, that is ``epoch`` itself, ending where the log starts.
+    """
+    lower_bound = epoch
     for start in log.epoch_starts:
         if start.epoch > epoch:
             return EpochEnd(lower_bound, start.offset)

@@ -64,7 +64,7 @@ def test_a_leader_that_shuts_down_serves_no_more() -> None:
         (5, 5, None),
         (3, 2, EpochEnd(2, 2)),
         (4, 4, EpochEnd(3, 3)),
-        (3, 1, EpochEnd(0, 0)),
+        (3, 1, EpochEnd(1, 0)),  # all epochs of the leader are larger
         (9, 5, EpochEnd(5, 5)),
     ],
 )

@@ -39,7 +39,7 @@ ANY_OFFSET = st.integers(0, 18)
 
 def naive_end_for_epoch(epochs: list[int], epoch: int) -> EpochEnd:
     smaller = [known for known in epochs if known <= epoch]
-    largest = max(smaller, default=0)
+    largest = max(smaller, default=epoch if epochs else 0)
     beyond = [offset for offset, known in enumerate(epochs) if known > epoch]
     end = min(beyond, default=len(epochs))
     return EpochEnd(largest, end)
