@@ -161,6 +161,7 @@ def test_a_mutant_that_breaks_python_is_no_refutation(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in result.reason
 
 
+@pytest.mark.slow
 def test_nothing_leaks_out_of_a_worker() -> None:
     command = [sys.executable, "-m", "model_check.mutation.worker", "start-behind-the-log"]
     assert model_check.__file__ is not None
@@ -218,6 +219,7 @@ def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "equivalent:" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["mutate", "start-behind-the-log", "-v"]) == 0
     out = capsys.readouterr().out
