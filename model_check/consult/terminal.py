@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -10,9 +11,15 @@ from rich.text import Text
 MIN_WIDTH = 40
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Leave a closed pipe to the command line, which knows the exit status for it."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output. Off a terminal there is no colour, and ``COLUMNS`` (80) gives the width."""
-    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+    return _Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
 
 
 def width(target: Console) -> int:

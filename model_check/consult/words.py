@@ -133,6 +133,9 @@ class Words:
 def split(what: str, text: str, heads: Mapping[str, Grammar], example: str) -> tuple[str, list[str]]:
     """The head word of a text and the words after it. Raises InputError for an unknown head."""
     words = text.split()
+    for word in words:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise InputError(f"{what}: {show(word)}: expected Unicode text, for example {example!r}.")
     if not words:
         raise InputError(f"{what}: the text is empty; expected, for example, {example!r}.")
     if words[0] not in heads:

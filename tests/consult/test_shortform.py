@@ -144,6 +144,7 @@ def test_events_take_their_defaults_from_the_replica() -> None:
     ("text", "parts"),
     [
         ("", ["the text is empty", "'follower epoch=5"]),
+        ("follower leader=1 cluster=\udcff", ["'cluster=\\udcff'", "expected Unicode text"]),
         ("folower leader=1", ["'folower'", "did you mean 'follower'?"]),
         ("follower leader=none", ["a leader to follow"]),
         ("follower epoch=5", ["'follower'", "a leader to follow", "'follower leader=1'"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,19 @@ def test_noise_never_gives_a_traceback(capsys: pytest.CaptureFixture[str], argum
         each for each in arguments if each not in ("-", "-h", "--help") and not each.startswith("-h")
     ]
     assert main(["step", *arguments]) in (0, 2)
+
+
+def test_a_closed_pipe_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def fileno(self) -> int:
+            return os.open(os.devnull, os.O_WRONLY)
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    assert main(["step", "candidate", "shutdown"]) == 0
+    assert main(["rules", "VOTE"]) == 0
 
 
 # Rules.
