@@ -132,22 +132,27 @@ def _durable(words: Words, head: str, replica: Replica) -> Replica:
     leader = replica.id if own else words.optional_number("leader")
     voted = replica.key if head == "candidate" else words.key("voted", None)
 
-    def opening(epoch: int) -> LeaderChange:
-        return _leader_change(words, replica, leader, epoch)
-
+    # The epochs of the log come first: they give the replica's epoch, and with it who led which epoch.
+    anybody = _opening(replica, None, 0)
+    sketch = words.read("log", lambda text: short_log.parse_log(text, anybody), Log(), short_log.EXPECTED)
+    epoch = words.number("epoch", max(sketch.last_epoch, 1))
+    opening = _opening(replica, leader, epoch)
     log = words.read("log", lambda text: short_log.parse_log(text, opening), Log(), short_log.EXPECTED)
-    epoch = words.number("epoch", max(log.last_epoch, 1))
     if head == "leader" and log.last_epoch < epoch:
         log = logs.start_epoch(log, epoch)
     return replace(replica, quorum_state=QuorumState(epoch, leader, voted), log=log)
 
 
-def _leader_change(words: Words, replica: Replica, leader: int | None, epoch: int) -> LeaderChange:
-    """The LeaderChange record of an epoch: by the current leader, or else by the first voter."""
+def _opening(replica: Replica, leader: int | None, current: int) -> short_log.Opening:
+    """The LeaderChange records of a log: by the leader in the current epoch, else by the first voter."""
     voters = replica.bootstrap_voters.ids
-    current = leader is not None and epoch == words.number("epoch", epoch)
     first = voters[0] if voters else replica.id
-    return LeaderChange(leader if current and leader is not None else first, voters, voters)
+
+    def opening(epoch: int) -> LeaderChange:
+        led_by = leader if leader is not None and epoch == current else first
+        return LeaderChange(led_by, voters, voters)
+
+    return opening
 
 
 def _role(words: Words, head: str, replica: Replica) -> Role:

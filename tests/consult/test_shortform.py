@@ -60,6 +60,15 @@ def test_a_follower() -> None:
     )
 
 
+def test_the_leader_of_an_epoch_that_is_not_given() -> None:
+    replica = parse_replica("follower leader=2 log=1@4,1@5")
+    assert [batch.records[0] for batch in replica.log.batches] == [
+        LeaderChange(1, VOTERS, VOTERS),
+        LeaderChange(2, VOTERS, VOTERS),
+    ]
+    assert parse_replica(print_replica(replica)) == replica
+
+
 def test_each_role_and_its_defaults() -> None:
     assert parse_replica("unattached").role == Unattached()
     assert parse_replica("unattached").quorum_state == QuorumState(1)
