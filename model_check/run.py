@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from model_check.engine.explorer import Progress, explore
+from model_check.engine.graph import collect_graph
 from model_check.engine.system import Exploration, Limits, Verdict
-from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.system import KRaftSystem
@@ -22,27 +22,48 @@ MAX_GRAPH_STATES = 2_000_000
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
-    empty both when all is as expected and when a limit left the verdict undetermined.
+    empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
+    ``None`` if the graph was too large to judge the *eventually* properties.
     """
 
     scenario: Scenario
     system: KRaftSystem
     exploration: Exploration
     differences: tuple[str, ...]
-    liveness: tuple[Judged, ...] = ()
+    liveness: tuple[Judged, ...] | None = ()
 
     def traces(self) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, and lassos."""
         found = [build_trace(self.system, self.scenario, each) for each in self.exploration.violations]
-        for judged in self.liveness:
+        for judged in self.judged:
             if judged.lasso is not None:
                 lasso = judged.lasso
                 found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
         return found
 
     @property
+    def verdict(self) -> Verdict:
+        """The verdict on safety, goals and *eventually* properties together."""
+        found = self.exploration.verdict
+        if found is Verdict.HOLDS and self.liveness is None:
+            return Verdict.UNDETERMINED
+        if found is Verdict.HOLDS and any(not judged.holds for judged in self.judged):
+            return Verdict.VIOLATED
+        return found
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """The *eventually* properties that could be judged."""
+        return self.liveness or ()
+
+    @property
+    def limit(self) -> str | None:
+        """Which limit was hit, if the verdict is undetermined."""
+        return "max_states" if self.liveness is None else self.exploration.limit
+
+    @property
     def undetermined(self) -> bool:
-        return self.exploration.verdict is Verdict.UNDETERMINED
+        return self.verdict is Verdict.UNDETERMINED
 
     @property
     def as_expected(self) -> bool:
@@ -66,25 +87,27 @@ def check(
 
 def _judge_liveness(
     scenario: Scenario, found: Exploration, threads: int, limits: Limits
-) -> tuple[Judged, ...]:
-    """Eventually properties are judged on the whole graph of a system without safety violations."""
-    if found.verdict is Verdict.UNDETERMINED or found.violations:
+) -> tuple[Judged, ...] | None:
+    """Eventually properties are judged on the whole graph of a system without safety violations.
+
+    ``None`` if the graph has more states than the limit allows.
+    """
+    if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
     most = min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES)
-    if scenario.check.eventually and found.distinct > most:
-        raise InputError(
-            f"{scenario.name}: an eventually property needs the whole graph, and {found.distinct:,} states "
-            f"are more than {most:,}; make the scenario smaller."
-        )
     system = build(scenario, absorbs=True)
-    return tuple(
-        judge(system, wanted, threads=threads, max_states=most) for wanted in scenario.check.eventually
-    )
+    try:
+        graph = collect_graph(system, threads=threads, max_states=most)
+    except ValueError:
+        return None
+    return tuple(judge(system, graph, wanted) for wanted in scenario.check.eventually)
 
 
-def _differences(scenario: Scenario, found: Exploration, liveness: tuple[Judged, ...]) -> tuple[str, ...]:
+def _differences(
+    scenario: Scenario, found: Exploration, liveness: tuple[Judged, ...] | None
+) -> tuple[str, ...]:
     expected = scenario.expect
-    if found.verdict is Verdict.UNDETERMINED:
+    if found.verdict is Verdict.UNDETERMINED or liveness is None:
         return ()
     differences = []
     unfair = {judged.name for judged in liveness if not judged.holds}

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from model_check.errors import InputError
 
@@ -58,7 +58,6 @@ class NetworkChoice(_Table):
 
     capacity: Annotated[int, Field(ge=1, le=12)] = 4
     loss: Literal["never", "when-full", "always"] = "when-full"
-    duplicates: bool = False
     cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
     forgotten: Literal["stay", "lost"] = "stay"
     no_pre_vote: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="no-pre-vote")] = ()
@@ -68,7 +67,8 @@ class EnvironmentChoice(_Table):
     """What happens without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
-    unflushed tail; ``boundaries``: a crash may fall between the effects of a step.
+    unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
+    ``boundaries``: a crash may fall between the effects of a step.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -79,6 +79,7 @@ class EnvironmentChoice(_Table):
     discovery: bool = False
     parking: bool = False
     power_loss: Annotated[bool, Field(alias="power-loss")] = True
+    write_back: Annotated[bool, Field(alias="write-back")] = False
     boundaries: bool = True
 
 
@@ -139,6 +140,14 @@ class Expected(_Table):
     violates: Annotated[tuple[str, ...], Field(strict=False)] = ()
     steps: Annotated[int, Field(ge=0)] | None = None
     states: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Expected:
+        if self.verdict == "holds" and (self.violates or self.steps is not None):
+            raise ValueError("violates and steps go with the verdict 'violated' only")
+        if self.verdict == "violated" and (not self.violates or self.states is not None):
+            raise ValueError("the verdict 'violated' needs violates, and states goes with 'holds' only")
+        return self
 
 
 class Scenario(_Table):

@@ -43,9 +43,11 @@ def lose_power(disk: Disk) -> Disk:
     return replace(disk, log=logs.truncate(disk.log, disk.flushed))
 
 
-def as_found(disk: Disk) -> Disk:
-    """``disk`` as the next process finds it: an epoch without a record leaves no trace, and what was
-    written before the process died is durable by the time it matters.
+def as_found(disk: Disk, *, written_back: bool = True) -> Disk:
+    """``disk`` as the next process finds it: an epoch without a record leaves no trace.
+
+    ``written_back``: whether what the last process wrote and did not flush is durable by now. Nothing in
+    production makes it so at start-up; the operating system does, some time later.
     """
     log = logs.log_of(disk.log.batches)
-    return replace(disk, log=log, flushed=log.end_offset)
+    return replace(disk, log=log, flushed=log.end_offset if written_back else disk.flushed)

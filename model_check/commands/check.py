@@ -131,10 +131,10 @@ def as_data(result: CheckResult) -> dict[str, Any]:
     return {
         "scenario": result.scenario.name,
         "expected": result.scenario.expect.verdict,
-        "verdict": found.verdict.value,
+        "verdict": result.verdict.value,
         "as_expected": result.as_expected,
         "differences": list(result.differences),
-        "limit": found.limit,
+        "limit": result.limit,
         "distinct_states": found.distinct,
         "generated_states": found.generated,
         "depth": found.depth,
@@ -152,7 +152,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "peak_memory": found.peak_memory,
         "liveness": [
             {"property": judged.name, "holds": judged.holds, "stem": judged.stem, "cycle": judged.cycle}
-            for judged in result.liveness
+            for judged in result.judged
         ],
     }
 
@@ -161,12 +161,12 @@ def _report(console: Console, result: CheckResult, arguments: argparse.Namespace
     found = result.exploration
     mark = "[green]as expected[/green]" if result.as_expected else "[red]DIFFERS[/red]"
     if result.undetermined:
-        mark = f"[yellow]UNDETERMINED[/yellow] ({found.limit})"
-    verdict = found.verdict.value
+        mark = f"[yellow]UNDETERMINED[/yellow] ({result.limit})"
+    verdict = result.verdict.value
     if found.violations:
         first = found.violations[0]
         verdict = f"violated: {first.property} in {first.depth} steps"
-    for judged in result.liveness:
+    for judged in result.judged:
         if not judged.holds:
             verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
     cut = sum(found.constrained.values())

@@ -86,18 +86,16 @@ class _Builder:
             forgotten_stay=scenario.network.forgotten == "stay",
             crash=index.get("crashes"),
             power_loss=scenario.environment.power_loss,
+            written_back=scenario.environment.write_back,
             boundaries=scenario.environment.boundaries,
+            duplicate=index.get("duplicates"),
         )
         begun = [
             self._begin(wiring, protocol, identity)
             for protocol, identity in zip(protocols, identities, strict=True)
         ]
-        network = Network(
-            scenario.network.capacity,
-            Loss(scenario.network.loss),
-            scenario.network.duplicates,
-            index.get("duplicates", -1),
-        )
+        history, reached = self._after_first_polls(self._history(identities), begun)
+        network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         return KRaftSystem(
             scenario.name,
             identities,
@@ -109,10 +107,10 @@ class _Builder:
             Bounds(scenario.bounds.max_epoch),
             budgets,
             self._properties(),
-            self._goals(),
+            tuple(goal for goal in self._goals() if goal not in reached),
             frozenset(scenario.replicas.voters),
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
-            initial_history=self._history(begun),
+            initial_history=history,
             absorbs=self.absorbs,
         )
 
@@ -142,9 +140,9 @@ class _Builder:
             "resigns": wanted.resigns,
             "shutdowns": wanted.shutdowns,
             "duplicates": wanted.duplicates,
-            "timers": wanted.timers,
         }
-        return {name: value for name, value in offered.items() if value}
+        budgets = {name: value for name, value in offered.items() if value}
+        return budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
 
     def _protocol(self, replica: int) -> Protocol:
         choice = self.scenario.protocol
@@ -166,39 +164,52 @@ class _Builder:
     def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
         """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
         text = self.scenario.replicas.initial.get(str(identity.id))
-        stopped = identity.id in self.scenario.replicas.stopped
-        if text is None:
-            empty = Node(None, Disk(), "stopped for the whole run" if stopped else None)
-            return (
-                Outcome("stopped", empty)
-                if stopped
-                else next(restart(wiring, protocol, empty, identity)).outcome
-            )
-        replica = self._given(identity, text)
-        disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
-        if stopped:
+        if identity.id in self.scenario.replicas.stopped:
+            disk = Disk()
+            if text is not None:
+                given = self._given(identity, text)
+                disk = Disk(given.quorum_state, given.log, given.log.end_offset)
             return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
-        node = Node(replica, disk)
-        event = Poll()
-        execution = execute(protocol, replica, event)
-        return next(steps(wiring, protocol, node, event, execution, Action("poll", identity.id))).outcome
+        if text is None:
+            outcome = next(restart(wiring, protocol, Node(None, Disk()), identity)).outcome
+        else:
+            replica = self._given(identity, text)
+            node = Node(replica, Disk(replica.quorum_state, replica.log, replica.log.end_offset))
+            event = Poll()
+            execution = execute(protocol, replica, event)
+            action = Action("poll", identity.id)
+            outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
+        violated = ", ".join(name for name in outcome.violations if name in self._properties())
+        if violated:
+            raise self._error(f"replica {identity.id} violates {violated} at once")
+        return outcome
 
     def _given(self, identity: Replica, text: str) -> Replica:
-        voters = ",".join(map(str, self.scenario.replicas.voters))
+        """The state that is given. Its role knows the replica's own voters; its log was written by others."""
+        written = self._parsed(identity, text, self.scenario.replicas.voters)
+        given = self._parsed(identity, text, identity.bootstrap_voters.ids)
+        carried = ("quorum_state", "role", "high_watermark", "connections")
+        ours = {name: getattr(given, name) for name in carried}
+        replica = replace(identity, log=written.log, **ours)
+        expected = replace(
+            replica,
+            key=given.key,
+            endpoints=given.endpoints,
+            bootstrap_voters=given.bootstrap_voters,
+            log=given.log,
+        )
+        if replace(expected, can_become_voter=given.can_become_voter) != given:
+            raise self._error(
+                f"replicas.initial.{identity.id}: a scenario gives role, epoch, leader, vote, log, high "
+                "watermark and requests under way, and nothing else"
+            )
+        return without_unread_fields(replica)
+
+    def _parsed(self, identity: Replica, text: str, voters: tuple[int, ...]) -> Replica:
         try:
-            given = shortform.parse_replica(f"{text} id={identity.id} voters={voters}")
+            return shortform.parse_replica(f"{text} id={identity.id} voters={','.join(map(str, voters))}")
         except InputError as error:
             raise self._error(f"replicas.initial.{identity.id}: {str(error).rstrip('.')}") from None
-        return without_unread_fields(
-            replace(
-                identity,
-                quorum_state=given.quorum_state,
-                log=given.log,
-                role=given.role,
-                high_watermark=given.high_watermark,
-                connections=given.connections,
-            )
-        )
 
     def _cut(self) -> frozenset[tuple[int, int]]:
         links = set()
@@ -230,6 +241,12 @@ class _Builder:
 
     def _properties(self) -> tuple[str, ...]:
         check = self.scenario.check
+        known_names = {entry.name for entry in load().properties.values()}
+        for wanted in (*(entry.property for entry in check.eventually), *self.scenario.expect.violates):
+            if wanted not in known_names:
+                raise self._error(
+                    f"'{wanted}' is no property of the catalogue ('kraftcheck rules --properties')"
+                )
         for name in (*check.only, *check.properties):
             if name not in names.ALWAYS + names.ON_REQUEST:
                 known = ", ".join(names.ALWAYS + names.ON_REQUEST)
@@ -243,13 +260,14 @@ class _Builder:
                 raise self._error(f"check.goals: '{name}' is no goal; there are {known}, and From->To")
         return self.scenario.check.goals
 
-    def _history(self, begun: list[Outcome]) -> History:
-        """What must have happened before the initial state: reigns, votes and commits."""
+    def _history(self, identities: list[Replica]) -> History:
+        """What must have happened before the initial states that are given: reigns, votes and commits."""
         history = History()
-        for outcome in begun:
-            replica = cast(Node, outcome.local).replica
-            if replica is None:
+        for identity in identities:
+            text = self.scenario.replicas.initial.get(str(identity.id))
+            if text is None:
                 continue
+            replica = self._given(identity, text)
             leads = isinstance(replica.role, Leader)
             labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
             if replica.high_watermark is not None:
@@ -259,5 +277,19 @@ class _Builder:
             if voted is not None:
                 labels.append(Voted(replica.id, replica.epoch, voted.id))
             for label in labels:
-                history = cast(History, record(history, label).history)
+                recorded = record(history, label)
+                if set(recorded.violations) & set(names.ALWAYS):
+                    raise self._error(f"the initial states contradict {', '.join(recorded.violations)}")
+                history = cast(History, recorded.history)
         return history
+
+    def _after_first_polls(self, history: History, begun: list[Outcome]) -> tuple[History, frozenset[str]]:
+        """The history after what the replicas did first, and the goals reached by it."""
+        goals: set[str] = set()
+        for outcome in begun:
+            goals.update(outcome.goals)
+            for label in outcome.labels:
+                recorded = record(history, cast(Label, label))
+                goals.update(recorded.goals)
+                history = cast(History, recorded.history)
+        return history, frozenset(goals)

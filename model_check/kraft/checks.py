@@ -12,7 +12,7 @@ from functools import cache
 from model_check.kraft import names
 from model_check.kraft.node import Execution, Node
 from reference.effects import ArmTimer, Effect, Persist, Reply, Send, Transition, Truncate
-from reference.events import Event, RequestReceived, Timer
+from reference.events import Event, RequestReceived, ResponseReceived, Timer
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
@@ -42,9 +42,13 @@ def violations(
 def _effect_violations(
     protocol: Protocol, before: Replica, event: Event | None, execution: Execution
 ) -> Iterator[str]:
+    epoch = before.epoch
     for effect in execution.effects:
         if isinstance(effect, Transition):
-            yield from _transition_violations(protocol, before, effect)
+            yield from _transition_violations(protocol, before, epoch, effect)
+            if isinstance(event, RequestReceived | ResponseReceived) and effect.epoch > epoch:
+                yield from _disturbances(effect)
+            epoch = effect.epoch
         elif isinstance(effect, Truncate):
             known = before.high_watermark
             if known is not None and effect.offset < known:
@@ -65,9 +69,13 @@ def _epoch_known(before: Replica, event: Event | None) -> int:
     return max(own, getattr(message, "epoch", 0))
 
 
-def _transition_violations(protocol: Protocol, before: Replica, effect: Transition) -> Iterator[str]:
-    observer = not before.is_voter
-    if (effect.source, effect.target) not in legal_transitions(protocol.state_machine, observer):
+def _transition_violations(
+    protocol: Protocol, before: Replica, epoch: int, effect: Transition
+) -> Iterator[str]:
+    """Judge a transition from an epoch; a start is compared by its roles only."""
+    changes = _epoch_changes(epoch, effect.epoch) if effect.source != "Start" else _ANY_CHANGE
+    legal = legal_transitions(protocol.state_machine, not before.is_voter)
+    if not any((effect.source, effect.target, change) in legal for change in changes):
         yield names.TRANSITIONS_LEGAL
     if (
         protocol.state_machine is StateMachine.KIP996
@@ -80,12 +88,31 @@ def _transition_violations(protocol: Protocol, before: Replica, effect: Transiti
         yield names.RESIGNED_LEAVES_ITS_EPOCH
 
 
+def _disturbances(effect: Transition) -> Iterator[str]:
+    """What a message with a larger epoch disturbs while the leader is healthy."""
+    yield names.REMOVED_VOTER_DISTURBS_NOBODY
+    if effect.source == "Leader":
+        yield names.STABLE_LEADERSHIP
+
+
+_ANY_CHANGE = ("same", "larger", "plus-one")
+
+
+def _epoch_changes(before: int, after: int) -> tuple[str, ...]:
+    """What the spec's table may call the change from one epoch to another."""
+    if after == before:
+        return ("same",)
+    if after == before + 1:
+        return ("larger", "plus-one")
+    return ("larger",) if after > before else ()
+
+
 @cache
-def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[tuple[str, str]]:
-    """The (from, to) pairs of the spec's table for voters or observers, start-up included."""
+def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[tuple[str, str, str]]:
+    """(from, to, change of epoch) of the spec's table for voters or observers, start-up included."""
     roles = ("observer", "any") if observer else ("voter", "any")
     return frozenset(
-        (row.from_state, row.to_state)
+        (row.from_state, row.to_state, row.epoch)
         for row in load().transitions
         if row.table == state_machine.value and row.role in roles
     )
@@ -141,7 +168,12 @@ def _request_violations(before: Replica, event: RequestReceived, execution: Exec
     request = event.request
     if isinstance(request, FetchRequest):
         yield from _fetch_violations(before, request, execution)
-    if not isinstance(request, VoteRequest) or not _is_granted(execution.effects):
+    if not isinstance(request, VoteRequest):
+        return
+    # Whatever the answer: the receiver may learn the sender's epoch, and no other.
+    if request.pre_vote and execution.replica.epoch > max(before.epoch, request.epoch):
+        yield names.PRE_VOTE_CREATES_NO_EPOCH
+    if not _is_granted(execution.effects):
         return
     theirs, ours = (
         (request.last_epoch, request.end_offset),

@@ -76,10 +76,10 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
     running: tuple[Timer, ...]
     if isinstance(role, Leader):
         running = (Timer.BEGIN_QUORUM_EPOCH,)
-        if protocol.check_quorum and len(replica.voters) > 1:
+        if protocol.check_quorum:
             running += (Timer.CHECK_QUORUM,)
     elif isinstance(role, Follower):
-        running = (Timer.FETCH,) if replica.is_voter and not _is_fed(environment, replica) else ()
+        running = () if _is_fed(environment, replica) else (Timer.FETCH,)
     elif isinstance(role, Unattached):
         running = (Timer.ELECTION,) if replica.is_voter else ()
     else:

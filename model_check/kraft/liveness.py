@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from model_check.engine.graph import collect_graph
+from model_check.engine.graph import Graph
 from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
@@ -75,13 +75,12 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
 }
 
 
-def judge(system: KRaftSystem, wanted: Eventually, *, threads: int, max_states: int) -> Judged:
-    """Look for a fair behaviour that never reaches the goal.
+def judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
+    """Look for a fair behaviour that, from some state on, never reaches the goal.
 
-    ``system`` must absorb steps beyond its bounds. Raises InputError if the network is too small, ValueError
-    beyond ``max_states``.
+    ``graph`` is the whole graph of ``system``, which must absorb steps beyond its bounds. Raises InputError
+    if the network is too small, or no state within the bounds satisfies the goal.
     """
-    graph = collect_graph(system, threads=threads, max_states=max_states)
     assert graph.exploration is not None
     if graph.exploration.constrained.get("capacity"):
         raise InputError(
@@ -89,9 +88,17 @@ def judge(system: KRaftSystem, wanted: Eventually, *, threads: int, max_states: 
             "make it larger."
         )
     goal = GOALS[wanted.goal]
-    lasso = check_eventually(
-        graph, lambda state: BEYOND in state.locals or goal(state), _fairness(system, wanted)
-    )
+
+    def reached(state: GlobalState) -> bool:
+        return BEYOND in state.locals or goal(state)
+
+    lasso = check_eventually(graph, reached, _fairness(system, wanted), when=lambda state: not reached(state))
+    states = (graph.state(number) for number in range(graph.size))
+    if lasso is None and not any(goal(state) for state in states if BEYOND not in state.locals):
+        raise InputError(
+            f"{system.name}: no state within the bounds has {wanted.goal}, so nothing can be said of "
+            f"{wanted.property}; raise bounds.max-epoch or budgets."
+        )
     return Judged(wanted.property, lasso)
 
 

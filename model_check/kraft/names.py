@@ -67,8 +67,8 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
 )
 
-#: Judged where a scenario asks for it: a second leader is elected although the first kept a majority. Both
-#: are judged the same way; the scenario says which of them its situation is about.
+#: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
+#: The first is violated when that leader is deposed or another one elected, the second by any new epoch.
 ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY)
 
 GOAL_LEADER_ELECTED = "GoalLeaderElected"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Effect, Fatal, Stop, SuccessorBackoff
 from reference.events import Event, Poll, Timer
@@ -56,8 +55,8 @@ def execute(protocol: Protocol, replica: Replica, event: Event) -> Execution:
 
 
 def boot(protocol: Protocol, identity: Replica, disk: Disk) -> Execution:
-    """Start the process on ``disk`` as the next process finds it."""
-    return _poll_on(protocol, (), start(protocol, identity, disks.as_found(disk)))
+    """Start the process on ``disk``, which is as the process finds it."""
+    return _poll_on(protocol, (), start(protocol, identity, disk))
 
 
 def _poll_on(protocol: Protocol, events: tuple[Event, ...], outcome: Outcome) -> Execution:
@@ -76,6 +75,8 @@ def _poll_on(protocol: Protocol, events: tuple[Event, ...], outcome: Outcome) ->
         rules += [rule for rule in polled.rules if rule not in rules]
         replica = without_unread_fields(polled.replica)
         expired = (Timer.LINGER,)
+    else:
+        raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")
     return Execution(events, tuple(effects), tuple(rules), replica)
 
 

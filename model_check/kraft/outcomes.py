@@ -68,7 +68,9 @@ class Wiring:
     component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote:
     replicas that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash: a
     budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
-    boundaries: whether a crash may fall between the effects of a step.
+    written_back: whether unflushed data of a dead process is durable when the next one starts; boundaries:
+    whether a crash may fall between the effects of a step; duplicate: a budget index, ``None``: a request
+    arrives once.
     """
 
     component: Callable[[int], int]
@@ -77,7 +79,9 @@ class Wiring:
     forgotten_stay: bool
     crash: int | None
     power_loss: bool
+    written_back: bool
     boundaries: bool
+    duplicate: int | None = None
 
 
 @dataclass(slots=True)
@@ -115,6 +119,9 @@ def steps(
         if wiring.boundaries and _is_boundary(effect) and count < len(execution.effects):
             crashes += _crash(wiring, protocol, before, world, action, costs, execution, count)
     ended = execution.ended
+    if isinstance(ended, Stop):
+        # An orderly shutdown closes the log, which flushes it.
+        world.disk = disks.as_found(world.disk)
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
         action=action,
@@ -144,8 +151,9 @@ def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -
     """A stopped process is started again."""
     stored = node.disk.quorum_state or QuorumState()
     identity = replace(identity, quorum_state=stored, log=node.disk.log)
-    execution = boot(protocol, identity, node.disk)
-    yield _booted(wiring, protocol, identity, node.disk, execution, Action("start", identity.id), (), [], [])
+    disk = disks.as_found(node.disk, written_back=wiring.written_back)
+    execution = boot(protocol, identity, disk)
+    yield _booted(wiring, protocol, identity, disk, execution, Action("start", identity.id), (), [], [])
 
 
 def _cause(ended: Fatal | Stop) -> str | None:
@@ -181,7 +189,8 @@ def _crash(
     found = []
     unflushed = world.disk.flushed < world.disk.log.end_offset
     for loses in (False, True) if wiring.power_loss and unflushed else (False,):
-        disk = disks.lose_power(world.disk) if loses else world.disk
+        left = disks.lose_power(world.disk) if loses else world.disk
+        disk = disks.as_found(left, written_back=wiring.written_back)
         restarted = boot(protocol, before, disk)
         cause = "loses power" if loses else "crashes"
         detail = f"{cause} after effect {completed} of {len(execution.effects)}" if execution else cause
@@ -208,7 +217,7 @@ def _booted(
     labels_before: list[Label],
 ) -> Step:
     """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
-    world = _World(disks.as_found(disk), labels=list(labels_before), leader_epoch=_leader_epoch(execution))
+    world = _World(disk, labels=list(labels_before), leader_epoch=_leader_epoch(execution))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
     left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)

@@ -130,7 +130,23 @@ class KRaftSystem:
             event = ResponseReceived(message.source, cast(Response, message.payload))
         kind = type(message.payload).__name__
         action = Action(kind, node.replica.id, f"from {message.source}")
-        return self._steps(component, node, event, action, ())
+        steps = self._steps(component, node, event, action, ())
+        if message.is_request and self.wiring.duplicate is not None:
+            steps += [self._duplicated(step, message) for step in steps]
+        return steps
+
+    def _duplicated(self, step: Step, message: InFlight) -> Step:
+        """``step``, after which a copy of the request is still on its way; nobody awaits its answer."""
+        assert self.wiring.duplicate is not None
+        outcome = step.outcome
+        action = cast(Action, outcome.action)
+        copied = replace(
+            outcome,
+            action=replace(action, detail=f"{action.detail}, a copy stays in flight"),
+            sends=(*outcome.sends, replace(message, answerable=False)),
+            costs=(*outcome.costs, self.wiring.duplicate),
+        )
+        return replace(step, outcome=copied)
 
     def action_steps(self, component: int, node: Node) -> list[Step]:
         """As :meth:`actions`, with what a trace shows of each outcome."""

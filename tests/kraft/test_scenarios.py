@@ -12,7 +12,7 @@ from spec import load
 
 CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
 SMALL_COUNTS = {
-    "single-voter": 164,
+    "single-voter": 444,
     "scenario-a": 126,
     "disruptive-server": 126,
     "five-voters-flip-flop": 2340,
