@@ -30,6 +30,8 @@ def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumE
         work.by("BEGIN-10")
         endpoints = work.replica.voters.endpoints(request.leader)
     work.by("BEGIN-5" if request.epoch > work.replica.epoch else "BEGIN-7")
+    if not work.replica.is_voter:
+        work.by("BEGIN-13")
     epochs.learn(work, request.epoch, request.leader, endpoints)
     # decide
     if not epochs.is_addressee(work, request.voter):

@@ -51,6 +51,7 @@ def record_rejection(work: Work, voter: int) -> None:
     else:
         work.by("VOTE-21", "PREVOTE-28")
         if work.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF:
+            work.by("TIMER-6")
             work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
 
 
@@ -84,6 +85,8 @@ def _go_forward(work: Work) -> None:
     role = work.replica.role
     if isinstance(role, Prospective) and transitions.is_won(role.election):
         work.by("PREVOTE-4", "PREVOTE-5")
+        if len(role.election.voters) > 1:
+            work.by("PREVOTE-19")
         become_candidate(work)
     elif isinstance(role, Candidate) and transitions.is_won(role.election):
         work.by("VOTE-3" if len(role.election.voters) == 1 else "VOTE-20")

@@ -11,7 +11,7 @@ from reference import transitions
 from reference.errors import ErrorCode
 from reference.messages import METADATA_PARTITION, Request, Response
 from reference.protocol import ProspectiveLeader, VoterMembership
-from reference.replica import Leader, Prospective
+from reference.replica import Leader, Prospective, Resigned
 from reference.voters import Endpoint, ReplicaKey
 from reference.work import Work
 
@@ -22,6 +22,8 @@ def envelope_error(work: Work, request: Request) -> ErrorCode:
     if request.cluster_id is not None and expected is not None and request.cluster_id != expected:
         work.by("ID-1")
         return ErrorCode.INCONSISTENT_CLUSTER_ID
+    if request.cluster_id is None and expected is not None:
+        work.by("ID-2")
     if request.partition != METADATA_PARTITION:
         work.by("ID-3")
         return ErrorCode.INVALID_REQUEST
@@ -58,6 +60,8 @@ def leader_request_error(work: Work, epoch: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if not isinstance(work.replica.role, Leader):
         work.by("FETCH-6", "RESIGN-6")
+        if isinstance(work.replica.role, Resigned):
+            work.by("RESIGN-7")
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if work.replica.shutting_down:
         work.by("FETCH-7")
@@ -128,6 +132,8 @@ def handled_in_common(work: Work, source: int, response: Response) -> bool:
     superseded = error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if response.epoch > replica.epoch or superseded:
         work.by("RESP-3")
+        if isinstance(replica.role, Leader) and response.epoch > replica.epoch:
+            work.by("CHECKQ-6")
         learn(work, response.epoch, response.leader, endpoints)
         return True
     if response.leader is not None and replica.quorum_state.leader is None:

@@ -69,6 +69,8 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
         work.by("FETCH-9")
         diverging = logs.end_offset_for_epoch(log, request.last_epoch)
         return _response(work, diverging=diverging)
+    if request.offset == 0:
+        work.by("FETCH-11")
     work.by("FETCH-14", "FETCH-1")
     batches = logs.batches_from(log, request.offset, work.protocol.fetch_max_batches)
     progress.record_fetch(work, request.replica, request.offset)

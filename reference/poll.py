@@ -56,6 +56,8 @@ def _poll_unattached(work: Work, event: Poll) -> None:
             work.by("TIMER-8")
             return
         if Timer.ELECTION in event.expired:
+            if work.protocol.state_machine is StateMachine.KIP996:
+                work.by("PREVOTE-2")
             elections.start_election(work)
             return
         work.by("STATE-4")
@@ -129,10 +131,12 @@ def _poll_follower(work: Work, event: Poll) -> None:
             return
         if Timer.FETCH in event.expired:
             work.by("TIMER-5")
+            if work.protocol.state_machine is StateMachine.KIP996:
+                work.by("PREVOTE-1")
             elections.start_election(work)
             return
     elif Timer.FETCH in event.expired:
-        work.by("TIMER-5")
+        work.by("TIMER-5", "DEF-1")
     leader = replica.quorum_state.leader
     assert leader is not None
     if any(connection.awaiting for connection in replica.connections):

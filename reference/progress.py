@@ -23,7 +23,7 @@ def count_own_log(work: Work) -> None:
     assert isinstance(role, Leader)
     known = {entry.voter: entry for entry in role.progress}
     progress = [known.get(voter, Progress(voter)) for voter in replica.voters.ids]
-    work.by("HWM-3")
+    work.by("HWM-3", "DEF-2")
     if replica.is_voter:
         progress = [
             replace(entry, end_offset=replica.log.end_offset) if entry.voter == replica.id else entry
@@ -39,6 +39,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
         return
     role = work.replica.role
     assert isinstance(role, Leader)
+    work.by("ID-8")
     if not work.replica.voters.is_voter(fetcher):
         work.by("HWM-5", "FETCH-20")
         return
@@ -111,6 +112,8 @@ def advance_high_watermark(work: Work) -> bool:
         work.by("HWM-4")
         return False
     work.by("HWM-2", "HWM-6", "HWM-9")
+    if len(role.progress) == 1:
+        work.by("HWM-8")
     work.update(high_watermark=reached)
     work.emit(HighWatermark(reached))
     return True

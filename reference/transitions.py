@@ -105,11 +105,20 @@ def _name_rule(work: Work, source: str, target: str) -> None:
 def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool) -> None:
     source = role_name(work.replica.role)
     _name_rule(work, source, role_name(role))
+    if _drops_pre_votes(work, role):
+        work.by("PREVOTE-20")
     if durable:
         work.by("PERSIST-2")
         work.emit(Persist(quorum_state))
     work.update(role=role, quorum_state=quorum_state)
     work.emit(Transition(source, role_name(role), quorum_state.epoch))
+
+
+def _drops_pre_votes(work: Work, role: Role) -> bool:
+    """Whether pre-votes are outstanding that the change to ``role`` forgets."""
+    replica = work.replica
+    leaves = isinstance(replica.role, Prospective) and not isinstance(role, Prospective)
+    return leaves and any(connection.awaiting for connection in replica.connections)
 
 
 def to_unattached(work: Work, epoch: int) -> None:
@@ -135,6 +144,7 @@ def to_unattached(work: Work, epoch: int) -> None:
 def _unattached_timer(work: Work, role: Role) -> Duration:
     work.by("TIMER-4")
     if not work.replica.is_voter:
+        work.by("DEF-1")
         return Duration.FOREVER
     if isinstance(role, Unattached | Candidate | Resigned):
         return Duration.REMAINING
@@ -290,7 +300,7 @@ def to_resigned(work: Work) -> None:
 
 
 def _own_election(work: Work) -> Election:
-    work.by("VOTE-24")
+    work.by("VOTE-24", "DEF-2")
     return Election(work.replica.voters.ids, (work.replica.id,))
 
 

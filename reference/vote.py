@@ -93,7 +93,7 @@ def would_grant_vote(work: Work, request: VoteRequest) -> bool:
         work.by("VOTE-13")
         return False
     if isinstance(role, Resigned):
-        work.by("VOTE-14", "RESIGN-9")
+        work.by("VOTE-14", "RESIGN-7", "RESIGN-9")
         return False
     voted = work.replica.quorum_state.voted
     if voted is not None:
@@ -120,6 +120,8 @@ def _record_vote(work: Work, request: VoteRequest) -> None:
 
 def _response(work: Work, request: VoteRequest, error: ErrorCode, granted: bool = False) -> VoteResponse:
     replica = work.replica
+    if granted and isinstance(replica.role, Follower):
+        work.by("PREVOTE-16")
     with_flag = work.protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG
     return VoteResponse(
         epoch=replica.epoch,
@@ -138,7 +140,10 @@ def handle_response(work: Work, source: int, response: VoteResponse) -> None:
         elections.become_candidate(work)
         return
     # epoch
+    epoch = work.replica.epoch
     if epochs.handled_in_common(work, source, response):
+        if work.replica.epoch > epoch:
+            work.by("VOTE-18")
         return
     if response.partition_error is not ErrorCode.NONE:
         epochs.unexpected_error(work, source)
