@@ -179,9 +179,9 @@ class _Builder:
             execution = execute(protocol, replica, event)
             action = Action("poll", identity.id)
             outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
-        violated = ", ".join(name for name in outcome.violations if name in self._properties())
-        if violated:
-            raise self._error(f"replica {identity.id} violates {violated} at once")
+        died = cast(Node, outcome.local).died
+        if died is not None:
+            raise self._error(f"replica {identity.id} cannot be in the state that is given: {died}")
         return outcome
 
     def _given(self, identity: Replica, text: str) -> Replica:

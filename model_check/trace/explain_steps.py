@@ -68,6 +68,16 @@ def _observer_election(case: _Case) -> Iterator[str]:
         yield f"Replica {case.id} is no voter, and becomes {role_name(case.after.role)}."
 
 
+def _disturbed(case: _Case) -> Iterator[str]:
+    if case.before is None:
+        return
+    for each in _transitions(case):
+        if each.epoch > case.before.epoch:
+            role = f"{each.source} of epoch {case.before.epoch}"
+            yield f"A message makes replica {case.id}, {role}, {each.target} of epoch {each.epoch}."
+            return
+
+
 def _epoch(case: _Case) -> Iterator[str]:
     if case.before is not None and case.after is not None:
         yield f"The epoch of replica {case.id} goes back from {case.before.epoch} to {case.after.epoch}."
@@ -161,6 +171,8 @@ def _observers(case: _Case) -> Iterator[str]:
 
 _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.NO_FATAL: _fatal,
+    names.STABLE_LEADERSHIP: _disturbed,
+    names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbed,
     names.TRANSITIONS_LEGAL: _legal,
     names.CANDIDATE_FROM_PROSPECTIVE: _only_from_prospective,
     names.RESIGNED_LEAVES_ITS_EPOCH: _resigned,

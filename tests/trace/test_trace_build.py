@@ -99,12 +99,12 @@ def test_messages_in_flight_add_up() -> None:
         trace = build(system, scenario_of(FAULTY), path)
         known = len(trace.in_flight)
         for step in trace.steps:
-            delivered = step.kind == "deliver" and not step.duplicate
+            delivered = step.kind == "deliver"
             lost = step.kind == "lose"
             known += len(step.sent) - len(step.forgotten) - delivered - lost
             assert known == len(step.in_flight)
-            seen |= {step.kind, "duplicate" if step.duplicate else "", "forgotten" if step.forgotten else ""}
-    assert seen >= {"deliver", "act", "lose", "duplicate", "forgotten"}
+            seen |= {step.kind, "forgotten" if step.forgotten else ""}
+    assert seen >= {"deliver", "act", "lose", "forgotten"}
 
 
 def test_a_cycle_becomes_a_trace_that_repeats() -> None:

@@ -30,8 +30,8 @@ UNSTABLE: dict[str, Any] = {
     "environment": {"timely": True},
     "budgets": {"timers": 2},
     "bounds": {"max-epoch": 2},
-    "check": {"only": ["SingleLeaderPerEpoch", "RemovedVoterDisturbsNobody"]},
-    "expect": {"verdict": "violated", "violates": ["RemovedVoterDisturbsNobody"]},
+    "check": {"only": ["SingleLeaderPerEpoch", "ReturningReplicaDeposesNobody"]},
+    "expect": {"verdict": "violated", "violates": ["ReturningReplicaDeposesNobody"]},
 }
 
 #: A leader that loses power between its commit and its flush.
@@ -52,7 +52,7 @@ FAULTY: dict[str, Any] = {
     "name": "faulty",
     "about": "Two voters under every fault.",
     "replicas": {"voters": [1, 2], "observers": [3]},
-    "network": {"capacity": 3, "duplicates": True, "loss": "always"},
+    "network": {"capacity": 3, "loss": "always"},
     "environment": {"discovery": True, "parking": True},
     "budgets": {"appends": 1, "crashes": 1, "timeouts": 1, "resigns": 1, "shutdowns": 1, "duplicates": 1},
     "bounds": {"max-epoch": 2},
