@@ -121,7 +121,7 @@ def _worst(result: CheckResult) -> tuple[str | None, int | None]:
     if result.exploration.violations:
         shortest = min(result.exploration.violations, key=lambda violation: violation.depth)
         return shortest.property, shortest.depth
-    for judged in result.liveness:
+    for judged in result.judged:
         if not judged.holds:
             return judged.name, judged.stem + judged.cycle
     missing = result.exploration.missing_goals if not result.undetermined else ()
