@@ -28,6 +28,7 @@ COMMANDS = {
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
     "conform": "hold recorded runs of production Kafka against the reference",
+    "drive": "drive an implementation along generated traces and compare it with the reference",
     "bench": "measure the engine",
 }
 
