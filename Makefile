@@ -33,6 +33,7 @@ test: lint types check slow mutants ## everything CI runs: lint, types, `check`,
 
 nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(PYTEST)
+	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
 
 bench: $(INSTALLED) ## measure the engine

@@ -18,7 +18,7 @@ from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively
 from tests.engine.random_systems import RandomSystem, systems
 
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def reachable(system: System, threads: int, keep_going: bool) -> tuple[Exploration, list[GlobalState]]:
@@ -96,7 +96,7 @@ def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) 
             assert result.distinct <= states
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(systems(), st.booleans())
 def test_engine_and_twin_agree_at_length(system: RandomSystem, keep_going: bool) -> None:
