@@ -68,10 +68,10 @@ def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse)
 
 def acknowledge(work: Work, role: Leader, voter: int) -> None:
     """``voter`` has shown that it knows this leader."""
-    if all(entry.voter != voter for entry in role.progress):
+    if all(entry.id != voter for entry in role.progress):
         raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
     progress = tuple(
-        replace(entry, acknowledged=True) if entry.voter == voter else entry for entry in role.progress
+        replace(entry, acknowledged=True) if entry.id == voter else entry for entry in role.progress
     )
     work.update_role(progress=progress)
 

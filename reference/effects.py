@@ -78,6 +78,8 @@ class Duration(Enum):
     CHECK_QUORUM_TIMEOUT = "1.5 times the fetch timeout"
     BEGIN_QUORUM_EPOCH_INTERVAL = "half the fetch timeout"
     LINGER = "append linger"
+    REQUEST_TIMEOUT = "request timeout"
+    UPDATE_VOTER_PERIOD = "twice the fetch timeout"
     REMAINING = "what is left of the election timer"
     NONE = "no time at all"
     FOREVER = "never expires"

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from reference import transitions
 from reference.errors import ErrorCode
-from reference.messages import METADATA_PARTITION, Request, Response
+from reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
 from reference.protocol import ProspectiveLeader, VoterMembership
 from reference.replica import Leader, Prospective, Resigned
 from reference.voters import Endpoint, ReplicaKey
 from reference.work import Work
 
 
-def envelope_error(work: Work, request: Request) -> ErrorCode:
+def envelope_error(work: Work, request: PartitionRequest) -> ErrorCode:
     """The top-level error of a request for another cluster or another partition."""
     expected = work.replica.cluster_id
     if request.cluster_id is not None and expected is not None and request.cluster_id != expected:
@@ -53,18 +53,16 @@ def _membership_error(work: Work, sender: int) -> ErrorCode:
 def leader_request_error(work: Work, epoch: int) -> ErrorCode:
     """The error of a request that only the leader of ``epoch`` serves."""
     if epoch < work.replica.epoch:
-        work.by("EPOCH-4", "FETCH-4")
+        work.by("EPOCH-4")
         return ErrorCode.FENCED_LEADER_EPOCH
     if epoch > work.replica.epoch:
-        work.by("FETCH-5")
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if not isinstance(work.replica.role, Leader):
-        work.by("FETCH-6", "RESIGN-6")
+        work.by("RESIGN-6")
         if isinstance(work.replica.role, Resigned):
             work.by("RESIGN-7")
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if work.replica.shutting_down:
-        work.by("FETCH-7")
         return ErrorCode.BROKER_NOT_AVAILABLE
     return ErrorCode.NONE
 
@@ -112,7 +110,7 @@ def _is_news(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
     return replica.quorum_state.leader is None or len(endpoints) > len(replica.leader_endpoints)
 
 
-def handled_in_common(work: Work, source: int, response: Response) -> bool:
+def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
     """The part of response handling that all APIs share; ``True`` if nothing is left to do.
 
     A ``False`` answer leaves a response of the local epoch for the handler of its API.
@@ -148,7 +146,7 @@ def handled_in_common(work: Work, source: int, response: Response) -> bool:
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
 
 
-def _prospective_follows(work: Work, response: Response) -> bool:
+def _prospective_follows(work: Work, response: EpochResponse) -> bool:
     """The document's rule: any response that names a leader sends a Prospective after it."""
     return (
         work.protocol.prospective_leader is ProspectiveLeader.ANY

@@ -16,6 +16,8 @@ class Timer(Enum):
     CHECK_QUORUM = "check-quorum"
     BEGIN_QUORUM_EPOCH = "begin-quorum-epoch"
     LINGER = "linger"
+    VOTER_CHANGE = "voter-change"
+    UPDATE_VOTER = "update-voter"
 
     def __repr__(self) -> str:
         return self.name
@@ -92,6 +94,14 @@ class Resign:
 
 
 @dataclass(frozen=True, slots=True)
+class UpgradeKRaftVersion:
+    """The state machine wants the leader of ``epoch`` to finalize ``version`` of kraft.version."""
+
+    epoch: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """A graceful shutdown begins."""
 
@@ -105,5 +115,6 @@ Event = (
     | FetchWaitExpired
     | Append
     | Resign
+    | UpgradeKRaftVersion
     | Shutdown
 )

@@ -7,7 +7,7 @@ FollowerState.updateHighWatermark, ThresholdPurgatory.
 
 from __future__ import annotations
 
-from reference import epochs, progress
+from reference import epochs, progress, voter_changes
 from reference import log as logs
 from reference import parked as parked_fetches
 from reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
@@ -16,6 +16,14 @@ from reference.events import Timer
 from reference.messages import FetchRequest, FetchResponse
 from reference.replica import Follower, ParkedFetch
 from reference.work import Work
+
+#: Which rule refuses a fetch that is not for this leader and epoch.
+REFUSALS = {
+    ErrorCode.FENCED_LEADER_EPOCH: "FETCH-4",
+    ErrorCode.UNKNOWN_LEADER_EPOCH: "FETCH-5",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "FETCH-6",
+    ErrorCode.BROKER_NOT_AVAILABLE: "FETCH-7",
+}
 
 
 def handle_request(
@@ -59,6 +67,7 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     """The answer to a fetch as of now; a valid position counts as that replica's end offset."""
     error = epochs.leader_request_error(work, request.epoch)
     if error is not ErrorCode.NONE:
+        work.by(REFUSALS[error])
         return parked_fetches.error_response(work, error)
     if request.replica.id == work.replica.id:
         work.by("FETCH-18")
@@ -75,7 +84,7 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     batches = logs.batches_from(log, request.offset, work.protocol.fetch_max_batches)
     progress.record_fetch(work, request.replica, request.offset)
     if progress.advance_high_watermark(work):
-        answer_parked(work)
+        high_watermark_moved(work)
     return _response(work, batches=batches)
 
 
@@ -96,8 +105,9 @@ def _response(
 # Parked fetches.
 
 
-def answer_parked(work: Work) -> None:
-    """Answer every parked fetch anew: the high watermark has moved."""
+def high_watermark_moved(work: Work) -> None:
+    """A voter change may be complete now, and every parked fetch is answered anew."""
+    voter_changes.settle(work)
     _answer(work, work.replica.parked)
 
 

@@ -56,7 +56,7 @@ def append_pending(work: Work) -> None:
     work.update_role(pending=())
     progress.count_own_log(work)
     if progress.advance_high_watermark(work):
-        fetch.answer_parked(work)
+        fetch.high_watermark_moved(work)
     fetch.answer_parked_below(work, work.replica.log.end_offset)
     work.emit(Flush(work.replica.log.end_offset))
 

@@ -127,6 +127,89 @@ class FetchResponse:
     log_start_offset: int = 0
 
 
-Request = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
-Response = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse
+@dataclass(frozen=True, slots=True)
+class AddRaftVoterRequest:
+    """AddRaftVoter (API 80): make ``voter``, which listens at ``endpoints``, a voter.
+
+    ``ack_when_committed`` False (version 1): answer as soon as the new voter set is appended.
+    """
+
+    voter: ReplicaKey
+    endpoints: tuple[Endpoint, ...]
+    ack_when_committed: bool = True
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddRaftVoterResponse:
+    """Answer to AddRaftVoter."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRaftVoterRequest:
+    """RemoveRaftVoter (API 81): make ``voter`` an observer."""
+
+    voter: ReplicaKey
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRaftVoterResponse:
+    """Answer to RemoveRaftVoter."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRaftVoterRequest:
+    """UpdateRaftVoter (API 82): a voter tells its leader where it listens and what it supports."""
+
+    epoch: int
+    voter: ReplicaKey
+    endpoints: tuple[Endpoint, ...]
+    min_kraft_version: int
+    max_kraft_version: int
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRaftVoterResponse:
+    """Answer to UpdateRaftVoter. It has one error, which is handled as a partition's."""
+
+    epoch: int
+    leader: int | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsRequest:
+    """ApiVersions (API 18): which features and versions does the receiver support?"""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsResponse:
+    """Answer to ApiVersions: the range of kraft.version, ``None`` where there is no such feature."""
+
+    kraft_versions: tuple[int, int] | None = None
+    error: ErrorCode = ErrorCode.NONE
+
+
+#: Requests about the metadata partition.
+PartitionRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
+Request = (
+    PartitionRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+    | ApiVersionsRequest
+)
+#: Responses that name the epoch of their sender and the leader it knows.
+EpochResponse = (
+    VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse | UpdateRaftVoterResponse
+)
+Response = EpochResponse | AddRaftVoterResponse | RemoveRaftVoterResponse | ApiVersionsResponse
 Message = Request | Response

@@ -7,17 +7,22 @@ pollLeader, pollFollower, pollResigned, maybeCompleteShutdown, maybeSendFetchToB
 from __future__ import annotations
 
 from reference import (
+    add_voter,
     begin_quorum_epoch,
     elections,
     end_quorum_epoch,
     fetch,
     leadership,
+    remove_voter,
     transitions,
+    update_voter,
     vote,
+    voter_changes,
 )
 from reference.effects import ArmTimer, Duration, Stop
 from reference.events import Poll, Timer
 from reference.log import Value
+from reference.messages import Request
 from reference.protocol import BeginQuorumEpochResend, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from reference.work import Work
@@ -94,8 +99,10 @@ def _poll_leader(work: Work, event: Poll) -> None:
         work.by("RESIGN-1")
         transitions.to_resigned(work)
         return
-    opens_epoch = any(not isinstance(records[0], Value) for records in role.pending)
-    if role.pending and (opens_epoch or Timer.LINGER in event.expired):
+    if Timer.VOTER_CHANGE in event.expired and role.change is not None:
+        voter_changes.expire(work)
+    has_control_records = any(not isinstance(records[0], Value) for records in role.pending)
+    if role.pending and (has_control_records or Timer.LINGER in event.expired):
         leadership.append_pending(work)
     if Timer.BEGIN_QUORUM_EPOCH in event.expired:
         _announce(work, event)
@@ -105,7 +112,7 @@ def _announce(work: Work, event: Poll) -> None:
     role = work.replica.role
     assert isinstance(role, Leader)
     work.by("BEGIN-1", "BEGIN-2")
-    last_fetch = {entry.voter: entry.last_fetch_time for entry in role.progress}
+    last_fetch = {entry.id: entry.last_fetch_time for entry in role.progress}
     for voter in work.replica.voters.ids:
         if voter == work.replica.id or work.connection(voter) is not None:
             continue
@@ -139,6 +146,8 @@ def _poll_follower(work: Work, event: Poll) -> None:
         work.by("TIMER-5", "DEF-1")
     leader = replica.quorum_state.leader
     assert leader is not None
+    if Timer.UPDATE_VOTER in event.expired and _settles_membership(work, leader):
+        return
     if any(connection.awaiting for connection in replica.connections):
         return
     work.by("FETCH-33", "FETCH-21")
@@ -147,6 +156,34 @@ def _poll_follower(work: Work, event: Poll) -> None:
     else:
         work.by("FETCH-32")
         _fetch_for_discovery(work, event)
+
+
+def _settles_membership(work: Work, leader: int) -> bool:
+    """Whether this round is about the own entry in the voter set, instead of a fetch.
+
+    The timer starts anew once the request is on its way, or when a voter finds that none is needed.
+    """
+    request = _membership_request(work)
+    if request is None:
+        if work.replica.is_voter:
+            work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
+        return False
+    if work.connection(leader) is None:
+        work.send(leader, request)
+        work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
+    return True
+
+
+def _membership_request(work: Work) -> Request | None:
+    """What this replica has to tell its leader about itself, if anything."""
+    replica = work.replica
+    if replica.is_voter:
+        return update_voter.request_of(work) if update_voter.is_needed(replica) else None
+    if replica.kraft_version < 1 or not (replica.can_become_voter and replica.auto_join):
+        return None
+    if replica.voters.find(replica.id) is not None:
+        return remove_voter.request_of(work)
+    return add_voter.request_of(work)
 
 
 def _fetch_for_discovery(work: Work, event: Poll) -> None:

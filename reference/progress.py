@@ -15,21 +15,47 @@ from reference.replica import Leader, Progress
 from reference.voters import ReplicaKey, majority
 from reference.work import Work
 
+#: An observer that is to become a voter must have fetched this recently (LeaderState.isReplicaCaughtUp).
+CAUGHT_UP_WITHIN_MS = 3_600_000
+
 
 def count_own_log(work: Work) -> None:
     """The leader's own end offset counts like a voter's, as long as it is one; new voters get an entry."""
     replica = work.replica
     role = replica.role
     assert isinstance(role, Leader)
-    known = {entry.voter: entry for entry in role.progress}
-    progress = [known.get(voter, Progress(voter)) for voter in replica.voters.ids]
     work.by("HWM-3", "DEF-2")
+    if replica.voters.keys != tuple(entry.key for entry in role.progress):
+        _follow_voter_set(work, role)
     if replica.is_voter:
-        progress = [
-            replace(entry, end_offset=replica.log.end_offset) if entry.voter == replica.id else entry
-            for entry in progress
-        ]
-    work.update_role(progress=tuple(progress))
+        _count(work, replica.id, replica.log.end_offset)
+
+
+def _count(work: Work, voter: int, end_offset: int) -> None:
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    progress = tuple(
+        replace(entry, end_offset=end_offset) if entry.id == voter else entry for entry in role.progress
+    )
+    work.update_role(progress=progress)
+
+
+def _follow_voter_set(work: Work, role: Leader) -> None:
+    """Voters and observers trade places; what is known of them stays (another directory is a new one)."""
+    work.by("VSET-10", "VSET-11", "VSET-12")
+    known = (*role.progress, *role.observers)
+    voters = []
+    for key in work.replica.voters.keys:
+        entry = next((entry for entry in known if matches(entry.key, key)), Progress(key))
+        voters.append(replace(entry, key=key))
+    others = [entry for entry in known if all(voter.key != entry.key for voter in voters)]
+    observers = tuple(sorted(others, key=lambda entry: (entry.id, entry.key.directory or "")))
+    work.update_role(progress=tuple(voters), observers=observers)
+
+
+def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
+    """Whether ``key`` is the replica known as ``known``, whose directory need not be known."""
+    return known.id == key.id and known.directory in (None, key.directory)
 
 
 def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
@@ -42,13 +68,35 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
     work.by("ID-8")
     if not work.replica.voters.is_voter(fetcher):
         work.by("HWM-5", "FETCH-20")
+        _record_observer(work, role, fetcher, offset)
         return
     work.by("FETCH-15", "BEGIN-3")
     progress = tuple(
-        _fetched(work, entry, offset) if entry.voter == fetcher.id else entry for entry in role.progress
+        _fetched(work, entry, offset) if entry.id == fetcher.id else entry for entry in role.progress
     )
     work.update_role(progress=progress)
-    _count_contact(work, fetcher.id)
+    count_contact(work, fetcher)
+
+
+def _record_observer(work: Work, role: Leader, fetcher: ReplicaKey, offset: int) -> None:
+    """Observers count for nothing; whether one has caught up decides if it may become a voter."""
+    before = next((entry for entry in role.observers if entry.key == fetcher), Progress(fetcher))
+    moved = replace(before, end_offset=offset, acknowledged=True)
+    after = _with_times(work, before, moved, work.now or 0)
+    others = [entry for entry in role.observers if entry.key != fetcher]
+    observers = sorted((*others, after), key=lambda entry: (entry.id, entry.key.directory or ""))
+    work.update_role(observers=tuple(observers))
+
+
+def has_caught_up(work: Work, key: ReplicaKey) -> bool:
+    """Whether an observer has once held all that the leader had, and has fetched within the last hour."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    for entry in role.observers:
+        if entry.key == key and entry.last_caught_up_time is not None:
+            assert entry.last_fetch_time is not None
+            return work.now is None or work.now - entry.last_fetch_time <= CAUGHT_UP_WITHIN_MS
+    return False
 
 
 def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
@@ -76,15 +124,15 @@ def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Prog
     )
 
 
-def _count_contact(work: Work, voter: int) -> None:
+def count_contact(work: Work, key: ReplicaKey) -> None:
     """Check quorum: a majority heard from in time keeps the leader in office."""
-    if not work.protocol.check_quorum:
+    if not work.protocol.check_quorum or not work.replica.voters.is_voter(key):
         return
     role = work.replica.role
     assert isinstance(role, Leader)
     replica = work.replica
     work.by("CHECKQ-3", "CHECKQ-2")
-    contacts = tuple(sorted({*role.contacts, voter}))
+    contacts = tuple(sorted({*role.contacts, key.id}))
     needed = majority(len(replica.voters)) - (1 if replica.is_voter else 0)
     if len(contacts) >= needed:
         work.emit(ArmTimer(Timer.CHECK_QUORUM, Duration.CHECK_QUORUM_TIMEOUT))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reference.log import Log, Record
 from reference.messages import FetchRequest, FetchResponse
-from reference.voters import Endpoint, ReplicaKey, VoterSet
+from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +52,34 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Fetches from the leader of its epoch; ``has_fetched`` since it began to follow it."""
+    """Fetches from the leader of its epoch; ``has_fetched`` since it began to follow it.
+
+    ``has_updated_leader``: the leader has answered its UpdateRaftVoter.
+    """
 
     leader_endpoints: tuple[Endpoint, ...]
     has_fetched: bool = False
+    has_updated_leader: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a leader knows of a voter's log. Times are clock readings in ms, ``None`` where unknown.
+    """What a leader knows of a replica's log. Times are clock readings in ms, ``None`` where unknown.
 
-    ``leader_end_offset`` is the leader's own end offset at the voter's last fetch (KIP-836).
+    ``key`` is that of the voter set for a voter, that of its fetches for an observer.
+    ``leader_end_offset`` is the leader's own end offset at the replica's last fetch (KIP-836).
     """
 
-    voter: int
+    key: ReplicaKey
     end_offset: int | None = None
     acknowledged: bool = False
     last_fetch_time: int | None = None
     leader_end_offset: int | None = None
     last_caught_up_time: int | None = None
+
+    @property
+    def id(self) -> int:
+        return self.key.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +96,46 @@ class ParkedFetch:
 
 
 @dataclass(frozen=True, slots=True)
+class AddingVoter:
+    """An AddRaftVoter request under way. ``offset`` is that of the new voter set, ``None`` while the leader
+    still asks the new voter which kraft.version it supports; ``answered``: the client knows already.
+    """
+
+    source: int
+    correlation: int | None
+    voter: Voter
+    ack_when_committed: bool
+    offset: int | None = None
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemovingVoter:
+    """A RemoveRaftVoter request under way: the voter set without that voter is at ``offset``."""
+
+    source: int
+    correlation: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatingVoter:
+    """An UpdateRaftVoter request, answered already: the voter set with the new entry is at ``offset``."""
+
+    offset: int
+
+
+VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
+
+
+@dataclass(frozen=True, slots=True)
 class Leader:
     """Leads its epoch from ``epoch_start_offset`` on.
 
     ``pending`` are batches accepted but not appended yet; ``contacts`` the voters heard from since the
-    check-quorum timer was last armed.
+    check-quorum timer was last armed. ``observers`` are the replicas that fetch and are no voters;
+    ``change`` is the voter change under way; ``reported`` are entries that static voters gave of themselves
+    (KVER-5).
     """
 
     epoch_start_offset: int
@@ -100,6 +144,9 @@ class Leader:
     pending: tuple[tuple[Record, ...], ...] = ()
     contacts: tuple[int, ...] = ()
     resign_requested: bool = False
+    observers: tuple[Progress, ...] = ()
+    change: VoterChange | None = None
+    reported: tuple[Voter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +184,8 @@ class Replica:
         be answered later.
     next_correlation: the next correlation id, ``None`` where the transport pairs answers and requests.
     can_become_voter: whether the process has the controller role; such a replica flushes what it fetches.
+    auto_join: whether such a replica makes itself a voter (controller.quorum.auto.join.enable).
+    max_kraft_version: the largest level of kraft.version that the process supports.
     """
 
     key: ReplicaKey
@@ -152,6 +201,7 @@ class Replica:
     endpoints: tuple[Endpoint, ...] = ()
     bootstrap_kraft_version: int = 0
     can_become_voter: bool = True
+    auto_join: bool = False
     max_kraft_version: int = 0
     cluster_id: str | None = None
 
@@ -182,6 +232,11 @@ class Replica:
     def is_voter(self) -> bool:
         """Whether the replica is a voter by its own voter set; otherwise it is an observer."""
         return self.voters.is_voter(self.key)
+
+    @property
+    def own_entry(self) -> Voter:
+        """The entry that this replica wants to have in the voter set."""
+        return Voter(self.key, self.endpoints, 0, self.max_kraft_version)
 
     @property
     def leader_endpoints(self) -> tuple[Endpoint, ...]:

@@ -10,17 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reference import (
+    add_voter,
     begin_quorum_epoch,
     end_quorum_epoch,
     fetch,
+    kraft_version,
     leadership,
     parked,
+    remove_voter,
     startup,
+    update_voter,
     vote,
 )
 from reference import poll as poll_loop
 from reference.disk import Disk
 from reference.effects import Effect, Fatal, ForgetRequests
+from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
@@ -32,15 +37,24 @@ from reference.events import (
     Resign,
     ResponseReceived,
     Shutdown,
+    UpgradeKRaftVersion,
 )
 from reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
     FetchRequest,
     FetchResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
     Response,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -109,6 +123,8 @@ def _dispatch(work: Work, event: Event) -> None:
         leadership.accept_append(work, event)
     elif isinstance(event, Resign):
         leadership.request_resignation(work, event)
+    elif isinstance(event, UpgradeKRaftVersion):
+        kraft_version.upgrade(work, event)
     elif isinstance(event, Shutdown):
         work.by("TIMER-8")
         work.replica = replace(work.replica, shutting_down=True)
@@ -138,6 +154,14 @@ def _receive_request(work: Work, event: RequestReceived) -> None:
         response = end_quorum_epoch.handle_request(work, request)
     elif isinstance(request, FetchRequest):
         response = fetch.handle_request(work, event.source, event.correlation, request)
+    elif isinstance(request, AddRaftVoterRequest):
+        response = add_voter.handle_request(work, event.source, event.correlation, request)
+    elif isinstance(request, RemoveRaftVoterRequest):
+        response = remove_voter.handle_request(work, event.source, event.correlation, request)
+    elif isinstance(request, UpdateRaftVoterRequest):
+        response = update_voter.handle_request(work, request)
+    elif isinstance(request, ApiVersionsRequest):
+        response = ApiVersionsResponse((0, work.replica.max_kraft_version))
     else:
         raise TypeError(f"not a request: {request!r}")
     if response is not None:
@@ -159,5 +183,13 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
         end_quorum_epoch.handle_response(work, event.source, response)
     elif isinstance(response, FetchResponse):
         fetch.handle_response(work, event.source, response)
+    elif isinstance(response, AddRaftVoterResponse):
+        add_voter.handle_response(work, event.source, response.error, ErrorCode.DUPLICATE_VOTER)
+    elif isinstance(response, RemoveRaftVoterResponse):
+        add_voter.handle_response(work, event.source, response.error, ErrorCode.VOTER_NOT_FOUND)
+    elif isinstance(response, UpdateRaftVoterResponse):
+        update_voter.handle_response(work, event.source, response)
+    elif isinstance(response, ApiVersionsResponse):
+        add_voter.handle_api_versions_response(work, event.source, response)
     else:
         raise TypeError(f"not a response: {response!r}")

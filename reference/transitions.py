@@ -10,7 +10,7 @@ memoryTransitionTo.
 from __future__ import annotations
 
 from reference import log as logs
-from reference import parked
+from reference import parked, voter_changes
 from reference.effects import ArmTimer, Duration, Persist, Transition
 from reference.events import Timer
 from reference.log import KRaftVersion, LeaderChange, Record, Voters
@@ -27,7 +27,7 @@ from reference.replica import (
     Role,
     Unattached,
 )
-from reference.voters import Endpoint, ReplicaKey, Voter, majority
+from reference.voters import Endpoint, ReplicaKey, majority
 from reference.work import Work
 
 # Which rule of the catalogue allows a transition, by the names of the old and the new role.
@@ -110,7 +110,10 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
     if durable:
         work.by("PERSIST-2")
         work.emit(Persist(quorum_state))
+    left = work.replica.role
     work.update(role=role, quorum_state=quorum_state)
+    if isinstance(left, Leader):
+        voter_changes.abandon(work, left)
     work.emit(Transition(source, role_name(role), quorum_state.epoch))
 
 
@@ -206,6 +209,8 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
     _change(work, Follower(endpoints), QuorumState(epoch, leader, voted), durable=True)
     parked.fail_parked(work)
     work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+    if work.replica.max_kraft_version > 0:
+        work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
     work.forget_requests()
 
 
@@ -253,7 +258,9 @@ def to_leader(work: Work) -> None:
     leader = Leader(
         epoch_start_offset=replica.log.end_offset,
         granting_voters=role.election.granted,
-        progress=tuple(Progress(voter, acknowledged=voter == replica.id) for voter in replica.voters.ids),
+        progress=tuple(
+            Progress(voter.key, acknowledged=voter.key.id == replica.id) for voter in replica.voters.voters
+        ),
         pending=(_epoch_opening_records(work, role.election.granted),),
     )
     _change(work, leader, QuorumState(replica.epoch, replica.id), durable=True)
@@ -268,7 +275,7 @@ def _epoch_opening_records(work: Work, granting_voters: tuple[int, ...]) -> tupl
     work.by("LOG-2", "LOG-3")
     opening: tuple[Record, ...] = (LeaderChange(replica.id, replica.voters.ids, granting_voters),)
     if replica.kraft_version >= 1:
-        own = Voter(replica.key, replica.endpoints, 0, replica.max_kraft_version)
+        own = replica.own_entry
         if replica.voters_offset < 0 or replica.voters.find(replica.id) != own:
             work.by("LOG-4")
             opening += (KRaftVersion(replica.kraft_version), Voters(replica.voters.with_entry(own)))
@@ -281,13 +288,13 @@ def to_resigned(work: Work) -> None:
     role = replica.role
     if not isinstance(role, Leader):
         raise work.die(f"only a leader resigns, not {role_name(role)}", "TRANS-Forbid-1")
-    others = [entry for entry in role.progress if entry.voter != replica.id]
+    others = [entry for entry in role.progress if entry.id != replica.id]
     others.sort(key=lambda entry: -1 if entry.end_offset is None else entry.end_offset, reverse=True)
     keys = {voter.key.id: voter.key for voter in replica.voters.voters}
     work.by("RESIGN-1", "RESIGN-2", "PERSIST-6")
     resigned = Resigned(
         unacknowledged=tuple(voter for voter in replica.voters.ids if voter != replica.id),
-        preferred_successors=tuple(keys[entry.voter] for entry in others if entry.voter in keys),
+        preferred_successors=tuple(keys[entry.id] for entry in others if entry.id in keys),
     )
     parked.fail_parked(work)
     _change(work, resigned, replica.quorum_state, durable=False)

@@ -38,12 +38,20 @@ class Voter:
     min_kraft_version: int = 0
     max_kraft_version: int = 0
 
+    def supports(self, kraft_version: int) -> bool:
+        """Whether this level of kraft.version lies in the voter's range."""
+        return self.min_kraft_version <= kraft_version <= self.max_kraft_version
+
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
     """A set of voters with distinct ids, kept in ascending order of id."""
 
     voters: tuple[Voter, ...] = ()
+
+    @property
+    def keys(self) -> tuple[ReplicaKey, ...]:
+        return tuple(voter.key for voter in self.voters)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -72,6 +80,14 @@ class VoterSet:
     def with_entry(self, entry: Voter) -> VoterSet:
         """The set with the entry of the same id replaced."""
         return VoterSet(tuple(entry if voter.key.id == entry.key.id else voter for voter in self.voters))
+
+    def with_voter(self, entry: Voter) -> VoterSet:
+        """The set and one voter more. Raises ValueError if a voter has this id."""
+        return voter_set((*self.voters, entry))
+
+    def without(self, key: ReplicaKey) -> VoterSet:
+        """The set without the voter that has exactly this key."""
+        return VoterSet(tuple(voter for voter in self.voters if voter.key != key))
 
 
 def voter_set(entries: Iterable[Voter]) -> VoterSet:

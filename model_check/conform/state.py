@@ -53,9 +53,9 @@ def encode_state(replica: Replica, *, stopped: bool) -> dict[str, Json]:
 def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "epochStart": role.epoch_start_offset,
-        "progress": {str(entry.voter): _progress(replica, entry) for entry in role.progress},
+        "progress": {str(entry.id): _progress(replica, entry) for entry in role.progress},
     }
-    silent = [entry.voter for entry in role.progress if not entry.acknowledged]
+    silent = [entry.id for entry in role.progress if not entry.acknowledged]
     if silent:
         shown["unacked"] = silent
     if role.resign_requested:
@@ -64,7 +64,7 @@ def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
 
 
 def _progress(replica: Replica, entry: Progress) -> Json:
-    if entry.voter == replica.id:
+    if entry.id == replica.id:
         return [or_minus_one(entry.end_offset)]
     times = (entry.end_offset, entry.last_fetch_time, entry.last_caught_up_time)
     return [or_minus_one(value) for value in times]

@@ -121,15 +121,15 @@ def _leader_words(replica: Replica, role: Leader) -> list[str]:
     wrote = bool(replica.log.batches) and replica.log.batches[-1].epoch == replica.epoch
     own = replica.log.end_offset if wrote else None
     told: list[tuple[int, int | None]] = [
-        (entry.voter, entry.end_offset) for entry in role.progress if entry.end_offset is not None
+        (entry.id, entry.end_offset) for entry in role.progress if entry.end_offset is not None
     ]
     if own is not None and (replica.id, own) not in told:
         told += [] if replica.id in dict(told) else [(replica.id, None)]
     told = [pair for pair in told if pair != (replica.id, own)]
     pairs = ",".join(f"{voter}:{'-' if end is None else end}" for voter, end in told)
     _add(words, "progress", pairs or "none", "none")
-    silent = [entry for entry in role.progress if entry.end_offset is None and entry.voter != replica.id]
-    acked = print_numbers(entry.voter for entry in silent if entry.acknowledged)
+    silent = [entry for entry in role.progress if entry.end_offset is None and entry.id != replica.id]
+    acked = print_numbers(entry.id for entry in silent if entry.acknowledged)
     _add(words, "acked", acked, "none")
     opening = any(isinstance(record, LeaderChange) for records in role.pending[:1] for record in records)
     values = [

@@ -111,7 +111,7 @@ def _progress(entry: Progress) -> str:
     end = "?" if entry.end_offset is None else str(entry.end_offset)
     times = (entry.last_fetch_time, entry.last_caught_up_time)
     clock = "" if times == (None, None) else f"(fetched={times[0]} caught-up={times[1]})"
-    return f"{entry.voter}:{end}{'' if entry.acknowledged else ' (silent)'}{clock}"
+    return f"{entry.id}:{end}{'' if entry.acknowledged else ' (silent)'}{clock}"
 
 
 def _parked(entry: ParkedFetch) -> str:

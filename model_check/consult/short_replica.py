@@ -206,7 +206,7 @@ def _leader(words: Words, replica: Replica) -> Leader:
         epoch_start_offset=words.number("start", epoch_start(replica), 0, INT64),
         granting_voters=granting,
         progress=tuple(
-            Progress(voter, known.get(voter), voter in acknowledged) for voter in replica.voters.ids
+            Progress(key, known.get(key.id), key.id in acknowledged) for key in replica.voters.keys
         ),
         pending=pending,
         contacts=words.numbers("contacts", ()),

@@ -95,7 +95,8 @@ def without_unread_fields(replica: Replica) -> Replica:
     """``replica`` without what no rule of elections and replication reads again.
 
     Who granted the votes is written into the LeaderChange record and never read; whether a voter has
-    acknowledged its leader is recorded and never read. Dropping both merges states that behave alike;
+    acknowledged its leader is recorded and never read; how far observers are matters only where voters are
+    added. Dropping all three merges states that behave alike;
     ``tests/kraft`` compares the reachable states with and without.
     """
     role = replica.role
@@ -103,7 +104,7 @@ def without_unread_fields(replica: Replica) -> Replica:
         return replica
     pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
     progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
-    return replace(replica, role=replace(role, pending=pending, progress=progress, granting_voters=()))
+    return replace(replica, role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=()))
 
 
 def _without_granting_voters(record: Record) -> Record:

@@ -95,14 +95,14 @@ def test_a_leader_opens_its_epoch_unless_its_log_has_it() -> None:
     assert opening.role == Leader(
         3,
         VOTERS,
-        (Progress(1, None, True), Progress(2), Progress(3)),
+        (Progress(ReplicaKey(1), None, True), Progress(ReplicaKey(2)), Progress(ReplicaKey(3))),
         ((LeaderChange(1, VOTERS, VOTERS),),),
     )
     settled = parse_replica("leader epoch=5 log=3@4,2@5 progress=2:5,3:- pending=7,8 contacts=2 acked=3")
     assert settled.role == Leader(
         3,
         VOTERS,
-        (Progress(1, 5, True), Progress(2, 5, True), Progress(3, None, True)),
+        (Progress(ReplicaKey(1), 5, True), Progress(ReplicaKey(2), 5, True), Progress(ReplicaKey(3), None, True)),
         ((Value(7), Value(8)),),
         (2,),
     )

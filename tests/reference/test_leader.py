@@ -23,6 +23,7 @@ from reference.events import Timer
 from reference.log import Batch, LeaderChange, Value
 from reference.protocol import KAFKA, Protocol
 from reference.replica import Leader, Progress, Replica
+from reference.voters import ReplicaKey
 from reference.work import Work
 from tests.reference.asking import armed, ask, of_kind, persisted, role, sent
 
@@ -52,7 +53,7 @@ def test_the_high_watermark_is_what_a_majority_holds(
     voters = ",".join(str(n) for n in range(1, len(ends) + 1))
     leader = parse_replica(f"leader id=1 voters={voters} epoch=5")
     assert isinstance(leader.role, Leader)
-    entries = tuple(Progress(voter, end) for voter, end in enumerate(ends, start=1))
+    entries = tuple(Progress(ReplicaKey(voter), end) for voter, end in enumerate(ends, start=1))
     state = replace(leader.role, progress=entries, epoch_start_offset=start)
     work = Work(KAFKA, replace(leader, role=state, high_watermark=current))
     moved = progress.advance_high_watermark(work)
@@ -90,7 +91,7 @@ def test_a_leader_that_is_no_voter_does_not_count_itself() -> None:
     work = Work(KAFKA, removed)
     progress.count_own_log(work)
     assert isinstance(work.replica.role, Leader)
-    assert [(entry.voter, entry.end_offset) for entry in work.replica.role.progress] == [(2, None), (3, None)]
+    assert [(entry.id, entry.end_offset) for entry in work.replica.role.progress] == [(2, None), (3, None)]
 
 
 # Check-quorum.
@@ -184,15 +185,15 @@ def test_times_of_a_voter() -> None:
     leader = "leader id=1 epoch=5 log=2@5"
     behind = ask(leader, "fetch-request from=2 offset=1 last-epoch=5 now=100").replica
     assert isinstance(behind.role, Leader)
-    assert behind.role.progress[1] == Progress(2, 1, True, 100, 2, None)
+    assert behind.role.progress[1] == Progress(ReplicaKey(2), 1, True, 100, 2, None)
     caught_up = ask(behind, "fetch-request from=2 offset=2 last-epoch=5 now=200").replica
     assert isinstance(caught_up.role, Leader)
-    assert caught_up.role.progress[1] == Progress(2, 2, True, 200, 2, 200)
+    assert caught_up.role.progress[1] == Progress(ReplicaKey(2), 2, True, 200, 2, 200)
     appended = ask(ask(caught_up, "append 7").replica, "poll expired=linger").replica
     # Behind the leader now, but at what the leader had at the previous fetch.
     again = ask(appended, "fetch-request from=2 offset=2 last-epoch=5 now=300").replica
     assert isinstance(again.role, Leader)
-    assert again.role.progress[1] == Progress(2, 2, True, 300, 3, 200)
+    assert again.role.progress[1] == Progress(ReplicaKey(2), 2, True, 300, 3, 200)
 
 
 # Giving up.

@@ -114,7 +114,7 @@ def test_a_voter_that_fetches_is_not_silent(now: int, hears: set[int]) -> None:
 def test_an_acknowledgement_is_noted() -> None:
     outcome = ask("leader id=1 epoch=5 log=1@5", "begin-quorum-epoch-response from=2")
     assert isinstance(outcome.replica.role, Leader)
-    assert [entry.voter for entry in outcome.replica.role.progress if entry.acknowledged] == [1, 2]
+    assert [entry.id for entry in outcome.replica.role.progress if entry.acknowledged] == [1, 2]
     assert ask("leader id=1 epoch=5 log=1@5", "begin-quorum-epoch-response from=9").fatal is not None
     for state in ("unattached", "follower leader=3", "resigned"):
         assert ask(f"{state} id=1 epoch=5", "begin-quorum-epoch-response from=2").effects == ()

@@ -1,0 +1,116 @@
+"""AddRaftVoter: an observer that has caught up becomes a voter.
+
+Source: KIP-853 (AddRaftVoter), KIP-1186 (acknowledgement); Kafka: KafkaRaftClient.handleAddVoterRequest,
+handleAddVoterResponse, handleApiVersionsResponse, AddVoterHandler, LeaderState.isReplicaCaughtUp.
+"""
+
+from __future__ import annotations
+
+from reference import epochs, progress, voter_changes
+from reference.effects import ArmTimer, Duration
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from reference.replica import AddingVoter, Follower, Leader
+from reference.voters import Voter
+from reference.work import Work
+
+
+def handle_request(
+    work: Work, source: int, correlation: int | None, request: AddRaftVoterRequest
+) -> AddRaftVoterResponse | None:
+    """Ask the new voter what it supports (``None``: the answer comes later), or say why not."""
+    error = _request_error(work, request)
+    if error is not ErrorCode.NONE:
+        return AddRaftVoterResponse(error)
+    if work.connection(request.voter.id) is not None:
+        work.by("ADD-8")
+        return AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)
+    work.by("ADD-8", "ADD-15")
+    work.send(request.voter.id, ApiVersionsRequest())
+    voter = Voter(request.voter, request.endpoints)
+    voter_changes.begin(work, AddingVoter(source, correlation, voter, request.ack_when_committed))
+    return None
+
+
+def _request_error(work: Work, request: AddRaftVoterRequest) -> ErrorCode:
+    """The first of the checks, in production's order, that the request does not pass."""
+    error = voter_changes.cluster_error(work, request.cluster_id, "ADD-1")
+    if error is not ErrorCode.NONE:
+        return error
+    error = epochs.leader_request_error(work, work.replica.epoch)
+    if error is not ErrorCode.NONE:
+        work.by("ADD-2")
+        return error
+    valid = voter_changes.is_complete(request.voter) and voter_changes.has_default_listener(request.endpoints)
+    if not valid:
+        work.by("ADD-3")
+        return ErrorCode.INVALID_REQUEST
+    error = voter_changes.waiting_error(work, "ADD-4", "ADD-5")
+    if error is not ErrorCode.NONE:
+        return error
+    error = voter_changes.voter_set_error(work, "ADD-6")
+    if error is not ErrorCode.NONE:
+        return error
+    if work.replica.voters.find(request.voter.id) is not None:
+        work.by("ADD-7", "VSET-3")
+        return ErrorCode.DUPLICATE_VOTER
+    return ErrorCode.NONE
+
+
+def handle_api_versions_response(work: Work, source: int, response: ApiVersionsResponse) -> None:
+    """What the new voter supports; if it fits and the voter has caught up, the new set is appended."""
+    role = work.replica.role
+    change = role.change if isinstance(role, Leader) else None
+    if not isinstance(change, AddingVoter) or change.offset is not None or change.voter.key.id != source:
+        return
+    supported = response.kraft_versions
+    if response.error is not ErrorCode.NONE:
+        work.by("ADD-8")
+        voter_changes.end(work, ErrorCode.REQUEST_TIMED_OUT)
+        work.back_off(source)
+        return
+    voter = Voter(change.voter.key, change.voter.endpoints, *(supported or ()))
+    if supported is None or not voter.supports(work.replica.kraft_version):
+        work.by("ADD-9")
+        voter_changes.end(work, ErrorCode.INVALID_REQUEST)
+        return
+    if not progress.has_caught_up(work, voter.key):
+        work.by("ADD-10")
+        voter_changes.end(work, ErrorCode.REQUEST_TIMED_OUT)
+        return
+    work.by("ADD-9", "ADD-10", "ADD-11")
+    offset = voter_changes.append_voter_set(work, work.replica.voters.with_voter(voter))
+    if not change.ack_when_committed:
+        work.by("ADD-13")
+        voter_changes.tell(work, change, ErrorCode.NONE)
+    work.update_role(change=voter_changes.appended(change, offset))
+
+
+# A replica that adds itself.
+
+
+def request_of(work: Work) -> AddRaftVoterRequest:
+    """What an observer asks that may make itself a voter."""
+    replica = work.replica
+    work.by("ADD-14")
+    return AddRaftVoterRequest(replica.key, replica.endpoints, False, replica.cluster_id)
+
+
+def handle_response(work: Work, source: int, error: ErrorCode, settled: ErrorCode) -> None:
+    """The leader's answer to a replica that adds itself or removes its old key; ask again a period later.
+
+    ``settled``: the error that says that nothing is left to do.
+    """
+    work.by("ADD-14")
+    if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, settled):
+        epochs.unexpected_error(work, source)
+        return
+    if not isinstance(work.replica.role, Follower):
+        raise work.die("an answer about the own membership reached a replica that is no Follower")
+    work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))

@@ -1,0 +1,56 @@
+"""Finalizing kraft.version 1: from static voters to voter sets in the log.
+
+Source: KIP-853 (Upgrade); Kafka: KafkaRaftClient.upgradeKRaftVersion,
+LeaderState.maybeAppendUpgradedKRaftVersion.
+"""
+
+from __future__ import annotations
+
+from reference import voter_changes
+from reference.effects import CallFailed
+from reference.events import UpgradeKRaftVersion
+from reference.log import KRaftVersion, Voters
+from reference.replica import Leader
+from reference.voters import VoterSet
+from reference.work import Work
+
+
+def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
+    """Append the new level and the voter set that it needs, in one batch, or say why not."""
+    role = work.replica.role
+    work.by("KVER-2")
+    if not isinstance(role, Leader) or event.epoch != work.replica.epoch:
+        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        return
+    latest = _latest(work, role)
+    if event.version == latest:
+        return
+    if event.version < latest:
+        work.by("KVER-4")
+        work.emit(CallFailed(f"kraft.version cannot go back from {latest} to {event.version}"))
+        return
+    voters = _reported(work, role)
+    if not all(voter.supports(event.version) for voter in voters.voters):
+        work.by("KVER-3", "KVER-5")
+        work.emit(CallFailed(f"a voter does not support kraft.version {event.version}"))
+        return
+    if any(voter.key.directory is None for voter in voters.voters):
+        raise work.die("a voter that supports kraft.version 1 has no directory id", "KVER-5")
+    work.by("KVER-5", "VSET-1", "VSET-2")
+    voter_changes.append_control(work, (KRaftVersion(event.version), Voters(voters)))
+
+
+def _latest(work: Work, role: Leader) -> int:
+    """The level in force, or the one that is about to be."""
+    queued = [
+        record.version for batch in role.pending for record in batch if isinstance(record, KRaftVersion)
+    ]
+    return queued[-1] if queued else work.replica.kraft_version
+
+
+def _reported(work: Work, role: Leader) -> VoterSet:
+    """The static voters as they described themselves, and the leader as it knows itself."""
+    voters = work.replica.voters.with_entry(work.replica.own_entry)
+    for entry in role.reported:
+        voters = voters.with_entry(entry)
+    return voters

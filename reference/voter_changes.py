@@ -1,0 +1,145 @@
+"""What all voter changes share: one at a time, what they wait for, and how they end.
+
+Source: KIP-853 (Quorum changes); Kafka: LeaderState.isOperationPending, maybeExpirePendingOperation,
+resetAddVoterHandlerState, AddVoterHandler, RemoveVoterHandler and UpdateVoterHandler.highWatermarkUpdated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference.effects import ArmTimer, Duration
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.log import Record, Voters
+from reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
+from reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
+from reference.voters import Endpoint, ReplicaKey, VoterSet
+from reference.work import Work
+
+#: The listener on which voters reach each other; a voter's endpoints must contain it.
+DEFAULT_LISTENER = "CONTROLLER"
+
+
+def cluster_error(work: Work, cluster_id: str | None, *rules: str) -> ErrorCode:
+    """The error of a request for another cluster; ``rules`` say so for this API."""
+    expected = work.replica.cluster_id
+    if cluster_id is not None and expected is not None and cluster_id != expected:
+        work.by("ID-1", *rules)
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    return ErrorCode.NONE
+
+
+def is_complete(key: ReplicaKey) -> bool:
+    """Whether ``key`` can name a voter of a changing set: id and directory are given."""
+    return key.id >= 0 and key.directory is not None
+
+
+def has_default_listener(endpoints: tuple[Endpoint, ...]) -> bool:
+    """Whether the other voters could reach a voter that listens there."""
+    return any(endpoint.name == DEFAULT_LISTENER for endpoint in endpoints)
+
+
+def waiting_error(work: Work, *rules: str) -> ErrorCode:
+    """Why no change can begin now: another one is under way, or nothing of this epoch has committed."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    if role.change is not None:
+        work.by("VSET-8", *rules)
+        return ErrorCode.REQUEST_TIMED_OUT
+    if work.replica.high_watermark is None:
+        work.by("VSET-9", *rules)
+        return ErrorCode.REQUEST_TIMED_OUT
+    return ErrorCode.NONE
+
+
+def voter_set_error(work: Work, *rules: str) -> ErrorCode:
+    """Why the voter set in force cannot be the base of a change: it is static, or not committed yet."""
+    replica = work.replica
+    if replica.kraft_version < 1:
+        work.by("KVER-1", *rules)
+        return ErrorCode.UNSUPPORTED_VERSION
+    assert replica.high_watermark is not None
+    if replica.voters_offset >= replica.high_watermark:
+        work.by("VSET-8", *rules)
+        return ErrorCode.REQUEST_TIMED_OUT
+    return ErrorCode.NONE
+
+
+def append_voter_set(work: Work, voters: VoterSet) -> int:
+    """Queue a VotersRecord with the complete new set; the offset it will have."""
+    work.by("VSET-1", "VSET-2", "VSET-7")
+    return append_control(work, (Voters(voters),))
+
+
+def append_control(work: Work, records: tuple[Record, ...]) -> int:
+    """Queue a batch of control records, which never shares a batch with data; the offset of the last one."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    pending = (*role.pending, records)
+    work.update_role(pending=pending)
+    return work.replica.log.end_offset + sum(len(batch) for batch in pending) - 1
+
+
+def begin(work: Work, change: VoterChange) -> None:
+    """``change`` is under way; it has one request timeout to complete."""
+    work.update_role(change=change)
+    work.emit(ArmTimer(Timer.VOTER_CHANGE, Duration.REQUEST_TIMEOUT))
+
+
+def settle(work: Work) -> None:
+    """The high watermark has moved: a change whose voter set is below it is complete."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    change, committed = role.change, work.replica.high_watermark
+    if change is None or change.offset is None or committed is None or committed <= change.offset:
+        return
+    if isinstance(change, AddingVoter):
+        work.by("ADD-12")
+    elif isinstance(change, RemovingVoter):
+        work.by("REMOVE-6")
+    end(work, ErrorCode.NONE)
+    if isinstance(change, RemovingVoter) and not work.replica.is_voter:
+        work.by("REMOVE-9")
+        work.update_role(resign_requested=True)
+
+
+def expire(work: Work) -> None:
+    """The change took too long. What it has appended stays in the log and may still commit."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    if isinstance(role.change, AddingVoter):
+        work.by("ADD-12")
+    elif isinstance(role.change, RemovingVoter):
+        work.by("REMOVE-6")
+    end(work, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def end(work: Work, error: ErrorCode) -> None:
+    """Nothing is under way any more, and the client that waits is told ``error``."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    if role.change is not None:
+        work.update_role(change=None)
+        tell(work, role.change, error)
+
+
+def tell(work: Work, change: VoterChange, error: ErrorCode) -> None:
+    """Answer the request that asked for ``change``, unless that has been done."""
+    if isinstance(change, AddingVoter) and not change.answered:
+        work.reply(change.source, change.correlation, AddRaftVoterResponse(error))
+    elif isinstance(change, RemovingVoter):
+        work.reply(change.source, change.correlation, RemoveRaftVoterResponse(error))
+
+
+def abandon(work: Work, role: Leader) -> None:
+    """Leadership is over, and with it what the leader was about to change."""
+    if role.change is not None:
+        if not isinstance(role.change, UpdatingVoter):
+            work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-2")
+        tell(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def appended(change: AddingVoter, offset: int) -> AddingVoter:
+    """``change`` once its voter set is queued; a client that does not wait for the commit is told."""
+    return replace(change, offset=offset, answered=not change.ack_when_committed)
