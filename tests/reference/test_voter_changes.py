@@ -1,0 +1,413 @@
+"""Adding, removing and updating voters, and the upgrade to voter sets in the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference.disk import Disk
+from reference.effects import CallFailed, Fatal, Reply, Send
+from reference.errors import ErrorCode
+from reference.events import (
+    Event,
+    Poll,
+    RequestReceived,
+    ResponseReceived,
+    Shutdown,
+    Timer,
+    UpgradeKRaftVersion,
+)
+from reference.log import KRaftVersion, Voters
+from reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    BeginQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+    VoteResponse,
+)
+from reference.protocol import KAFKA
+from reference.replica import Follower, Leader, Replica, Resigned, Unattached
+from reference.step import Outcome, start, step
+from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+
+CLIENT = -1
+
+
+def key(number: int, disk: str = "a") -> ReplicaKey:
+    return ReplicaKey(number, f"{number}{disk}")
+
+
+def listens(number: int) -> tuple[Endpoint, ...]:
+    return (Endpoint("CONTROLLER", f"node-{number}", 9093),)
+
+
+def entry(number: int, disk: str = "a") -> Voter:
+    return Voter(key(number, disk), listens(number), 0, 1)
+
+
+def identity(number: int, voters: tuple[int, ...], **changes: Any) -> Replica:
+    return replace(
+        Replica(
+            key(number),
+            voter_set(entry(voter) for voter in voters),
+            endpoints=listens(number),
+            bootstrap_kraft_version=1,
+            max_kraft_version=1,
+        ),
+        **changes,
+    )
+
+
+class Node:
+    """A replica that is asked one event after the other."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.outcome = start(KAFKA, replica, Disk())
+
+    @property
+    def replica(self) -> Replica:
+        return self.outcome.replica
+
+    @property
+    def role(self) -> Any:
+        return self.replica.role
+
+    def on(self, event: Event) -> Outcome:
+        self.outcome = step(KAFKA, self.replica, event)
+        assert self.outcome.fatal is None, self.outcome.fatal
+        return self.outcome
+
+    def asks(self, request: Any, source: int = CLIENT) -> Any:
+        """The answer to ``request``, or ``None`` if it has to wait."""
+        effects = self.on(RequestReceived(source, request, 77)).effects
+        answers = [effect.response for effect in effects if isinstance(effect, Reply)]
+        return answers[0] if answers else None
+
+    def polls(self, *expired: Timer) -> tuple[Any, ...]:
+        return self.on(Poll(expired)).effects
+
+    def fetched_by(self, number: int, offset: int | None = None, disk: str = "a") -> Outcome:
+        at = self.replica.log.end_offset if offset is None else offset
+        request = FetchRequest(self.replica.epoch, key(number, disk), at, self.replica.epoch, None, 0)
+        return self.on(RequestReceived(number, request, 5))
+
+
+def leader_of(*voters: int) -> Node:
+    """Replica 1, leader of epoch 1 with its first records committed."""
+    node = Node(identity(1, voters))
+    if len(voters) > 1:
+        node.polls(Timer.ELECTION)
+        for granting in (True, True):
+            node.polls()
+            node.on(ResponseReceived(voters[1], VoteResponse(node.replica.epoch, None, granting)))
+    if len(voters) > 3:
+        node.polls()
+        node.on(ResponseReceived(voters[2], VoteResponse(node.replica.epoch, None, True)))
+    node.polls()
+    for voter in voters[1:]:
+        node.fetched_by(voter)
+    assert isinstance(node.role, Leader)
+    assert node.replica.high_watermark == node.replica.log.end_offset == 3
+    return node
+
+
+def leader_with_observer() -> Node:
+    node = leader_of(1, 2, 3)
+    node.fetched_by(4)
+    return node
+
+
+ADD = AddRaftVoterRequest(key(4), listens(4))
+SUPPORTED = ApiVersionsResponse((0, 1))
+
+
+def replies(outcome: Outcome) -> list[Any]:
+    return [effect.response for effect in outcome.effects if isinstance(effect, Reply)]
+
+
+def test_a_leader_writes_the_bootstrap_voters_into_its_log() -> None:
+    node = leader_of(1, 2, 3)
+    records = node.replica.log.batches[0].records
+    assert [type(record) for record in records[1:]] == [KRaftVersion, Voters]
+    assert node.replica.voters_offset == 2
+
+
+def test_an_observer_that_has_caught_up_becomes_a_voter() -> None:
+    node = leader_with_observer()
+    assert node.asks(ADD) is None
+    assert [(e.to, e.request) for e in node.outcome.effects if isinstance(e, Send)] == [
+        (4, ApiVersionsRequest())
+    ]
+    node.on(ResponseReceived(4, SUPPORTED))
+    assert node.replica.voters.ids == (1, 2, 3), "in force when appended, not before"
+    node.polls()
+    assert node.replica.voters.ids == (1, 2, 3, 4)
+    assert node.replica.voters_offset == 3
+    node.fetched_by(2)
+    assert node.replica.high_watermark == 3, "two of four are no majority"
+    assert replies(node.fetched_by(4))[0] == AddRaftVoterResponse(ErrorCode.NONE)
+    assert node.replica.high_watermark == 4
+    assert node.role.change is None
+
+
+def test_nothing_else_may_change_meanwhile() -> None:
+    node = leader_with_observer()
+    node.asks(ADD)
+    timed_out = ErrorCode.REQUEST_TIMED_OUT
+    assert node.asks(replace(ADD, voter=key(5))) == AddRaftVoterResponse(timed_out)
+    assert node.asks(RemoveRaftVoterRequest(key(3))) == RemoveRaftVoterResponse(timed_out)
+    assert replies(node.on(Poll((Timer.VOTER_CHANGE,)))) == [AddRaftVoterResponse(timed_out)]
+    assert node.asks(RemoveRaftVoterRequest(key(3))) is None, "nothing had been appended"
+
+
+def test_what_has_been_appended_blocks_the_next_change_after_its_time_is_over() -> None:
+    node = leader_with_observer()
+    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.polls()
+    node.polls(Timer.VOTER_CHANGE)
+    assert node.asks(RemoveRaftVoterRequest(key(2))) == RemoveRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)
+    node.fetched_by(2)
+    assert node.asks(RemoveRaftVoterRequest(key(2))) is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (replace(ADD, cluster_id="another"), ErrorCode.INCONSISTENT_CLUSTER_ID),
+        (replace(ADD, voter=ReplicaKey(4)), ErrorCode.INVALID_REQUEST),
+        (replace(ADD, voter=ReplicaKey(-1, "x")), ErrorCode.INVALID_REQUEST),
+        (replace(ADD, endpoints=()), ErrorCode.INVALID_REQUEST),
+        (replace(ADD, voter=key(3)), ErrorCode.DUPLICATE_VOTER),
+        (replace(ADD, voter=key(3, "b")), ErrorCode.DUPLICATE_VOTER),
+        (RemoveRaftVoterRequest(key(4)), ErrorCode.VOTER_NOT_FOUND),
+        (RemoveRaftVoterRequest(key(3, "b")), ErrorCode.VOTER_NOT_FOUND),
+        (RemoveRaftVoterRequest(ReplicaKey(3)), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_requests_that_are_refused(request_: Any, error: ErrorCode) -> None:
+    node = Node(identity(1, (1, 2, 3)))
+    node.outcome = replace(node.outcome, replica=replace(leader_with_observer().replica, cluster_id="this"))
+    before = node.replica
+    assert node.asks(request_).error is error
+    assert node.replica == before
+
+
+def test_the_last_voter_stays() -> None:
+    node = leader_of(1)
+    assert node.asks(RemoveRaftVoterRequest(key(1))).error is ErrorCode.VOTER_NOT_FOUND
+
+
+def test_only_a_leader_changes_voters() -> None:
+    node = Node(identity(2, (1, 2, 3)))
+    assert node.asks(ADD).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    leader = leader_with_observer()
+    leader.on(Shutdown())
+    assert leader.asks(ADD).error is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def test_before_a_record_of_the_epoch_has_committed_nothing_changes() -> None:
+    node = Node(identity(1, (1, 2)))
+    node.polls(Timer.ELECTION)
+    for _ in range(2):
+        node.polls()
+        node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
+    node.polls()
+    assert isinstance(node.role, Leader)
+    assert node.asks(ADD).error is ErrorCode.REQUEST_TIMED_OUT
+    assert node.asks(RemoveRaftVoterRequest(key(2))).error is ErrorCode.REQUEST_TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (ApiVersionsResponse(error=ErrorCode.BROKER_NOT_AVAILABLE), ErrorCode.REQUEST_TIMED_OUT),
+        (ApiVersionsResponse(None), ErrorCode.INVALID_REQUEST),
+        (ApiVersionsResponse((0, 0)), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_voter_that_does_not_fit_is_not_added(answer: ApiVersionsResponse, error: ErrorCode) -> None:
+    node = leader_with_observer()
+    node.asks(ADD)
+    assert replies(node.on(ResponseReceived(4, answer))) == [AddRaftVoterResponse(error)]
+    assert node.role.change is None
+    assert not node.role.pending
+
+
+def test_a_voter_that_never_caught_up_is_not_added() -> None:
+    node = leader_of(1, 2, 3)
+    node.asks(ADD)
+    found = replies(node.on(ResponseReceived(4, SUPPORTED)))
+    assert found == [AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)]
+
+
+def test_an_answer_at_once_for_who_does_not_wait() -> None:
+    node = leader_with_observer()
+    node.asks(replace(ADD, ack_when_committed=False))
+    assert replies(node.on(ResponseReceived(4, SUPPORTED))) == [AddRaftVoterResponse(ErrorCode.NONE)]
+    assert node.asks(replace(ADD, voter=key(5))).error is ErrorCode.REQUEST_TIMED_OUT
+    node.polls()
+    node.fetched_by(2)
+    assert AddRaftVoterResponse() not in replies(node.fetched_by(3)), "it has been told"
+    assert node.role.change is None
+
+
+def test_a_leader_that_removes_itself_leads_until_that_commits() -> None:
+    node = leader_of(1, 2, 3)
+    assert node.asks(RemoveRaftVoterRequest(key(1))) is None
+    node.polls()
+    assert node.replica.voters.ids == (2, 3)
+    node.fetched_by(2)
+    assert node.replica.high_watermark == 3, "its own copy does not count"
+    assert RemoveRaftVoterResponse() in replies(node.fetched_by(3))
+    assert node.role.resign_requested
+    node.polls()
+    assert isinstance(node.role, Resigned)
+    assert node.role.unacknowledged == (2, 3)
+    node.polls(Timer.ELECTION)
+    assert isinstance(node.role, Unattached)
+    assert not node.replica.is_voter
+
+
+def test_leaving_office_tells_who_waits() -> None:
+    node = leader_with_observer()
+    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.polls()
+    outcome = node.on(Poll((Timer.CHECK_QUORUM,)))
+    assert RemoveRaftVoterResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER) in replies(outcome)
+
+
+def test_a_removed_voter_keeps_its_place_as_an_observer() -> None:
+    node = leader_of(1, 2, 3)
+    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.polls()
+    assert [(entry.key, entry.end_offset) for entry in node.role.observers] == [(key(3), 3)]
+
+
+def test_another_directory_is_another_replica() -> None:
+    node = leader_of(1, 2, 3)
+    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.polls()
+    node.fetched_by(2)
+    node.fetched_by(3, disk="b")
+    node.asks(AddRaftVoterRequest(key(3, "b"), listens(3)))
+    node.on(ResponseReceived(3, SUPPORTED))
+    node.polls()
+    assert node.replica.voters.keys == (key(1), key(2), key(3, "b"))
+    node.fetched_by(3, disk="a")
+    assert [entry.end_offset for entry in node.role.progress if entry.id == 3] == [4]
+
+
+def test_a_voter_moves() -> None:
+    node = leader_of(1, 2, 3)
+    moved = UpdateRaftVoterRequest(1, key(2), (Endpoint("CONTROLLER", "elsewhere", 1),), 0, 1)
+    assert node.asks(moved, 2) == UpdateRaftVoterResponse(1, 1, listens(1))
+    node.polls()
+    assert node.replica.voters.endpoints(2) == moved.endpoints
+    stale = node.asks(replace(moved, epoch=0), 2)
+    assert stale.partition_error is ErrorCode.FENCED_LEADER_EPOCH
+    node.fetched_by(2)
+    for changed, error in [
+        (replace(moved, epoch=9), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (replace(moved, voter=key(9)), ErrorCode.VOTER_NOT_FOUND),
+        (replace(moved, endpoints=()), ErrorCode.INVALID_REQUEST),
+        (replace(moved, min_kraft_version=2), ErrorCode.INVALID_REQUEST),
+        (replace(moved, max_kraft_version=0), ErrorCode.INVALID_REQUEST),
+    ]:
+        assert node.asks(changed, 2).partition_error is error
+
+
+def follower(**changes: Any) -> Node:
+    """Replica 2 following leader 1 of epoch 1."""
+    node = Node(identity(2, (1, 2, 3), **changes))
+    node.on(Poll((), 1))
+    node.on(ResponseReceived(1, FetchResponse(1, 1, None, leader_endpoints=listens(1))))
+    assert isinstance(node.role, Follower)
+    return node
+
+
+def sent(effects: tuple[Any, ...]) -> list[Any]:
+    return [effect.request for effect in effects if isinstance(effect, Send)]
+
+
+def test_a_voter_whose_entry_is_right_says_nothing() -> None:
+    node = follower()
+    assert [type(request) for request in sent(node.polls(Timer.UPDATE_VOTER))] == [FetchRequest]
+
+
+def test_a_voter_whose_entry_is_wrong_tells_its_leader_instead_of_fetching() -> None:
+    node = follower(endpoints=(Endpoint("CONTROLLER", "elsewhere", 1),))
+    requests = sent(node.polls(Timer.UPDATE_VOTER))
+    assert [type(request) for request in requests] == [UpdateRaftVoterRequest]
+    node.on(ResponseReceived(1, UpdateRaftVoterResponse(1, 1, listens(1))))
+    assert node.role.has_updated_leader
+    assert node.role.has_fetched
+
+
+def test_a_replica_that_joins_by_itself() -> None:
+    node = follower(bootstrap_voters=voter_set([entry(1), entry(3)]), auto_join=True)
+    assert [type(request) for request in sent(node.polls(Timer.UPDATE_VOTER))] == [AddRaftVoterRequest]
+    node.on(ResponseReceived(1, AddRaftVoterResponse(ErrorCode.NONE)))
+    assert [type(request) for request in sent(node.polls())] == [FetchRequest]
+
+
+def test_a_replica_that_joins_with_a_new_disk_removes_its_old_key_first() -> None:
+    node = follower(bootstrap_voters=voter_set([entry(1), entry(2, "old"), entry(3)]), auto_join=True)
+    assert sent(node.polls(Timer.UPDATE_VOTER)) == [RemoveRaftVoterRequest(key(2, "old"))]
+
+
+def static(*voters: int) -> dict[str, Any]:
+    plain = voter_set(Voter(ReplicaKey(number), listens(number)) for number in voters)
+    return {"bootstrap_voters": plain, "bootstrap_kraft_version": 0}
+
+
+def test_from_static_voters_to_voters_in_the_log() -> None:
+    node = Node(identity(1, (1,), **static(1)))
+    node.polls()
+    assert node.asks(RemoveRaftVoterRequest(key(1))).error is ErrorCode.UNSUPPORTED_VERSION
+    node.on(UpgradeKRaftVersion(1, 1))
+    node.polls()
+    assert node.replica.kraft_version == 1
+    assert node.replica.voters.keys == (key(1),)
+    before = node.replica
+    node.on(UpgradeKRaftVersion(1, 1))
+    assert node.replica == before, "it is at that level"
+    outcome = node.on(UpgradeKRaftVersion(1, 0))
+    assert [effect for effect in outcome.effects if isinstance(effect, CallFailed)]
+
+
+def test_an_upgrade_waits_until_every_static_voter_has_reported() -> None:
+    node = Node(identity(1, (1, 2), **static(1, 2)))
+    node.polls(Timer.ELECTION)
+    for _ in range(2):
+        node.polls()
+        node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
+    node.polls()
+    node.fetched_by(2)
+    refused = node.on(UpgradeKRaftVersion(1, 1))
+    assert [effect for effect in refused.effects if isinstance(effect, CallFailed)]
+    node.asks(UpdateRaftVoterRequest(1, key(2), listens(2), 0, 1), 2)
+    assert node.replica.voters.keys == (ReplicaKey(1), ReplicaKey(2)), "kept in memory only"
+    node.on(UpgradeKRaftVersion(1, 1))
+    node.polls()
+    assert node.replica.voters.keys == (key(1), key(2))
+    progress = {entry.key: entry.end_offset for entry in node.role.progress}
+    assert progress == {key(1): 3, key(2): 1}
+
+
+def test_an_acknowledgement_of_a_voter_removed_meanwhile_ends_the_leader() -> None:
+    """Production throws IllegalArgumentException here (LeaderState.ensureValidVoter)."""
+    node = leader_of(1, 2, 3)
+    node.polls(Timer.BEGIN_QUORUM_EPOCH)
+    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.polls()
+    outcome = step(KAFKA, node.replica, ResponseReceived(3, BeginQuorumEpochResponse(1, 1, listens(1))))
+    assert isinstance(outcome.effects[-1], Fatal)
