@@ -41,6 +41,8 @@ class ProtocolChoice(_Table):
 class Replicas(_Table):
     """Who takes part. ``views`` gives a replica a voter set of its own (a voter that was removed and has not
     heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
+    ``dynamic``: kraft.version 1: voters begin with a checkpoint that holds the voter set, observers with
+    nothing, and the voters are the bootstrap servers of all.
     """
 
     voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
@@ -48,6 +50,7 @@ class Replicas(_Table):
     views: dict[str, Annotated[tuple[ReplicaId, ...], Field(strict=False)]] = {}
     initial: dict[str, str] = {}
     stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    dynamic: bool = False
 
 
 class NetworkChoice(_Table):

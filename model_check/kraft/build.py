@@ -22,7 +22,7 @@ from reference.disk import Disk
 from reference.events import Poll, Timer
 from reference.protocol import PRESETS, Protocol
 from reference.replica import Leader, Replica
-from reference.voters import Endpoint, ReplicaKey, static_voters
+from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from spec import load
 
 
@@ -62,6 +62,10 @@ def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
 @cache
 def _transition_goals() -> frozenset[str]:
     return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
+
+
+def _listens_at(replica: int) -> tuple[Endpoint, ...]:
+    return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
 
 
 class _Builder:
@@ -121,6 +125,8 @@ class _Builder:
         replicas = self.scenario.replicas
         if len(set(self.ids)) != len(self.ids):
             raise self._error("replicas: a replica is listed twice")
+        if replicas.dynamic and (replicas.views or replicas.initial):
+            raise self._error("replicas.dynamic: views and initial are for a static voter set")
         named = [*replicas.views, *replicas.initial, *self.scenario.environment.timers_at]
         named += self.scenario.protocol.at
         for word in [*named, *map(str, self.scenario.network.no_pre_vote), *map(str, replicas.stopped)]:
@@ -154,12 +160,21 @@ class _Builder:
     def _identity(self, replica: int) -> Replica:
         replicas = self.scenario.replicas
         view = replicas.views.get(str(replica), replicas.voters)
-        return Replica(
+        identity = Replica(
             key=ReplicaKey(replica),
             bootstrap_voters=static_voters(view),
-            endpoints=(Endpoint("CONTROLLER", f"node-{replica}", 9093),),
+            endpoints=_listens_at(replica),
             can_become_voter=replica not in replicas.observers,
         )
+        return self._with_checkpoint(identity) if replicas.dynamic else identity
+
+    def _with_checkpoint(self, identity: Replica) -> Replica:
+        """A replica of a cluster formatted with kraft.version 1: only voters have the checkpoint 0-0."""
+        replicas = self.scenario.replicas
+        if identity.id in replicas.observers:
+            return replace(identity, bootstrap_voters=VoterSet(), max_kraft_version=1)
+        voters = voter_set(Voter(ReplicaKey(each), _listens_at(each), 0, 1) for each in replicas.voters)
+        return replace(identity, bootstrap_voters=voters, bootstrap_kraft_version=1, max_kraft_version=1)
 
     def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
         """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
@@ -232,6 +247,7 @@ class _Builder:
             timely=choice.timely,
             cut=cut,
             discovery=choice.discovery,
+            servers=self.scenario.replicas.voters if self.scenario.replicas.dynamic else (),
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),
