@@ -26,6 +26,8 @@ class HistoryEntry:
     """
     where: Where
     time: str
+    offset: int | None
+    """The offset that the line is about: high watermark, end of an append, truncation or snapshot."""
     state: LoggedState | None
     high_watermark: int | None
     log_end: int | None

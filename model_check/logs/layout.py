@@ -58,7 +58,7 @@ _WORDS: Final = {
 
 
 class Found(NamedTuple):
-    """A record: the node it is about, its time as printed, its message, and whether the line was irregular."""
+    """A record: its node, its time as printed, its message, and whether its line holds another as well."""
 
     node: int
     time: bytes

@@ -1,4 +1,4 @@
-"""What a node must not contradict later, restarts included: its epoch, and its vote and leader in that epoch."""
+"""What a node must not contradict later, restarts included: its epoch, its vote and leader in it."""
 
 from __future__ import annotations
 

@@ -38,8 +38,6 @@ class HighWatermark:
     previous: int | None
     ends: tuple[int | None, ...] | None
     """The end offsets of all voters that a leader computed it from, None for an unknown one."""
-    by_leader: bool | None
-    """Whether a leader says so; None where the line does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,6 @@ _HIGH = re.compile(rb"(?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}), metad
 _HIGH_FROM = re.compile(rb"\) from (?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}),")
 _HIGH_EPOCH = re.compile(rb" for (the first time for )?epoch (\d{1,10})\b")
 _END = re.compile(rb"endOffset=Optional(?:\[LogOffsetMetadata\(offset=(\d{1,19}),|\.empty)")
-_UPDATED = re.compile(rb"(?:LogOffsetMetadata\(offset=)?(\d{1,19})(?:,.*\))?\Z")
 _VOTE = re.compile(
     rb".*?\b(?:replica|candidate)Epoch=(\d{1,10}), (?:replica|candidate)Id=(\d{1,10})"
     rb"(?:, (?:replica|candidate)DirectoryId=([\w-]+))?"
@@ -194,18 +191,13 @@ def _high_watermark(rest: bytes) -> Fact:
         first=epoch is not None and epoch[1] is not None,
         previous=None if previous is None else int(previous[1]),
         ends=ends,
-        by_leader=True if voters else None,
     )
 
 
-def _updated(by_leader: bool) -> Callable[[bytes], Fact]:
-    def parse(rest: bytes) -> Fact:
-        match = _UPDATED.match(rest)
-        if match is None:
-            raise Unreadable
-        return HighWatermark(int(match[1]), None, first=False, previous=None, ends=None, by_leader=by_leader)
-
-    return parse
+def _updated(rest: bytes) -> Fact:
+    if not rest.isdigit() or len(rest) > 19:
+        raise Unreadable
+    return HighWatermark(int(rest), None, first=False, previous=None, ends=None)
 
 
 def _vote(rest: bytes) -> Fact:
@@ -280,8 +272,7 @@ MESSAGES: Final[dict[bytes, Callable[[bytes], Fact]]] = {
     b"Completed transition to ": _completed,
     b"Attempting durable transition to ": _attempting,
     b"High watermark set to ": _high_watermark,
-    b"Leader high watermark updated to ": _updated(True),
-    b"Follower high watermark updated to ": _updated(False),
+    b"Follower high watermark updated to ": _updated,
     b"Follower end offset updated to ": _follower_end,
     b"Leader appended records at base offset ": _appended,
     b"Vote request VoteRequestData(": _vote,

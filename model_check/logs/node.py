@@ -96,7 +96,7 @@ class Node:
             self._transition(fact)
         elif type(fact) is LogEnd:
             self._process.progress.append(fact, self._process.state, where, self._report)
-            self._tell("append")
+            self._tell("append", offset=fact.offset)
         else:
             self._other(fact)
 
@@ -115,13 +115,13 @@ class Node:
                 self._voters(fact)
             case VersionRead():
                 process.progress.read_version(fact.offset, fact.version, where, self._report)
-                self._tell("version")
+                self._tell("version", offset=fact.offset)
             case Truncated():
                 process.progress.truncate(fact.offset, where, self._report)
-                self._tell("truncation")
+                self._tell("truncation", offset=fact.offset)
             case SnapshotLoaded():
                 process.progress.load_snapshot(fact.offset, fact.epoch, where, self._report)
-                self._tell("snapshot")
+                self._tell("snapshot", offset=fact.offset)
             case Said():
                 self._said(fact.what)
 
@@ -401,7 +401,7 @@ class Node:
         if process.progress.published < len(process.progress.sets):
             self._publish()
         if self._listen is not None:
-            self._tell("high watermark")
+            self._tell("high watermark", offset=fact.offset)
 
     def _share_shown_high_watermark(self, state: LoggedState) -> None:
         if isinstance(state.high_watermark, int):
@@ -423,7 +423,7 @@ class Node:
             process.progress.read_voters(
                 fact.offset, frozenset(fact.voters), process.state, self._where, self._report
             )
-        self._tell("voters")
+        self._tell("voters", offset=fact.offset)
 
     # --- telling ------------------------------------------------------------------------------------------
 
@@ -443,7 +443,7 @@ class Node:
     def _report(self, wrong: Contradiction) -> None:
         self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier)
 
-    def _tell(self, what: str, state: LoggedState | None = None) -> None:
+    def _tell(self, what: str, state: LoggedState | None = None, offset: int | None = None) -> None:
         if self._listen is None:
             return
         process = self._process
@@ -457,6 +457,7 @@ class Node:
                 what=what,
                 where=self._where,
                 time=self._time.decode("ascii", "replace"),
+                offset=offset,
                 state=process.state if state is None else state,
                 high_watermark=progress.high,
                 log_end=progress.end,

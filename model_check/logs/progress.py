@@ -156,7 +156,7 @@ class Progress:
         self.sets, self.versions, self.published = [], [], 0
 
     def up_to_date(self, vote: VoteAnswer) -> bool | None:
-        """Whether the candidate's log is at least as long as this one; None if this log's end is not known."""
+        """Whether the candidate's log is at least as long as this one; None if the end here is not known."""
         if self.end is None or self.end_epoch is None:
             return None
         return (vote.last_epoch, vote.last_offset) >= (self.end_epoch, self.end)

@@ -71,7 +71,6 @@ class Reader:
         self._cluster = Cluster(self._findings)
         self._nodes: dict[int, Node] = {}
         self._files: list[FileReport] = []
-        self._times: dict[int, bytes] = {}
 
     def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
         """Read one file from its decompressed ``text``."""
@@ -104,14 +103,6 @@ class Reader:
         """What was found so far."""
         return self._findings
 
-    def last_time(self, number: int) -> bytes | None:
-        """The time of the last line of a node."""
-        return self._times.get(number)
-
-    def set_time(self, number: int, time: bytes) -> None:
-        """Note the time of a node's line."""
-        self._times[number] = time
-
 
 class _File:
     """The reading of one file."""
@@ -126,44 +117,49 @@ class _File:
 
     def take(self, hit: Hit) -> None:
         """One line with a message that matters."""
-        where = Where(self._name, hit.number)
-        if hit.beginning == FATAL_TEXT:
-            if self._last is not None:
-                time = self._layout.time(hit.line) or self._last.summary.last_time
-                self._last.apply(Said(FATAL), where, time)
+        number, line, at, beginning = hit
+        where = Where(self._name, number)
+        if beginning is FATAL_TEXT:
+            self._fatal(line, where)
             return
-        found = self._read(hit)
+        found = self._layout.read(line, at)
+        if found is None or found.mixed:
+            found = self._read_otherwise(line, at, found)
         if found is None:
-            self._damaged("unreadable" if self._layout_fits(hit) else "no-layout", where)
+            self._damaged("unreadable" if self._layout_fits(line) else "no-layout", where)
             return
         if found.mixed:
             self._reader.findings.note("mixed", where)
             self._disturb()
         try:
-            fact = parse(hit.beginning, found.message)
+            fact = parse(beginning, found.message)
         except Unreadable:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, where):
+        if node is None or not self._in_order(found, where, node):
             return
         self._last = node
         self.report.relevant += 1
         node.apply(fact, where, found.time)
 
-    def _read(self, hit: Hit) -> Found | None:
-        found = self._layout.read(hit.line, hit.at)
-        if found is not None and not found.mixed:
-            return found
+    def _fatal(self, line: bytes, where: Where) -> None:
+        """The line names no node: it is about the one whose lines surround it."""
+        if self._last is not None:
+            time = self._layout.time(line) or self._last.summary.last_time
+            self._last.apply(Said(FATAL), where, time)
+
+    def _read_otherwise(self, line: bytes, at: int, found: Found | None) -> Found | None:
+        """The record by the layout that fits best; the file is read with that one from here on."""
         for layout in self._reader.layouts:
-            other = layout.read(hit.line, hit.at)
+            other = layout.read(line, at)
             if other is not None and not other.mixed:
                 self._layout = layout
                 return other
         return found
 
-    def _layout_fits(self, hit: Hit) -> bool:
-        return any(layout.time(hit.line) is not None for layout in self._reader.layouts)
+    def _layout_fits(self, line: bytes) -> bool:
+        return any(layout.time(line) is not None for layout in self._reader.layouts)
 
     def _damaged(self, note: str, where: Where) -> None:
         self._reader.findings.note(note, where)
@@ -175,21 +171,22 @@ class _File:
             if node is not None:
                 node.disturb()
 
-    def _in_order(self, found: Found, where: Where) -> bool:
-        """Whether the line is to be read: not where an earlier file has the same stretch of the node's time."""
-        last, number = self._reader.last_time(found.node), found.node
+    def _in_order(self, found: Found, where: Where, node: Node) -> bool:
+        """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
+        last, number = node.summary.last_time, found.node
+        if found.time >= last and number in self.report.nodes and not self._skip_until:
+            return True
         if number not in self.report.nodes:
             self.report.nodes.add(number)
-            if last is not None and self._layout.goes_back(found.time, last):
+            if last and self._layout.goes_back(found.time, last):
                 self._skip_until[number] = last
         if (until := self._skip_until.get(number)) is not None:
             if not self._layout.goes_back(until, found.time):
                 self._reader.findings.note("overlap", where)
                 return False
             del self._skip_until[number]
-        elif last is not None and found.time < last and self._layout.goes_back(found.time, last):
+        elif last and self._layout.goes_back(found.time, last):
             self._reader.findings.note("time-back", where)
-        self._reader.set_time(number, found.time)
         return True
 
 

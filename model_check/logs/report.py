@@ -159,7 +159,8 @@ def _print_node(out: Console, node: Node) -> None:
         out,
         "history",
         f"{summary.processes:,} start{plural}, {summary.transitions:,} transitions, "
-        f"{summary.elections:,} times candidate, {summary.leaderships:,} times leader; {summary.lines:,} raft lines",
+        f"{summary.elections:,} times candidate, {summary.leaderships:,} times leader; "
+        f"{summary.lines:,} raft lines",
     )
     if summary.last is not None:
         entry(out, "epochs", f"{summary.first_epoch} to {summary.last_epoch}; last: {summary.last}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from model_check.logs.messages import FATAL_TEXT, MESSAGES
 
@@ -22,13 +22,9 @@ _ANCHOR: Final = re.compile(rb"\] (" + b"|".join(re.escape(text) for text in MES
 _FATAL: Final = re.compile(re.escape(FATAL_TEXT))
 
 
-class Hit(NamedTuple):
-    """A line with a message that matters: its number from 1, its bytes, where the message starts, and which."""
-
-    number: int
-    line: bytes
-    at: int
-    beginning: bytes
+#: A line with a message that matters: its number from 1, its bytes, where the message starts, and the
+#: beginning by which it was found. A plain tuple: there are many.
+Hit = tuple[int, bytes, int, bytes]
 
 
 @dataclass(slots=True)
@@ -105,12 +101,12 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         in_line += 1
         number += block.count(b"\n", counted, line_start)
         counted = line_start
-        yield Hit(number, block[line_start:line_end], place - line_start, beginning)
+        yield number, block[line_start:line_end], place - line_start, beginning
 
 
 def _places(block: bytes) -> Iterator[tuple[int, bytes]]:
     if FATAL_TEXT not in block:
-        return ((match.start(1), match[1]) for match in _ANCHOR.finditer(block))
+        return ((match.span(1)[0], match[1]) for match in _ANCHOR.finditer(block))
     found = [(match.start(1), match[1]) for match in _ANCHOR.finditer(block)]
     found += [(match.start(), FATAL_TEXT) for match in _FATAL.finditer(block)]
     return iter(sorted(found))
