@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from model_check import codec
 from model_check.conform.fields import Fields, Json
@@ -17,8 +16,8 @@ from model_check.errors import InputError
 class Capabilities:
     """What an adapter says of itself.
 
-    name: what the implementation calls itself. events: the kinds of steps it supports; effects and state: what
-    it can show; ordered: whether its effects come in the order in which they happened.
+    name: what the implementation calls itself. events: the kinds of steps it supports; effects and state:
+    what it can show; ordered: whether its effects come in the order in which they happened.
     """
 
     name: str
@@ -72,16 +71,16 @@ def read_hello(line: str) -> Capabilities:
         raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}") from None
 
 
-def _names(
-    shown: Fields, key: str, known: tuple[str, ...], needed: tuple[str, ...] = ()
-) -> frozenset[str]:
+def _names(shown: Fields, key: str, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> frozenset[str]:
     found = shown.items(key)
     for name in found:
         if not isinstance(name, str) or name not in known:
             raise InputError(f"{shown.where}: capabilities.{key}: expected names of {', '.join(known)}")
     for name in needed:
         if name not in found:
-            raise InputError(f"{shown.where}: capabilities.{key}: an adapter without {name!r} cannot be driven")
+            raise InputError(
+                f"{shown.where}: capabilities.{key}: an adapter without {name!r} cannot be driven"
+            )
     return frozenset(found)
 
 
@@ -93,7 +92,7 @@ def read_answer(line: str, number: int) -> Answer:
             raise AdapterError(f"answered with an error: {fields.text('error')[:300]}")
         if "unsupported" in fields:
             return Answer((), {}, fields.text("unsupported"))
-        effects = tuple(cast("dict[str, Json]", each.values) for each in fields.objects("effects", []))
+        effects = tuple(each.values for each in fields.objects("effects", []))
         for index, effect in enumerate(effects):
             kind = effect.get("effect")
             if not isinstance(kind, str) or kind not in EFFECTS:
@@ -116,7 +115,9 @@ def _object(line: str, number: int, where: str) -> Fields:
     except InputError as error:
         shown = line.strip()[:60]
         readable = "".join(letter if letter.isprintable() else "?" for letter in shown)
-        raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}; the line begins {readable!r}") from None
+        raise AdapterError(
+            f"gave a wrong answer: {str(error).rstrip('.')}; the line begins {readable!r}"
+        ) from None
     if found != number:
         raise AdapterError(
             f"answered question {found} when asked question {number}; answers come in order, one for each"

@@ -1,4 +1,4 @@
-"""The reference under a sequence of stimuli: what is asked of an adapter at each step, and what it must do."""
+"""The reference under a sequence of stimuli: what is asked of an adapter and what it must do."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ class Asking:
         for timer in poll.expired:
             if timer in running:
                 self.now = max(self.now, self._deadlines.get(timer, self.now))
-        over = tuple(t for t in running if t in poll.expired or self._deadlines.get(t, self.now + 1) <= self.now)
+        over = tuple(
+            t for t in running if t in poll.expired or self._deadlines.get(t, self.now + 1) <= self.now
+        )
         return Poll(over, poll.discovery, self.now)
 
     def _follow(self, question: Question) -> Question:

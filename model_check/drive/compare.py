@@ -24,7 +24,7 @@ NOT_COMPARED = NOT_MODELLED | {
     "lastStableOffset", "logStartOffset", "version",
 }  # fmt: skip
 
-#: What a field of a message means that is not there: Kafka's writers leave out tagged fields at their default.
+#: What an absent field of a message means: Kafka's writers leave out tagged fields at their default.
 DEFAULTS: Mapping[str, Json] = {
     "clusterId": None,
     "voterId": -1,

@@ -30,7 +30,7 @@ def sequences(
     """
     path = tuple(each.option for each in taken)
     for component, identity in enumerate(system.identities):
-        begun = cast(Node, system.nodes[component])
+        begun = system.nodes[component]
         found = list(_happenings(system, component, taken))
         disk, opening = _opening(system, scenario, component, identity, begun)
         if opening is None:
@@ -62,7 +62,9 @@ def _opening(
     return prologue(system.protocols[component], identity, begun.replica)
 
 
-def _happenings(system: KRaftSystem, component: int, taken: Sequence[Taken]) -> Iterator[tuple[int, Stimulus]]:
+def _happenings(
+    system: KRaftSystem, component: int, taken: Sequence[Taken]
+) -> Iterator[tuple[int, Stimulus]]:
     """What happens to a replica, each with the number of the step of the behaviour."""
     for number, each in enumerate(taken, 1):
         if each.step.path.component != component or each.step.path.kind == "lose":
@@ -129,5 +131,3 @@ def shortened(sequence: DriveSequence, stimuli: Sequence[int]) -> DriveSequence:
     """``sequence`` with the stimuli of these numbers only; it belongs to no behaviour any more."""
     kept = tuple(sequence.stimuli[index] for index in stimuli)
     return replace(sequence, stimuli=kept, origin=None)
-
-

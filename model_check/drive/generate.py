@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from random import Random
 from typing import cast
 
@@ -17,6 +18,7 @@ from model_check.kraft.system import KRaftSystem
 from model_check.scenario import ProtocolChoice, Scenario
 from model_check.trace.build import details
 from model_check.trace.walk import Taken, Walk
+from reference.protocol import Protocol
 
 #: Switches of the protocol that are configuration to an implementation: it is told them when it starts.
 CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
@@ -101,9 +103,7 @@ def _walk(system: KRaftSystem, witness: Witness) -> list[Taken]:
     return walk.taken
 
 
-def _add(
-    found: Generated, scenario: Scenario, system: KRaftSystem, name: str, taken: list[Taken]
-) -> None:
+def _add(found: Generated, scenario: Scenario, system: KRaftSystem, name: str, taken: list[Taken]) -> None:
     """Add the replicas that do something new in a behaviour."""
     done: dict[int, set[str]] = {}
     for each in taken:
@@ -112,7 +112,9 @@ def _add(
         if detail is not None:
             node = cast(Node, each.before.locals[component])
             done.setdefault(component, set()).add(deed(component, node, detail))
-    driven = {system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)}
+    driven = {
+        system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
+    }
     for component, deeds in done.items():
         if not deeds <= found.deeds and component in driven:
             found.sequences.append(driven[component])
@@ -121,3 +123,13 @@ def _add(
                 "nothing leads an implementation into the state in which it begins"
             )
         found.deeds |= deeds
+
+
+def switches_of(protocol: Protocol, preset: Protocol) -> dict[str, str | bool | int]:
+    """The switches in which ``protocol`` differs from ``preset``, as scenarios write them."""
+    found: dict[str, str | bool | int] = {}
+    for each in fields(Protocol):
+        value = getattr(protocol, each.name)
+        if value != getattr(preset, each.name):
+            found[each.name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
+    return found

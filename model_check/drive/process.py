@@ -53,7 +53,9 @@ class AdapterProcess:
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"--adapter: {words[0]!r} cannot be run ({reason}); check the command.") from None
+            raise InputError(
+                f"--adapter: {words[0]!r} cannot be run ({reason}); check the command."
+            ) from None
         self._selector = selectors.DefaultSelector()
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None

@@ -11,29 +11,65 @@ from dataclasses import replace
 from model_check.drive.asked import Asking
 from model_check.drive.stimuli import DriveSequence, Start, Stimulus
 from reference.disk import Disk
-from reference.events import Append, Poll, RequestReceived, ResponseReceived, Timer
-from reference.log import Batch, LeaderChange, Value, log_of
+from reference.events import Append, Poll, RequestReceived, Resign, ResponseReceived, Shutdown, Timer
+from reference.log import Batch, LeaderChange, Record, Value, log_of
 from reference.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse, VoteResponse
 from reference.protocol import Protocol
-from reference.replica import Candidate, Follower, Leader, Prospective, QuorumState, Replica, Unattached
+from reference.replica import (
+    Candidate,
+    Election,
+    Follower,
+    Leader,
+    Prospective,
+    QuorumState,
+    Replica,
+    Resigned,
+    Unattached,
+)
 from reference.voters import majority
 
 Opening = tuple[Disk, tuple[Stimulus, ...] | None]
+Attempt = tuple[Disk, tuple[Stimulus, ...]]
 
 
 def prologue(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
     """A disk and stimuli that lead to ``target``; no stimuli if none are known that do."""
     for disk, stimuli in _attempts(target):
-        sequence = DriveSequence("prologue", protocol, identity, disk, stimuli)
-        asking = Asking(sequence)
-        for _ in asking.questions():
-            pass
-        if asking.replica is not None and _essence(asking.replica) == _essence(target):
+        found = _after(protocol, identity, disk, stimuli)
+        if found is not None and _essence(found) == _essence(target):
             return disk, stimuli
     return Disk(), None
 
 
-def _attempts(target: Replica) -> Iterator[tuple[Disk, tuple[Stimulus, ...]]]:
+def approach(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
+    """A disk and stimuli that lead to ``target``, or at least into its role and epoch."""
+    disk, stimuli = prologue(protocol, identity, target)
+    if stimuli is not None:
+        return disk, stimuli
+    for disk, stimuli in _attempts(target):
+        found = _after(protocol, identity, disk, stimuli)
+        if found is not None and type(found.role) is type(target.role) and found.epoch == target.epoch:
+            return disk, stimuli
+    return Disk(), None
+
+
+def _after(
+    protocol: Protocol, identity: Replica, disk: Disk, stimuli: tuple[Stimulus, ...]
+) -> Replica | None:
+    asking = Asking(DriveSequence("prologue", protocol, identity, disk, stimuli))
+    for _ in asking.questions():
+        pass
+    return asking.replica
+
+
+def _attempts(target: Replica) -> Iterator[Attempt]:
+    """Ways that may lead to ``target``; what was asked of it last comes last."""
+    asked: tuple[Stimulus, ...] = (Shutdown(),) if target.shutting_down else ()
+    for disk, stimuli in _ways(target):
+        yield disk, (*stimuli, *asked)
+
+
+def _ways(target: Replica) -> Iterator[Attempt]:
     role, state = target.role, target.quorum_state
     as_it_is = Disk(state, target.log, target.log.end_offset)
     if isinstance(role, Unattached):
@@ -45,11 +81,21 @@ def _attempts(target: Replica) -> Iterator[tuple[Disk, tuple[Stimulus, ...]]]:
         yield without_leader, (Start(), Poll(), _announcement(target), Poll(), *fetched, Poll())
     elif isinstance(role, Prospective):
         asks = Poll((Timer.ELECTION, Timer.FETCH))
-        yield as_it_is, (Start(), Poll(), asks, Poll())
+        yield as_it_is, (Start(), Poll(), asks, Poll(), *_answers(target, role.election))
     elif isinstance(role, Candidate):
+        yield as_it_is, (Start(), Poll(), *_answers(target, role.election))
+    elif isinstance(role, Resigned):
         yield as_it_is, (Start(), Poll())
     elif isinstance(role, Leader):
         yield from _leader(target, role)
+
+
+def _answers(target: Replica, election: Election) -> tuple[Stimulus, ...]:
+    answered = [(voter, True) for voter in election.granted if voter != target.id]
+    answered += [(voter, False) for voter in election.rejected]
+    return tuple(
+        ResponseReceived(voter, VoteResponse(target.epoch, granted=granted)) for voter, granted in answered
+    )
 
 
 def _fetched(target: Replica) -> tuple[Stimulus, ...]:
@@ -68,7 +114,7 @@ def _announcement(target: Replica) -> Stimulus:
     return RequestReceived(leader, request)
 
 
-def _leader(target: Replica, role: Leader) -> Iterator[tuple[Disk, tuple[Stimulus, ...]]]:
+def _leader(target: Replica, role: Leader) -> Iterator[Attempt]:
     """Elected in its epoch, it appends what its log has of that epoch, and hears from its voters."""
     older = tuple(batch for batch in target.log.batches if batch.base_offset < role.epoch_start_offset)
     own = target.log.batches[len(older) :]
@@ -90,7 +136,12 @@ def _leader(target: Replica, role: Leader) -> Iterator[tuple[Disk, tuple[Stimulu
             fetches.append(RequestReceived(entry.voter, request))
     before = QuorumState(target.epoch, None, target.key) if others else QuorumState(target.epoch - 1)
     disk = Disk(before, log, log.end_offset)
-    yield disk, (Start(), Poll(), *votes, Poll((Timer.LINGER,)), *appends, *fetches, Poll())
+    last: list[Stimulus] = [Poll()]
+    for records in role.pending:
+        values = tuple(record.value for record in records if isinstance(record, Value))
+        last += [Append(target.epoch, values)] if values else []
+    last += [Resign(target.epoch)] if role.resign_requested else []
+    yield disk, (Start(), Poll(), *votes, Poll((Timer.LINGER,)), *appends, *fetches, *last)
 
 
 def _epoch_at(batches: tuple[Batch, ...], end_offset: int) -> int:
@@ -120,5 +171,5 @@ def _essence(replica: Replica) -> tuple[object, ...]:
     return type(role), replica.quorum_state, batches, known, more
 
 
-def _without_granting(record: object) -> object:
+def _without_granting(record: Record) -> Record:
     return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record

@@ -49,7 +49,10 @@ class Driven:
 
 
 class Session:
-    """An adapter that has been greeted. ``steps`` counts the steps taken, at most ``limit`` of them."""
+    """An adapter that has been greeted. ``steps`` counts the steps taken, at most ``limit`` of them.
+
+    Raises AdapterError if the adapter does not answer the greeting as it should.
+    """
 
     def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
         self._process = process
@@ -57,7 +60,10 @@ class Session:
         self._asked = 0
         self.steps = 0
         greeting = {"id": 0, "type": "hello", "protocol": wire.PROTOCOL, "name": "kraftcheck"}
-        self.capabilities: Capabilities = read_hello(process.exchange(json.dumps(greeting)))
+        try:
+            self.capabilities: Capabilities = read_hello(process.exchange(json.dumps(greeting)))
+        except AdapterError as error:
+            raise AdapterError(f"the adapter {error}, in the handshake.") from None
 
     def drive(self, sequence: DriveSequence) -> Driven:
         """Drive the adapter along ``sequence`` up to the first step that differs.
@@ -72,7 +78,9 @@ class Session:
                 detached, correlations = None, {}
             detached = detached or self._refusal(question)
             if detached is not None or self._is_lost(question, correlations):
-                driven.skipped[detached or "answers that nobody awaits, to an adapter without correlation ids"] += 1
+                driven.skipped[
+                    detached or "with an answer that nobody awaits, before the adapter showed a correlation id"
+                ] += 1
                 continue
             answer = self._ask(sequence, question, correlations)
             if answer is None:

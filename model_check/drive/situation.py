@@ -1,4 +1,4 @@
-"""How an event compares with what a replica has: what a guard of a rule may look at, smaller, same or larger."""
+"""How an event compares with what a replica has: smaller, same or larger where a rule looks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def situation(replica: Replica, event: Event) -> str:
         parts += [f"last epoch {_sign(message.last_epoch, log.last_epoch)}"]
     elif isinstance(message, FetchResponse):
         end = message.batches[-1].end_offset if message.batches else log.end_offset
-        parts += [f"batches {min(len(message.batches), 2)}", f"commits {_optional(message.high_watermark, end)}"]
+        parts += [
+            f"batches {min(len(message.batches), 2)}",
+            f"commits {_optional(message.high_watermark, end)}",
+        ]
         if message.diverging is not None:
             own = end_offset_for_epoch(log, message.diverging.epoch)
             parts += [f"diverging {_sign(message.diverging.offset, own.offset)}"]

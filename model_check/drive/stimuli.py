@@ -57,9 +57,9 @@ class Origin:
 class DriveSequence:
     """What happens to one replica.
 
-    identity: what configuration says of the replica (its durable and volatile fields are ignored); disk: what
-    it finds when it first starts; written_back: whether what a dead process wrote and did not flush is durable
-    when its successor starts; origin: ``None`` for a sequence that belongs to no behaviour of a quorum.
+    identity: what configuration says of the replica (its durable and volatile fields are ignored); disk:
+    what it finds when it first starts; written_back: whether what a dead process wrote and did not flush is
+    durable when its successor starts; origin: ``None`` for a sequence of no behaviour of a quorum.
     """
 
     name: str

@@ -6,8 +6,6 @@ Requests, responses, records and states have the form in which recordings of pro
 
 from __future__ import annotations
 
-from typing import Any
-
 from model_check import codec
 from model_check.conform import wire as recorded
 from model_check.conform.encode import APIS, encode, encode_batch, encode_quorum_state, or_minus_one, uuid
@@ -69,7 +67,7 @@ EFFECTS = (
     "appendAccepted", "callFailed", "forgetRequests", "stop", "fatal",
 )  # fmt: skip
 
-#: The fields of the state that an adapter may show, as :func:`model_check.conform.state.encode_state` has them.
+#: The fields of the state that an adapter may show: those of model_check.conform.state.encode_state.
 STATE = (
     "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "voters", "votersOffset", "kraftVersion",
     "isVoter", "election", "epochStart", "progress", "unacked", "resignRequested", "preferredSuccessors",

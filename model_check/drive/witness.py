@@ -1,7 +1,7 @@
 """A behaviour for everything that the replicas of a scenario do: shortest ones, found by the engine.
 
-Each outcome of the system is offered twice: as it is, and once more as a step that violates a property whose
-name says what the replica did. The search for violations then gives, for each such name, a shortest way to it.
+Each outcome of the system is offered twice: as it is, and once more as a step that violates a property
+whose name says what the replica did. The search for violations then gives a shortest way to each such name.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from model_check.drive.situation import situation
 from model_check.engine.explorer import explore
 from model_check.engine.system import Limits, Outcome, PathStep
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.outcomes import Step
 from model_check.kraft.system import KRaftSystem
-from model_check.drive.situation import situation
 from reference.transitions import role_name
 
 #: Names of what a replica did: a deed.
@@ -62,7 +62,7 @@ class _Witnessing:
 
     @property
     def properties(self) -> frozenset[str]:
-        return self.deeds.union(self._system.properties)
+        return frozenset(self.deeds).union(self._system.properties)
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         node = cast(Node, local)
