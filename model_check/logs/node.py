@@ -72,6 +72,7 @@ class Node:
         self._listen = listen
         self._memory = Memory(number)
         self._loose = True
+        self._misnamed = False
         self._where = Where("", 0)
         self._time = b""
         self._process = _Process(self._fixed or forms().all)
@@ -188,8 +189,10 @@ class Node:
     def _starts(self) -> None:
         """A line says that there was no state before; it may not be the process's first line."""
         process = self._process
-        if process.state is not None or self.summary.processes == 0:
+        if process.state is not None or process.progress.high is not None:
             self._begin()
+        elif self.summary.processes == 0:
+            self.summary.processes = 1
         self._loose = False
 
     def _looks_like_a_start(self, new: LoggedState) -> bool:
@@ -342,7 +345,8 @@ class Node:
             self._problem(
                 "observer-election", f"one of the voters {ids}", f"node {self.number} is {new.role}"
             )
-        if new.local is not None and new.local.id != self.number:
+        if new.local is not None and new.local.id != self.number and not self._misnamed:
+            self._misnamed = True
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")
         if old is None or old.granted is None or not old.electorate or fact.old is None:
             return

@@ -102,7 +102,7 @@ def chunks(
     try:
         with path.open("rb") as file:
             pieces = iter(lambda: file.read(size), b"")
-            first = next(pieces, b"")
+            first = file.read(max(size, len(_GZIP)))
             raw = _reporting(_with(first, pieces), progress)
             if first.startswith(_GZIP):
                 yield from _inflate(raw, damaged, size)

@@ -106,8 +106,9 @@ class LoggedState:
 
 _TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
 _OPENING = frozenset(b"([{")
+_BRACKET = re.compile(rb"[\[({]")
 _KEY = re.compile(
-    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?(<undefined>|[\w-]+|Optional\.empty)"
+    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?(<undefined>|Optional\.empty|[\w-]+)"
 )
 _VOTE = re.compile(
     rb"(\d{1,10})=(?:VoterState\(replicaKey=ReplicaKey\([^)]*\), state=)?(GRANTED|REJECTED|UNRECORDED)"
@@ -161,12 +162,15 @@ def _fields(word: bytes, body: bytes) -> dict[str, bytes]:
         match = pattern.match(body)
         if match is not None:
             values = match.groups()
-            if all(_balanced(value) for value in values):
+            if all(_one_value(value) for value in values):
                 return dict(zip(names, values, strict=True))
     return fields(body)
 
 
-def _balanced(value: bytes) -> bool:
+def _one_value(value: bytes) -> bool:
+    """Whether it is one balanced value, and not several fields of a form that is not known."""
+    if b"=" in value and (value[-1] not in b"])}" or b"=" in _BRACKET.split(value, 1)[0]):
+        return False
     return (
         value.count(b"(") == value.count(b")")
         and value.count(b"[") == value.count(b"]")
