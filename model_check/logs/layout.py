@@ -95,7 +95,10 @@ class Layout:
         if head is None:
             return None
         end = self._message_end(line, at)
-        return None if end is None else Found(int(head["node"]), head["time"], line[at:end], mixed)
+        if end is None:
+            return None
+        time, node = head.group("time", "node")
+        return Found(int(node), time, line[at:end], mixed)
 
     def _last_head(self, line: bytes, at: int) -> re.Match[bytes] | None:
         found = None

@@ -245,7 +245,7 @@ class Node:
         process = self._process
         completed = process.attempt is not None and process.attempt.identity == old.identity
         if self._loose or known is None:
-            if self.summary.transitions or known is not None:
+            if known is not None or (self._loose and self.summary.transitions):
                 self._findings.note("gaps", self._where)
         elif completed:
             expected = f"a line that the attempted transition to {old} is completed"

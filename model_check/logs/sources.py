@@ -55,6 +55,8 @@ def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list
 
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is not a file; give log files or folders of them.")
         return [path]
     try:
         found = sorted(file for file in path.rglob("*") if _LOG_NAME.search(file.name) and file.is_file())

@@ -107,6 +107,7 @@ class LoggedState:
 _TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
 _OPENING = frozenset(b"([{")
 _BRACKET = re.compile(rb"[\[({]")
+_CLOSING = re.compile(rb"[\])}]")
 _KEY = re.compile(
     rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?(<undefined>|Optional\.empty|[\w-]+)"
 )
@@ -169,7 +170,10 @@ def _fields(word: bytes, body: bytes) -> dict[str, bytes]:
 
 def _one_value(value: bytes) -> bool:
     """Whether it is one balanced value, and not several fields of a form that is not known."""
-    if b"=" in value and (value[-1] not in b"])}" or b"=" in _BRACKET.split(value, 1)[0]):
+    bracket = _BRACKET.search(value)
+    if bracket is None:
+        return b"=" not in value and _CLOSING.search(value) is None
+    if b"=" in value and (value[-1] not in b"])}" or b"=" in value[: bracket.start()]):
         return False
     return (
         value.count(b"(") == value.count(b")")
