@@ -22,7 +22,7 @@ from model_check.drive.probes import probes
 from model_check.drive.process import AdapterProcess
 from model_check.drive.report import Report, as_json, print_report
 from model_check.drive.session import Driven, LimitError, Session
-from model_check.drive.shrink import shrink
+from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
 from model_check.files import write_atomically
 from model_check.trace import json_form
@@ -150,7 +150,8 @@ def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, 
         report.add(driven)
         if driven.failed is None:
             continue
-        report.shortened.append(_shortened(session, driven))
+        first = len(report.failed) == 1
+        report.shortened.append(_shortened(session, driven) if first else cut(driven))
         if not keep_going:
             report.not_driven = len(sequences) - number
             return

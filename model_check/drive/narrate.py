@@ -15,6 +15,9 @@ from model_check.trace.words import compare_nodes, label
 from reference.effects import Effect, Reply, Send
 from reference.events import Poll, RequestReceived, ResponseReceived
 
+#: Fields that follow from what is shown anyway, or are known to the driver only.
+_LEFT_OUT = FOLLOWING | {"voters", "process", "next correlation"}
+
 
 def questions_until(sequence: DriveSequence, position: int) -> list[Question]:
     """The steps of ``sequence`` up to and including the one of stimulus ``position``."""
@@ -32,8 +35,10 @@ def head(question: Question, replica: int) -> str:
         return f"←{event.source} {label(InFlight(event.source, replica, event.request))}"
     if isinstance(event, ResponseReceived):
         return f"←{event.source} {label(InFlight(event.source, replica, event.response))}"
-    if isinstance(event, Poll) and event.expired:
-        return f"timer ({', '.join(timer.value for timer in event.expired)})"
+    if isinstance(event, Poll):
+        found = f"poll, looks for the leader at {event.discovery}" if event.discovery is not None else "poll"
+        timers = ", ".join(timer.value for timer in event.expired)
+        return f"{found}; expired: {timers}" if timers else found
     assert question.before is not None
     return describe_event(event, question.before)
 
@@ -48,7 +53,7 @@ def lines(question: Question, replica: int, *, verbose: bool = False) -> Iterato
             yield f"{number}. {' '.join(describe_effect(effect))}"
     before, after = Node(question.before, question.disk), Node(outcome.replica, question.disk)
     for change in compare_nodes(replica, before, after):
-        if verbose or (change.field not in FOLLOWING and change.field not in ("voters", "process")):
+        if verbose or change.field not in _LEFT_OUT:
             yield describe(change)
     yield from _messages(outcome.effects, replica)
     if outcome.fatal is not None:

@@ -17,6 +17,7 @@ from model_check.drive.asked import Asking
 from model_check.drive.prologue import approach
 from model_check.drive.situation import situation
 from model_check.drive.stimuli import Crash, DriveSequence, Start
+from model_check.drive.wire import OTHER_TOPIC
 from reference.disk import Disk
 from reference.errors import ErrorCode
 from reference.events import (
@@ -39,6 +40,7 @@ from reference.messages import (
     EndQuorumEpochResponse,
     FetchRequest,
     FetchResponse,
+    Request,
     Response,
     VoteRequest,
     VoteResponse,
@@ -156,6 +158,9 @@ def _bad_messages() -> Iterator[Probe]:
                 for request in _requests(replica, epoch):
                     asked = replace(request, cluster_id=cluster)
                     yield "request of a cluster", ours, RequestReceived(2, asked)
+        for request in _requests(replica, replica.epoch):
+            elsewhere = replace(request, partition=f"{OTHER_TOPIC}-0")
+            yield "request for another partition", replica, RequestReceived(2, elsewhere)
         for source in (2, 3):
             for response in _responses(replica):
                 yield "response", replica, ResponseReceived(source, response)
@@ -165,14 +170,14 @@ def _bad_messages() -> Iterator[Probe]:
             yield "fetch-response", follower, ResponseReceived(3, fetched)
 
 
-def _requests(replica: Replica, epoch: int) -> Iterator[VoteRequest | FetchRequest]:
+def _requests(replica: Replica, epoch: int) -> Iterator[Request]:
     sender, log = ReplicaKey(2), replica.log
     for voter in (replica.key, None, ReplicaKey(3)):
         for pre_vote in (False, True):
             yield VoteRequest(epoch, sender, voter, log.last_epoch, log.end_offset, pre_vote)
-        yield BeginQuorumEpochRequest(epoch, 2, voter, (Endpoint("CONTROLLER", "node-2", 9093),))  # type: ignore[misc]
+        yield BeginQuorumEpochRequest(epoch, 2, voter, (Endpoint("CONTROLLER", "node-2", 9093),))
     for successors in ((), (replica.key,), (ReplicaKey(3), replica.key)):
-        yield EndQuorumEpochRequest(epoch, 2, successors, ())  # type: ignore[misc]
+        yield EndQuorumEpochRequest(epoch, 2, successors, ())
     for voter in (ReplicaKey(2), ReplicaKey(9), ReplicaKey(-1)):
         for offset in (-1, 0, log.end_offset, log.end_offset + 1):
             yield FetchRequest(epoch, voter, offset, log.last_epoch, None, 0)

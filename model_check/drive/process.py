@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 16 * 2**20
 MAX_ERROR_BYTES = 4096
 
 #: How long an adapter may take to end by itself, in seconds.
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 1.0
 _CHUNK = 65536
 
 

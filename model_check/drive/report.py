@@ -160,8 +160,11 @@ def print_report(report: Report, *, verbose: bool) -> None:
 def _print_coverage(report: Report, *, verbose: bool) -> None:
     out = console()
     covered = [rule for rule in carried_out() if rule in report.rules]
-    say(out, f"rules exercised: {len(covered)} of {len(carried_out())} of the reference", indent=2, hang=2)
-    for reason, rules in not_exercised(report.rules, report.protocol).items():
+    whole = not report.failed or verbose
+    hint = "" if whole else " (-v lists the others)"
+    text = f"rules exercised: {len(covered)} of {len(carried_out())} of the reference{hint}"
+    say(out, text, indent=2, hang=2)
+    for reason, rules in not_exercised(report.rules, report.protocol).items() if whole else ():
         say(out, f"not exercised, {reason}: {' '.join(rules)}", indent=2, hang=2)
     for kind, names in report.capabilities.missing().items():
         say(
@@ -177,8 +180,8 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         say(out, f"{text}: {' '.join(report.unseen)}", indent=2, hang=2)
     say(out, f"never compared: {'; '.join(NEVER_COMPARED)}", indent=2, hang=2)
     if report.not_known:
-        names = ", ".join(printable(name)[:40] for name in sorted(report.not_known)[:20])
-        say(out, f"fields of the adapter that were passed over: {names}", indent=2, hang=2)
+        fields = ", ".join(printable(name)[:40] for name in sorted(report.not_known)[:20])
+        say(out, f"fields of the adapter that were passed over: {fields}", indent=2, hang=2)
     for name, why in report.left_out.items():
         say(out, f"left out: {name}: {why}", indent=2, hang=2)
     if verbose and report.incomplete:
@@ -193,13 +196,7 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     say(out, f"Difference in step {_number(driven)} of {driven.sequence.name}", "bold red")
     _print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
-    decided = failed.question.outcome.rules
-    if not verbose:
-        say(out, " ".join(decided) or "none", indent=2)
-    for rule in decided if verbose else ():
-        catalogued = spec.load().rules.get(rule)
-        say(out, rule, "bold", indent=2)
-        say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
+    _print_rules(failed.question.outcome.rules, verbose=verbose)
     told = driven if verbose else shortened
     replica = told.sequence.identity.id
     count, whole = _number(told), _number(driven)
@@ -220,6 +217,17 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
             out, f"It happens in step {step} of a behaviour of scenario {origin.scenario.name}; -o writes it."
         )
     say(out, "")
+
+
+def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+    out = console()
+    if not verbose:
+        say(out, " ".join(decided) or "none", indent=2)
+        return
+    for rule in decided:
+        catalogued = spec.load().rules.get(rule)
+        say(out, rule, "bold", indent=2)
+        say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
 
 
 def _print_differences(differences: Iterable[Any]) -> None:

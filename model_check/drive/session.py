@@ -17,6 +17,9 @@ from model_check.drive.process import AdapterError, AdapterProcess
 from model_check.drive.stimuli import Crash, DriveSequence, Start
 from reference.events import ResponseReceived
 
+#: Why a step is passed over: the adapter could not tell the answer from one that is awaited.
+NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
+
 
 class LimitError(Exception):
     """The number of steps that may be driven is used up."""
@@ -78,9 +81,7 @@ class Session:
                 detached, correlations = None, {}
             detached = detached or self._refusal(question)
             if detached is not None or self._is_lost(question, correlations):
-                driven.skipped[
-                    detached or "with an answer that nobody awaits, before the adapter showed a correlation id"
-                ] += 1
+                driven.skipped[detached or NOT_PAIRED] += 1
                 continue
             answer = self._ask(sequence, question, correlations)
             if answer is None:

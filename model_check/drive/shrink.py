@@ -19,7 +19,7 @@ def shrink(session: Session, driven: Driven, max_runs: int = MAX_RUNS) -> Driven
     """
     assert driven.failed is not None
     field = driven.failed.differences[0].field
-    best = driven
+    best = cut(driven)
     size = _length(best) // 2
     runs = 0
     while size >= 1:
@@ -33,6 +33,11 @@ def shrink(session: Session, driven: Driven, max_runs: int = MAX_RUNS) -> Driven
                 best = shorter
         size = size // 2
     return best
+
+
+def cut(driven: Driven) -> Driven:
+    """``driven`` without what comes after the difference."""
+    return replace(driven, sequence=_without(driven, 1, 0))
 
 
 def _length(driven: Driven) -> int:

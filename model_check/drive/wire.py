@@ -47,7 +47,7 @@ from reference.events import (
     Timer,
 )
 from reference.log import Batch, Voters, log_of
-from reference.messages import Message, Request, Response
+from reference.messages import METADATA_PARTITION, Message, Request, Response
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.voters import Endpoint, ReplicaKey
@@ -73,6 +73,9 @@ STATE = (
     "isVoter", "election", "epochStart", "progress", "unacked", "resignRequested", "preferredSuccessors",
     "shuttingDown",
 )  # fmt: skip
+
+#: What a request is about if it is not about the metadata partition.
+OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
 
 _QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
 
@@ -153,7 +156,7 @@ def quorum_state(state: QuorumState, replica: Replica) -> Json:
 def _event(event: Event | Crash) -> dict[str, Json]:
     if isinstance(event, RequestReceived):
         named = {"from": event.source, "requestId": event.correlation}
-        return {**named, "api": APIS[type(event.request)], "data": encode(event.request)}
+        return {**named, "api": APIS[type(event.request)], "data": _request(event.request)}
     if isinstance(event, ResponseReceived):
         named = {"from": event.source, "correlationId": event.correlation}
         return {**named, "api": APIS[type(event.response)], "data": encode(event.response)}
@@ -166,6 +169,16 @@ def _event(event: Event | Crash) -> dict[str, Json]:
     if isinstance(event, Append):
         return {"epoch": event.epoch, "values": list(event.values)}
     return {"epoch": event.epoch} if isinstance(event, Resign) else {}
+
+
+def _request(request: Request) -> Json:
+    """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
+    data = encode(request)
+    if request.partition != METADATA_PARTITION:
+        topic = data["topics"][0]
+        name = "topicId" if "topicId" in topic else "topicName"
+        data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]
+    return data
 
 
 # Effects.
