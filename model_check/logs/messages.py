@@ -98,6 +98,7 @@ class Said:
     """A line of which only its being there matters; ``what`` is its kind."""
 
     what: str
+    detail: str = ""
 
 
 Fact = (

@@ -32,7 +32,7 @@ from model_check.logs.messages import (
 )
 from model_check.logs.progress import Progress
 from model_check.logs.releases import Releases, forms, tables_of
-from model_check.logs.states import NOT_SHOWN, LoggedState
+from model_check.logs.states import NOT_SHOWN, Key, LoggedState
 from model_check.logs.votes import check_vote
 
 
@@ -83,6 +83,11 @@ class Node:
         """Lines may be missing before the next one."""
         self._loose = True
 
+    @property
+    def voters(self) -> frozenset[Key] | None:
+        """The voter set in force after the last line; None if no line shows one."""
+        return self._process.progress.voters
+
     def apply(self, fact: Fact, where: Where, time: bytes) -> None:
         """Apply the fact of the next line."""
         self._where, self._time = where, time
@@ -124,9 +129,9 @@ class Node:
                 process.progress.load_snapshot(fact.offset, fact.epoch, where, self._report)
                 self._tell("snapshot", offset=fact.offset)
             case Said():
-                self._said(fact.what)
+                self._said(fact.what, fact.detail)
 
-    def _said(self, what: str) -> None:
+    def _said(self, what: str, detail: str) -> None:
         process = self._process
         if what == STARTING:
             self._begin()
@@ -137,7 +142,8 @@ class Node:
         elif what == FETCH_BACK:
             self._findings.note("fetch-back", self._where)
         elif what == FATAL:
-            self._problem("no-fatal-fault", "a process that goes on", "a fatal fault in the raft thread")
+            found = "a fatal fault in the raft thread" + (f": {detail}" if detail else "")
+            self._problem("no-fatal-fault", "a process that goes on", found)
         elif what == STOPPED:
             self._tell("end")
 

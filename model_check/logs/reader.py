@@ -22,6 +22,8 @@ from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
+#: So many bytes of an exception are shown.
+_DETAIL: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,9 @@ class _File:
         """The line names no node: it is about the one whose lines surround it."""
         if self._last is not None:
             time = self._layout.time(line) or self._last.summary.last_time
-            self._last.apply(Said(FATAL), where, time)
+            _, _, exception = line.partition(b"\n")
+            detail = exception if self._layout.time(exception) is None else b""
+            self._last.apply(Said(FATAL, detail[:_DETAIL].decode("utf-8", "replace").strip()), where, time)
 
     def _read_otherwise(self, line: bytes, at: int, found: Found | None) -> Found | None:
         """The record by the layout that fits best; the file is read with that one from here on."""

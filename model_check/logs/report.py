@@ -75,6 +75,7 @@ def _node(node: Node) -> dict[str, Any]:
         "firstTime": summary.first_time.decode("ascii", "replace"),
         "lastTime": summary.last_time.decode("ascii", "replace"),
         "lastState": None if last is None else str(last),
+        "voters": None if node.voters is None else sorted(str(key) for key in node.voters),
     }
 
 
@@ -154,16 +155,21 @@ def _print_node(out: Console, node: Node) -> None:
     summary = node.summary
     heading(out, f"node {node.number}")
     entry(out, "release", _releases(node))
-    plural = "" if summary.processes == 1 else "s"
     entry(
         out,
         "history",
-        f"{summary.processes:,} start{plural}, {summary.transitions:,} transitions, "
-        f"{summary.elections:,} times candidate, {summary.leaderships:,} times leader; "
-        f"{summary.lines:,} raft lines",
+        f"starts {summary.processes:,}, transitions {summary.transitions:,}, "
+        f"candidacies {summary.elections:,}, leaderships {summary.leaderships:,}, "
+        f"raft lines {summary.lines:,}",
     )
     if summary.last is not None:
         entry(out, "epochs", f"{summary.first_epoch} to {summary.last_epoch}; last: {summary.last}")
+    if node.voters is not None:
+        entry(
+            out,
+            "voters",
+            ", ".join(str(one) for one in sorted(key.id for key in node.voters)) or "none known",
+        )
     first, last = (time.decode("ascii", "replace") for time in (summary.first_time, summary.last_time))
     entry(out, "time", f"{first} to {last}")
 

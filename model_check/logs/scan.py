@@ -101,7 +101,11 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         in_line += 1
         number += block.count(b"\n", counted, line_start)
         counted = line_start
-        yield number, block[line_start:line_end], place - line_start, beginning
+        end = line_end
+        if beginning is FATAL_TEXT:
+            end = block.find(b"\n", line_end + 1)  # the exception stands on the next line
+            end = line_end if end < 0 or end - line_end > LONGEST_LINE else end
+        yield number, block[line_start:end], place - line_start, beginning
 
 
 def _places(block: bytes) -> Iterator[tuple[int, bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from log_lines import change, state, steps_of, text_of
 
 from model_check.bench.logs import figures
 from model_check.cli import main
-from model_check.logs.checks import CHECKS
+from model_check.logs.checks import CHECKS, NOTES
 
 STEPS = steps_of(random.Random(5).choice, "4.3", 30)
 TEXT = "".join(line for step in STEPS for line in step.lines).encode()
@@ -124,3 +125,9 @@ def test_the_figures_of_the_benchmark() -> None:
         f"logs_{kind}_{form}" for kind in ("trace", "debug", "controller") for form in ("plain", "gzip")
     }
     assert all(figure.value > 0 and figure.unit == "MB/s" for figure in found.values())
+
+
+def test_the_page_lists_every_check_and_every_note() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.M))
+    assert rows == {*CHECKS, *NOTES}
