@@ -130,7 +130,7 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts
         },
         "variant": {name: value for name, value in variant.items() if name not in configured},
         "disk": {
-            "quorumState": None if stored is None else quorum_state(stored, identity),
+            "quorumState": None if stored is None else _stored(stored, identity),
             "batches": [encode_batch(batch) for batch in disk.log.batches],
         },
     }
@@ -151,6 +151,12 @@ def quorum_state(state: QuorumState, replica: Replica) -> Json:
     """What the quorum-state file says, whatever its version."""
     shown = {"votedDirectoryId": uuid(None), **encode_quorum_state(state, replica)}
     return {name: shown[name] for name in _QUORUM_STATE}
+
+
+def _stored(state: QuorumState, replica: Replica) -> Json:
+    """What a process finds: the directory id of a vote as well, whatever the version of the file."""
+    voted = uuid(None if state.voted is None else state.voted.directory)
+    return {**quorum_state(state, replica), "votedDirectoryId": voted}
 
 
 def _event(event: Event | Crash) -> dict[str, Json]:

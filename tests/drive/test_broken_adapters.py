@@ -125,7 +125,8 @@ def test_an_adapter_that_ignores_its_end_is_ended_with_its_children(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_child(sent: signal.Signals, sequence: str, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     # After its answer the adapter sleeps; the handshake's time-out is far away.

@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +36,19 @@ SEQUENCES = [
     *list(probes(KAFKA))[::9],
 ]
 
+
+def _steps(sequence: DriveSequence) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any]]]:
+    """What is expected of an adapter in each step: effects and state."""
+    for question in Asking(sequence).questions():
+        if question.outcome is not None:
+            before = question.before or question.outcome.replica
+            effects = question.outcome.effects
+            expected = [wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in effects]
+            yield expected, encode_state(question.outcome.replica, stopped=False)
+
+
+STEPS = [step for sequence in SEQUENCES for step in _steps(sequence)]
+
 numbers = st.integers(-(2**70), 2**70)
 keys = st.sampled_from(
     [
@@ -56,23 +71,23 @@ values = st.one_of(
     st.sampled_from([*wire.EFFECTS, *wire.STATE, "Vote", "Fetch"]), st.text(max_size=5), numbers
 )
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.floats(), values),
+    st.one_of(st.none(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), values),
     lambda inner: (
         st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(max_size=4), inner, max_size=5)
     ),
     max_leaves=25,
 )
+fields = ("to", "data", "api", "ms", "timer", "batches", "quorumState", "offset")
 effects = st.lists(
-    st.fixed_dictionaries({"effect": st.sampled_from(wire.EFFECTS)}, optional={
-        name: json_values for name in ("to", "data", "api", "ms", "timer", "batches", "quorumState", "offset")
-    }),
+    st.fixed_dictionaries(
+        {"effect": st.sampled_from(wire.EFFECTS)}, optional=dict.fromkeys(fields, json_values)
+    ),
     max_size=4,
-)  # fmt: skip
+)
 
 
-@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.name)
-def test_every_question_reads_back(sequence: DriveSequence) -> None:
-    for question in Asking(sequence).questions():
+def test_every_question_reads_back() -> None:
+    for sequence, question in [(s, q) for s in SEQUENCES for q in Asking(s).questions()]:
         data = wire.encode_question(question, sequence.identity, sequence.protocol, TIMEOUTS)
         fields = Fields.of(json.loads(json.dumps(data)), "question")
         if isinstance(question.event, Start):
@@ -87,12 +102,10 @@ def test_every_question_reads_back(sequence: DriveSequence) -> None:
             assert wire.decode_event(fields) == question.event
 
 
-@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.name)
-def test_a_sequence_file_reads_back(sequence: DriveSequence) -> None:
-    again = files.decode(json.loads(files.dumps(sequence)), "file")
-    assert files.dumps(again) == files.dumps(sequence)
-    assert again.stimuli == sequence.stimuli
-    assert [q.outcome for q in Asking(again).questions()] == [q.outcome for q in Asking(sequence).questions()]
+def test_a_sequence_file_reads_back() -> None:
+    for sequence in SEQUENCES[::5]:
+        again = files.decode(json.loads(files.dumps(sequence)), "file")
+        assert again == replace(sequence, origin=None)
 
 
 @given(data=json_values)
@@ -111,22 +124,17 @@ def test_any_line_is_an_answer_or_an_adapter_error(text: str) -> None:
 
 
 @given(
-    found=effects, state=st.dictionaries(st.sampled_from(wire.STATE), json_values, max_size=6), data=st.data()
+    found=effects,
+    state=st.dictionaries(st.sampled_from(wire.STATE), json_values, max_size=6),
+    number=st.integers(0, len(STEPS) - 1),
 )
-def test_any_answer_can_be_compared(
-    found: list[dict[str, Any]], state: dict[str, Any], data: st.DataObject
-) -> None:
-    sequence = data.draw(st.sampled_from(SEQUENCES))
-    question = data.draw(st.sampled_from([q for q in Asking(sequence).questions() if q.outcome is not None]))
-    assert question.outcome is not None
-    before = question.before or question.outcome.replica
-    expected = [wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in question.outcome.effects]
-    shown = encode_state(question.outcome.replica, stopped=False)
+def test_any_answer_can_be_compared(found: list[dict[str, Any]], state: dict[str, Any], number: int) -> None:
+    expected, shown = STEPS[number]
     read = read_answer(json.dumps({"id": 1, "effects": found, "state": state}), 1)
     differences = list(compare(EVERYTHING, expected, shown, read.effects, read.state))
     for one, other in zip(expected, read.effects, strict=False):
         unknown_fields(one, other)
-    if not expected and found and any(e["effect"] != "timer" for e in found):
+    if not expected and any(effect["effect"] != "timer" for effect in found):
         assert differences
     if state.get("epoch") != shown["epoch"]:
         assert differences
@@ -134,15 +142,7 @@ def test_any_answer_can_be_compared(
 
 def test_what_the_reference_shows_has_no_difference_and_every_change_of_it_has() -> None:
     """Each scalar of an answer that is changed is a difference, except where the protocol says otherwise."""
-    sequence = next(s for s in SEQUENCES if s.name.startswith("mutants-observer"))
-    for question in Asking(sequence).questions():
-        if question.outcome is None:
-            continue
-        before = question.before or question.outcome.replica
-        effects = [
-            wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in question.outcome.effects
-        ]
-        state = encode_state(question.outcome.replica, stopped=False)
+    for effects, state in STEPS[:60]:
         shown = json.loads(json.dumps(effects))
         for effect in shown:
             if isinstance(effect.get("ms"), list):
@@ -211,7 +211,7 @@ def test_a_crash_takes_back_what_did_not_happen() -> None:
     """A vote whose step was cut short before the write is not on the disk of the next process."""
     probe = next(s for s in SEQUENCES if s.name.startswith("probe vote-request"))
     request = next(e for e in probe.stimuli if isinstance(e, RequestReceived))
-    base = [each for each in probe.stimuli[: probe.stimuli.index(request)]]
+    base = probe.stimuli[: probe.stimuli.index(request)]
     for undone in (0, 99):
         sequence = DriveSequence(
             "x", probe.protocol, probe.identity, probe.disk, (*base, request, Crash(undone), Start())
