@@ -101,17 +101,21 @@ class _Judge:
             if first is None or event.seq < first
         ]
         summary = self.recording.summary
-        listed = summary.items("invariantNotes", []) if "invariantNotes" in summary else []
-        if len(listed) != len(notes):
-            text = f"invariantNotes lists {len(listed)}, the trace has {len(notes)} notes"
-            remarks.append(Remark(name, None, text))
+        if "invariantNotes" in summary:
+            listed = len(summary.items("invariantNotes"))
+            if listed != len(notes):
+                text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
+                remarks.append(Remark(name, None, text))
         return remarks
 
     def _report(
         self, property: str, event: Event, nodes: tuple[int, ...], evidence: str, hazard: bool
     ) -> None:
         run = self.recording.name
-        self.findings.append(Finding(run, property, event.seq, event.time, nodes, evidence, hazard))
+        finding = Finding(run, property, event.seq, event.time, nodes, evidence, hazard)
+        # A state and a write of the quorum-state file may show the same thing.
+        if not self.findings or self.findings[-1] != finding:
+            self.findings.append(finding)
 
     # The world.
 

@@ -50,7 +50,8 @@ def _judge_end(step: Step) -> None:
     fields = step.event.fields
     if fields.text("reason") == "fatal":
         cause = fields.text("exception", "an exception").partition("\n")[0]
-        step.report(names.NO_FATAL, f"the process ends: {cause}")
+        role = "at its start" if step.before is None else f"as {step.before.role}"
+        step.report(names.NO_FATAL, f"the process ends {role}: {cause}")
 
 
 def _judge_start(step: Step, after: View, state_machine: StateMachine) -> None:
