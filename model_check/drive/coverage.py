@@ -23,7 +23,7 @@ _SWITCHES = {
 }
 
 OTHER_VARIANT = "of another variant of the protocol"
-BEHIND_OTHERS = "as they are guards behind other guards, to which no event leads"
+BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"
 OTHER_SWITCH = "as they decide only where a switch of the protocol has another value"
 
 #: Rules without a variant of their own of which production never shows anything, and why.

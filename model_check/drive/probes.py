@@ -139,7 +139,9 @@ def _from_tables() -> Iterator[Probe]:
 
 
 def _replicas() -> Iterator[Replica]:
-    """A replica in each role, knowing a leader where it can, fetched where it can."""
+    """A replica in each role, knowing a leader where it can, fetched where it can; and an observer."""
+    for words in ("unattached", "follower leader=3", "follower leader=3 fetched"):
+        yield tables.read(f"{words} id=1 epoch=5 voters=2,3,4 log=2@2,2@3")
     for role in tables.ROLES:
         for leader, words in itertools.product(("none", "1", "3"), ("", "fetched")):
             itself = role in ("Leader", "Resigned")

@@ -184,9 +184,10 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         say(out, f"fields of the adapter that were passed over: {fields}", indent=2, hang=2)
     for name, why in report.left_out.items():
         say(out, f"left out: {name}: {why}", indent=2, hang=2)
-    if verbose and report.incomplete:
-        text = "explored in part, nearest states first"
-        say(out, f"{text}: {', '.join(report.incomplete)}", indent=2, hang=2)
+    if report.incomplete:
+        listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
+        text = f"explored in part, nearest states first: {len(report.incomplete)} scenarios"
+        say(out, text + listed, indent=2, hang=2)
 
 
 def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> None:

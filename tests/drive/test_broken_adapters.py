@@ -140,7 +140,13 @@ def test_an_interrupted_run_leaves_no_child(sent: signal.Signals, sequence: str,
     )
     command = shlex.join([sys.executable, str(script)])
     words = [sys.executable, "-m", "model_check", "drive", "--adapter", command, "--traces", sequence]
-    run = subprocess.Popen([*words, "--timeout", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = subprocess.Popen(
+        [*words, "--timeout", "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Where the tests run in the background a shell may have told them to ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         for _ in range(200):
             if pids.exists():
