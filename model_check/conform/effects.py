@@ -22,6 +22,9 @@ KNOWN = frozenset(APIS.values())
 
 _LOG_EFFECTS = (AppendBatch, Flush, Truncate)
 
+#: Operations on the log that belong to snapshots.
+UNCOVERED_OPERATIONS = frozenset({"truncateToSnapshot", "deleteBefore"})
+
 #: Of a recorded operation on the log, the fields that there may be.
 _OPERATIONS = {
     "append": frozenset({"op", "by", "batches", "base", "end", "lastEpoch"}),
@@ -68,8 +71,11 @@ def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
     operations: list[dict[str, Any]] = []
     for entry in log:
         operation = entry.text("op")
-        if operation not in _OPERATIONS:
+        if operation in UNCOVERED_OPERATIONS:
             raise UncoveredMessageError(f"log operation {operation}")
+        if operation not in _OPERATIONS:
+            operations.append(entry.values)
+            continue
         if operation == "append" and entry.text("by") == "leader":
             for batch in entry.objects("batches"):
                 end = batch.number("last") + 1

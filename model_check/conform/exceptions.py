@@ -85,6 +85,12 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         "The node takes no step during its pause; that one was silent for longer says nothing.",
     ),
     NotCompared(
+        "osFlush",
+        ("n",),
+        "The end of the log that is written back is compared; brokers whose logs are equally long are not "
+        "told apart.",
+    ),
+    NotCompared(
         "end",
         ("reason", "powerLoss"),
         "The simulator decides who is killed and whether power is lost; where an end falls inside a step, "

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from model_check.conform.configuration import Config, NodeConfig
+from model_check.conform.cut import POINTS
 from model_check.conform.found import Found
 from model_check.conform.recording import Event
+
+#: Why a process ends.
+REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
 
 
 @dataclass(slots=True)
@@ -67,12 +71,12 @@ class Processes:
             ("inc", process.incarnation + 1, fields.number("inc"), process.ended_at),
             ("dirId", process.directory, fields.text("dirId"), process.directory_at),
             ("canBecomeVoter", node.can_become_voter, fields.flag("canBecomeVoter"), 0),
-            ("autoJoin", joins, fields.flag("autoJoin", False), 0),
+            ("autoJoin", joins, fields.flag("autoJoin"), 0),
         ]
         for name, wanted, found, said_at in expected:
             if wanted != found:
                 yield Found(name, wanted, found, said_at)
-        lost = fields.number("lostUnflushed", 0)
+        lost = fields.number("lostUnflushed")
         if lost != process.lost:
             yield Found("lostUnflushed", process.lost, lost, process.ended_at)
         process.runs, process.incarnation = True, fields.number("inc")
@@ -102,7 +106,10 @@ def _end(process: Process, event: Event) -> Iterator[Found]:
         yield Found("inc", process.incarnation, incarnation)
     if ("exception" in fields) != (fields.text("reason") == "fatal"):
         yield Found("exception", "exactly where the reason is 'fatal'", fields.values.get("exception"))
-    loses = fields.flag("powerLoss", False)
+    reason = fields.text("reason")
+    if reason not in REASONS:
+        yield Found("reason", f"one of {', '.join(sorted(REASONS))}", reason)
+    loses = reason != "stopped" and fields.flag("powerLoss")
     process.runs, process.ends = False, process.ends + 1
     process.end_of_log, process.ended_at = end, event.seq
     process.lost = max(0, end - flushed) if loses else 0

@@ -111,7 +111,6 @@ class _Node:
     state: Json = None
     wake: int = 0
     paused_until: int = 0
-    shutdown_by: int | None = None
     crash_at: str | None = None
     waiting: list[_Letter] = field(default_factory=list)
 
@@ -228,7 +227,7 @@ class Simulation:
         timeouts = self.config.timeouts
         host = Host(self.protocol, timeouts, self.servers, identity, node.disk, node.clock(self.time))
         bootstrap = identity.bootstrap_kraft_version > 0
-        node.host, node.state, node.shutdown_by, node.crash_at = host, None, None, None
+        node.host, node.state, node.crash_at = host, None, None
         node.listener = Listener(
             host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches
         )
@@ -275,10 +274,10 @@ class Simulation:
     def shut_down(self, id: int) -> None:
         """A graceful shutdown begins."""
         node = self.nodes[id]
-        if node.host is not None:
-            node.shutdown_by = node.clock(self.time) + SHUTDOWN_TIMEOUT
+        host = node.host
+        if host is not None:
             self._call(node, Shutdown(), {"call": "shutdown", "timeoutMs": SHUTDOWN_TIMEOUT})
-            self.at(self.time + SHUTDOWN_TIMEOUT + 20, lambda: self._give_up_shutdown(node))
+            self.at(self.time + SHUTDOWN_TIMEOUT + 20, lambda: self._give_up_shutdown(node, host))
 
     def isolate(self, *ids: int) -> None:
         """The nodes lose every link."""
@@ -439,9 +438,8 @@ class Simulation:
             self._second_half(node, None)
             self._settle(node, incarnation)
 
-    def _give_up_shutdown(self, node: _Node) -> None:
-        host = node.host
-        if host is not None and host.replica.shutting_down:
+    def _give_up_shutdown(self, node: _Node, host: Host) -> None:
+        if node.host is host:
             self._end(node, "stopped", [], [], power_loss=None)
 
     def _crashes(self, node: _Node, before: Replica, during: Json) -> bool:

@@ -62,7 +62,8 @@ def eventful_recording() -> tuple[Json, ...]:
     at(3000, lambda: simulation.crash_at(3, "crash:preStore"))
     at(3010, simulation.resign)
     at(3500, lambda: simulation.start(3) if simulation.nodes[3].host is None else None)
-    simulation.run(380)
+    at(3795, simulation.append)
+    simulation.run(3802)
     return tuple(simulation.finish())
 
 
