@@ -101,9 +101,7 @@ class Cluster:
 
     def step(self, node: int, ev: str = "tick", **fields: Any) -> Json:
         """A step; ``changes`` are those of the state, ``file`` is a write, ``out`` are message ids."""
-        for sent in fields.get("out", []):
-            self.open.add(sent)
-        out = [self.contents[sent]["sent"] for sent in fields.pop("out", [])]
+        out = [self.sending(sent) for sent in fields.pop("out", [])]
         file = fields.pop("file", None)
         if file is not None:
             self.files[node] = file
@@ -133,6 +131,12 @@ class Cluster:
         return [written, {"op": "flush", "to": batch["last"] + 1}]
 
     # Messages.
+
+    def sending(self, message: int) -> Json:
+        """``message`` among the effects of a step."""
+        self.open.add(message)
+        sent: Json = self.contents[message]["sent"]
+        return sent
 
     def message(self, source: int, to: int, api: str, data: Json, answers: int | None = None) -> int:
         mid = len(self.contents)
@@ -171,8 +175,10 @@ class Cluster:
         data = {"replicaState": {"replicaId": source}, "topics": [{"partitions": [partition]}]}
         return self.message(source, to, "Fetch", data)
 
-    def fetch_answer(self, source: int, to: int, request: int, batches: list[Json], error: int = 0) -> int:
-        partition = {"errorCode": error, "batches": batches}
+    def fetch_answer(
+        self, source: int, to: int, request: int, batches: list[Json], high_watermark: int = -1
+    ) -> int:
+        partition = {"errorCode": 0, "batches": batches, "highWatermark": high_watermark}
         data = {"errorCode": 0, "responses": [{"partitions": [partition]}]}
         return self.message(source, to, "Fetch", data, request)
 

@@ -242,11 +242,16 @@ def high_watermark_above_the_flushed_log() -> Bent:
 def alone() -> Cluster:
     """A quorum of one, which leads epoch 1 and has committed its first record."""
     cluster = Cluster(voters=(1,))
+    elect_alone(cluster)
+    return cluster
+
+
+def elect_alone(cluster: Cluster) -> None:
+    """Voter 1 becomes Leader of epoch 1 with nobody's help."""
     cluster.step(1, file=cluster.file(1, leader=1), changes={"state": "Leader", "leader": 1, "epoch": 1})
     cluster.applies(
         cluster.step(1, log=cluster.append(1, opening(0, 1, 1)), changes={"hw": 1}), cluster.logs[1][0]
     )
-    return cluster
 
 
 @violates("OwnTailCountsWhenFlushed")
@@ -568,6 +573,24 @@ def test_an_unflushed_tail_that_is_lost_is_no_finding(tmp_path: Path) -> None:
     appended = {"op": "append", "by": "leader", "batches": [value(2, 1, 9)]}
     cluster.end(1, "crash:preFlush", log=[appended], powerLoss=True)
     cluster.start(1, "Resigned", leader=1)
+    assert found_in(cluster, tmp_path) == []
+
+
+def test_what_a_leader_told_before_it_died_was_committed(tmp_path: Path) -> None:
+    """A quorum of one dies behind its flush; an observer heard of the record, the state shows it nowhere."""
+    cluster = Cluster(voters=(1,), observers=(101,))
+    elect_alone(cluster)
+    cluster.follow(101, 1)
+    request = cluster.fetch(101, 1, 0)
+    cluster.step(101, out=[request])
+    cluster.receive(1, request)
+    log = cluster.append(1, value(1, 1, 7))
+    answer = cluster.fetch_answer(1, 101, request, list(cluster.logs[1]), high_watermark=2)
+    cluster.end(1, "crash:postFlush", log=log, powerLoss=True, out=[cluster.sending(answer)])
+    cluster.logs[101] = list(cluster.logs[1])
+    cluster.receive(
+        101, answer, log=[{"op": "append", "by": "follower", "base": 0, "end": 2}], changes={"hw": 2}
+    )
     assert found_in(cluster, tmp_path) == []
 
 

@@ -41,7 +41,7 @@ class Contacts:
             _judge_times(step, before, after)
 
     def _judge_fetch(self, step: Step, before: View, after: View, mid: int, who: Key, offset: int) -> None:
-        if any(same_replica(who, voter) for voter in before.voters):
+        if any(same_replica(who, voter) for voter in (*before.voters, *after.voters)):
             flushed = self.unflushed.pop(mid, None)
             entry = after.contacts.get(str(who[0]))
             if flushed is not None and entry != before.contacts.get(str(who[0])) and offset > flushed:

@@ -43,10 +43,21 @@ class Watermarks:
                 step.node.known_high_watermark = max(step.node.known_high_watermark, known)
             if after.snapshot is not None:
                 self._judge_snapshot(step, before, after, after.snapshot)
+        if before is not None and before.role == "Leader" and (after is None or after.role != "Leader"):
+            self._judge_last_step(step, before, tracks)
         for callback in step.event.callbacks:
             self._judge_callback(step, callback)
 
     # Leaders.
+
+    def _judge_last_step(self, step: Step, before: View, tracks: Iterable[Track]) -> None:
+        """A high watermark that a leader reached in the step in which it ceased to lead: the state does not
+        show it, but the leader may have applied records or told others.
+        """
+        known = _last_known(step)
+        if known > (before.high_watermark or 0):
+            reached = before._replace(high_watermark=known, end=step.node.log.end)
+            self._judge_change(step, before, reached, known, tracks)
 
     def _judge_complete(self, step: Step, after: View) -> None:
         log, committed = step.node.log, self.committed
@@ -185,9 +196,7 @@ class Watermarks:
         if kind != "commit":
             return
         base, last = callback.number("base"), callback.number("last")
-        if step.after is None:
-            self._judge_cut_off(step, last)
-        elif step.node.known_high_watermark <= last:
+        if step.after is not None and step.node.known_high_watermark <= last:
             evidence = f"applies offset {last}, its high watermark is {step.node.known_high_watermark}"
             step.report(names.STATE_MACHINE_SAFETY, evidence)
         epoch = callback.number("epoch")
@@ -200,16 +209,6 @@ class Watermarks:
                 )
                 step.report(names.STATE_MACHINE_SAFETY, evidence, first[2])
 
-    @staticmethod
-    def _judge_cut_off(step: Step, last: int) -> None:
-        """What a process applied in the step in which it ended, when its high watermark is not shown."""
-        before = step.before
-        if before is None or before.role != "Leader" or not before.is_voter or last < step.node.flushed:
-            return
-        alone = ", the only voter," if len(before.voters) == 1 else ""
-        evidence = f"leads{alone} and applies offset {last}, it has flushed its log up to {step.node.flushed}"
-        step.report(names.OWN_TAIL_FLUSHED, evidence)
-
     def _judge_loaded(self, step: Step, callback: Fields) -> None:
         """The state in a snapshot is the last value below its end offset."""
         end, value = callback.number("offset"), callback.number("value", -1)
@@ -218,6 +217,19 @@ class Watermarks:
         if expected is not None and value != expected:
             evidence = f"loads a snapshot up to {end} with the value {value}, the committed one is {expected}"
             step.report(SNAPSHOT_IS_COMMITTED, evidence)
+
+
+def _last_known(step: Step) -> int:
+    """The largest high watermark that a step's callbacks and Fetch answers show."""
+    commits = (call for call in step.event.callbacks if call.text("cb") == "commit")
+    shown_by = [call.number("last") + 1 for call in commits]
+    for sent in step.event.sent:
+        message = step.messages.get(sent.mid)
+        if message is not None and message.api == "Fetch" and not message.is_request:
+            for topic in message.data.objects("responses", []):
+                partitions = topic.objects("partitions", [])
+                shown_by += [partition.number("highWatermark", -1) for partition in partitions]
+    return max(shown_by, default=0)
 
 
 def _is_majority(voters: tuple[Key, ...], holders: list[Key]) -> bool:
