@@ -7,6 +7,7 @@ whose name says what the replica did. The search for violations then gives a sho
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -48,11 +49,26 @@ def deed(component: int, node: Node, step: Step) -> str:
     return " ".join(parts)
 
 
+def _once(ask: Callable[..., list[Step]]) -> Callable[..., list[Step]]:
+    """``ask``, which is not asked the same question twice in a row: once for its outcomes, once for deeds."""
+    last: tuple[object, list[Step]] = (None, [])
+
+    def answer(*question: object) -> list[Step]:
+        nonlocal last
+        if last[0] != question:
+            last = (question, ask(*question))
+        return last[1]
+
+    return answer
+
+
 class _Witnessing:
     """A system that also offers, for each deed that is not known yet, a step that violates it."""
 
     def __init__(self, system: KRaftSystem, describe: Describe, known: frozenset[str]) -> None:
-        self._system = system
+        self._system = copy(system)
+        for name in ("deliver_steps", "action_steps"):
+            setattr(self._system, name, _once(getattr(system, name)))
         self._describe = describe
         self._known = known
         self.deeds: set[str] = set()
