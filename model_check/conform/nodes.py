@@ -138,8 +138,12 @@ class NodeRun:
             self._dispatch(event)
         except UncoveredMessageError as error:
             self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
-            self._detach("after a step that is not covered")
-            return Verdict.NOT_COVERED, []
+            if self._changed_nothing(event):
+                self.history.append((event, ()))
+                self.unseen_poll_at = event.now
+            else:
+                self._detach("after a step that is not covered")
+            return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
         if event.state is not None:
             self.last_state = event.state.values
         self.exceptions.update(self.used)
@@ -150,6 +154,23 @@ class NodeRun:
             return Verdict.COMPARED, []
         self._detach("after a difference")
         return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
+
+    def _changed_nothing(self, event: Event) -> bool:
+        """Whether a request that the reference does not know was only answered, and left the node as it was.
+
+        The state that the recording shows is then that of the reference, and nothing was sent that a later
+        step could depend on.
+        """
+        message = event.message
+        if event.kind != "recv" or message is None or not message.is_request or self.found:
+            return False
+        if event.log or event.persisted or event.callbacks or event.state is None:
+            return False
+        if any(sent.is_request or sent.answers != message.mid for sent in event.sent):
+            return False
+        expected = encode_state(self.host.replica, stopped=self.host.stopped)
+        expected["deadlines"] = self.host.clock.display(self.host.replica, event.now)
+        return same(expected, event.state.values) and not self.listener.after_poll(self.host.replica)
 
     def _difference(
         self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
@@ -243,7 +264,7 @@ class NodeRun:
         self.host.effects = []
 
     def _tick(self, event: Event) -> None:
-        if self._only_waited(event):
+        if cut.is_second_half(event, self.last_state):
             self._unseen_poll()
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
@@ -251,23 +272,6 @@ class NodeRun:
             self.host.poll(event.now, self._discovery_choice(event))
             self.unseen_poll_at = None
             self._compare(event)
-
-    def _only_waited(self, event: Event) -> bool:
-        """Whether the line shows the second half of a poll: its wait is over and no message came.
-
-        The recorder writes a line for each half of a poll that has a visible effect. In the second half
-        the state machine is served, and a timer may have expired on which the next poll acts.
-        """
-        assert event.state is not None
-        if event.sent or event.log or event.persisted or self.last_state is None:
-            return False
-        now, last = event.state.values, self.last_state
-        deadlines, before = event.state.inner("deadlines").values, last["deadlines"]
-        if now.keys() != last.keys() or deadlines.keys() != before.keys():
-            return False
-        if any(now[key] != last[key] for key in now if key != "deadlines"):
-            return False
-        return all(value in (-1, before[name]) for name, value in deadlines.items())
 
     def _discovery_choice(self, event: Event) -> int | None:
         """The bootstrap server that production drew, as far as the recording shows a draw."""
@@ -362,14 +366,16 @@ class NodeRun:
         if polled:
             calls += self.listener.after_poll(self.host.replica)
         if calls or event.callbacks:
-            self.found.extend(differences(calls, [call.values for call in event.callbacks], "cb"))
+            self._differ(calls, [call.values for call in event.callbacks], "cb")
         written = self._written(effects) if effects else []
         if written or event.persisted:
-            self.found.extend(differences(written, [entry.values for entry in event.persisted], "persist"))
+            self._differ(written, [entry.values for entry in event.persisted], "persist")
         if event.log or (effects and shown.touches_log(effects)):
             logged = shown.log_operations(effects, leads=event.kind == "tick")
-            wrong = differences(logged, shown.recorded_operations(event.log), "log")
-            self.found.extend(self._with_origin(one, logged) for one in wrong)
+            recorded = shown.recorded_operations(event.log)
+            if not same(logged, recorded):
+                wrong = differences(logged, recorded, "log")
+                self.found.extend(self._with_origin(one, logged) for one in wrong)
             if shown.opens_epoch(effects) and event.kind == "tick":
                 self.used.append(GRANTING_VOTERS)
         self._write(len(effects), written)
@@ -378,6 +384,10 @@ class NodeRun:
             self.found.append(Found("fatal", effects[-1].reason, None))
         if event.state is not None:
             self._compare_state(event)
+
+    def _differ(self, expected: Json, found: Json, path: str) -> None:
+        if not same(expected, found):
+            self.found.extend(differences(expected, found, path))
 
     def _with_origin(self, one: Found, logged: list[Json]) -> Found:
         """A value that is appended was submitted before: name that line as well."""

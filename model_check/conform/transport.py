@@ -81,6 +81,7 @@ class Transport:
         self.lost: dict[int, str] = {}
         self.answered: dict[int, int] = {}
         self.arrived: dict[int, int] = {}
+        self.strays: set[tuple[int, int, str]] = set()
         self.admin: dict[int, Message] = {}
         self.early: dict[int, Message] = {}
         self.blocked: frozenset[tuple[int, int]] = frozenset()
@@ -207,6 +208,7 @@ class Transport:
         flight = self.flights.get(message.mid)
         self.open.discard(message.mid)
         if flight is None:
+            self.strays.add((message.source, node, message.api))
             yield Found("mid", "a message that was sent", message.mid)
             return
         sent, seq = flight.sent, flight.seq
@@ -308,7 +310,9 @@ class Transport:
         for mid in sorted(self.open):
             flight = self.flights[mid]
             peer = self.processes.by_node.get(flight.sent.destination)
-            if flight.sent.is_request and peer is not None and peer.ends > flight.ends:
+            # A message that nobody sent has arrived in its place: then it did not wait in a queue.
+            strayed = (flight.node, flight.sent.destination, flight.sent.api) in self.strays
+            if flight.sent.is_request and peer is not None and peer.ends > flight.ends and not strayed:
                 yield flight.seq, flight.node, UNRESOLVED
             else:
                 wrong = "a message that arrives, is lost or is left over"

@@ -204,6 +204,27 @@ def test_what_is_not_covered_is_counted_by_kind() -> None:
     assert all_events(report) == report.recorded
 
 
+def test_a_request_that_changed_nothing_ends_no_comparison() -> None:
+    """A node that is no leader refuses a voter change: the steps after it are compared all the same."""
+    lines = small_recording()
+    before = next(line for line in reversed(lines[:131]) if line.get("n") == 2 and line["ev"] == "tick")
+    request = {
+        "mid": 9999,
+        "kind": "req",
+        "api": "AddRaftVoter",
+        "from": -1,
+        "corr": 9999,
+        "ver": 1,
+        "data": {},
+    }
+    refused = {"seq": 0, "t": before["t"], "n": 2, "ev": "recv", **request, "s": before["s"]}
+    lines.insert(before["seq"] + 1, refused)
+    report = report_on(renumbered(lines))
+    assert report.not_covered.total() == 1
+    assert not report.skipped
+    assert all(one.field in ("mid",) or one.event == "final" for one in report.differences)
+
+
 def test_a_destination_that_is_no_bootstrap_server_is_reported() -> None:
     lines = small_recording()
     seq = first(lines, "tick")
