@@ -84,25 +84,26 @@ def _wrapped(text: str, width: int, indent: int = 0, hang: int = 2) -> list[str]
 
 def _table(results: Sequence[RunResult], width: int) -> Iterator[str]:
     names = [result.report.run for result in results]
-    if len(results) > 1:
-        names.append(f"{len(results):,} runs")
-    column = max(len(name) for name in ["run", *names])
-    one_line = column + sum(size for _, size, _ in _COLUMNS) <= width
-    indent = column if one_line else 2
-    header = "".join(f"{name:>{size}}" for name, size, _ in _COLUMNS)
-    if not one_line:
-        yield "run"
-    yield f"{'run' if one_line else '':<{indent}}{header}"
     rows = [[figure(result) for _, _, figure in _COLUMNS] for result in results]
     if len(results) > 1:
+        names.append(f"{len(results):,} runs")
         rows.append([sum(column) for column in zip(*rows, strict=True)])
-    for name, row in zip(names, rows, strict=True):
-        figures = "".join(f"{figure:>{size},}" for figure, (_, size, _) in zip(row, _COLUMNS, strict=True))
-        if one_line:
-            yield f"{name:<{indent}}{figures}"
-        else:
+    figures = [[f"{figure:,}" for figure in row] for row in rows]
+    sizes = [max(size, *(len(row[n]) + 1 for row in figures)) for n, (_, size, _) in enumerate(_COLUMNS)]
+    column = max(len(name) for name in ["run", *names])
+    one_line = column + sum(sizes) <= width
+    indent = column if one_line else 2
+    if not one_line:
+        yield "run"
+    yield f"{'run' if one_line else '':<{indent}}" + _row([name for name, _, _ in _COLUMNS], sizes)
+    for name, row in zip(names, figures, strict=True):
+        if not one_line:
             yield from _wrapped(name, width)
-            yield f"{'':<{indent}}{figures}"
+        yield f"{name if one_line else '':<{indent}}" + _row(row, sizes)
+
+
+def _row(cells: Sequence[str], sizes: Sequence[int]) -> str:
+    return "".join(f"{cell:>{size}}" for cell, size in zip(cells, sizes, strict=True))
 
 
 # Differences.

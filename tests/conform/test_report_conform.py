@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from model_check.conform.lockstep import RunReport
@@ -127,6 +127,7 @@ def test_json_is_complete() -> None:
     width=st.integers(20, 160),
     compared=st.integers(0, 10**6),
 )
+@example(name="0" * 11, evidence="", width=20, compared=999_997)
 @settings(max_examples=60, deadline=None)
 def test_lines_fit_and_obey_no_terminal(name: str, evidence: str, width: int, compared: int) -> None:
     finding = Finding(name, "NoFatal", 7, 90, (1,), evidence)
