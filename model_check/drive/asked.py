@@ -20,7 +20,9 @@ from reference.effects import (
     Truncate,
 )
 from reference.end_quorum_epoch import successor_backoff_ms
+from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, Poll, RequestReceived, ResponseReceived, Timer
+from reference.messages import Response
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
 from reference.step import Outcome, start, step
@@ -135,7 +137,8 @@ class Asking:
         if isinstance(stimulus, ResponseReceived):
             known = [each for each in replica.connections if each.node == stimulus.source and each.awaiting]
             correlation = known[0].correlation if known else STALE
-            return replace(stimulus, correlation=correlation, now=self.now)
+            response = as_sent(stimulus.response)
+            return replace(stimulus, response=response, correlation=correlation, now=self.now)
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
 
     def _poll(self, replica: Replica, poll: Poll) -> Poll:
@@ -165,6 +168,13 @@ class Asking:
                 self._disks = [disks.as_found(self._disks[-1])]
         self.replica = None if question.ended else outcome.replica
         return replace(question, now=self.now)
+
+
+def as_sent(response: Response) -> Response:
+    """``response`` as it arrives: with a top-level error nothing else, and a leader's endpoints with its id."""
+    if response.error is not ErrorCode.NONE:
+        return type(response)(-1, error=response.error)
+    return response if response.leader is not None else replace(response, leader_endpoints=())
 
 
 def running_timers(replica: Replica) -> tuple[Timer, ...]:
