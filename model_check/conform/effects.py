@@ -159,13 +159,10 @@ def compare_sent(
     if len(numbers) > 1:
         result.exceptions.append(SEND_ORDER)
     if sorted(numbers) != sorted(result.correlations.values()):
-        shown = max(messages[sent.mid].seq for sent in event.sent if sent.mid in messages)
-        given = list(result.correlations.values())
-        for sent in recorded.values():
-            message = messages.get(sent.mid)
-            if sent.is_request and message is not None and message.correlation not in numbers:
-                shown = message.seq
-        result.found.append(Found("out.corr", sorted(numbers), sorted(given), shown))
+        # Any of them may be the wrong one, so each line that shows one is named.
+        given = sorted(result.correlations.values())
+        lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
+        result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
     return result
 
 

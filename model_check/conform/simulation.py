@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from model_check.conform import cut
 from model_check.conform.callbacks import Listener
-from model_check.conform.configuration import NodeConfig, config_of
+from model_check.conform.configuration import config_of
 from model_check.conform.effects import content_shown
 from model_check.conform.encode import APIS, record_names
 from model_check.conform.fields import Fields, Json
@@ -22,10 +22,9 @@ from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of
 from model_check.conform.lockstep import protocol_for
 from model_check.conform.recorder import effects_shown
-from model_check.conform.recording import recording_of
+from model_check.conform.simulated import DELAY, TIMEOUTS, Letter, Node, finished, uuid
 from model_check.conform.state import encode_state, same
-from model_check.conform.totals import Totals
-from model_check.conform.transport import SYNTHETIC, VERSIONS, error_answer
+from model_check.conform.transport import SYNTHETIC, error_answer
 from model_check.conform.wire import decode_data
 from reference import disk as disks
 from reference.disk import Disk
@@ -39,94 +38,12 @@ from reference.events import (
     Shutdown,
     Timer,
 )
-from reference.messages import Request, Response
+from reference.messages import Request
 from reference.protocol import KAFKA
 from reference.replica import Leader, Replica
 
 #: The time a graceful shutdown may take, in ms.
 SHUTDOWN_TIMEOUT = 5000
-
-#: Delays of the network, in ms.
-DELAY = (2, 12)
-
-TIMEOUTS = {
-    "controller.quorum.election.timeout.ms": 1000,
-    "controller.quorum.fetch.timeout.ms": 2000,
-    "controller.quorum.election.backoff.max.ms": 1000,
-    "controller.quorum.append.linger.ms": 25,
-    "controller.quorum.request.timeout.ms": 2000,
-    "controller.quorum.retry.backoff.ms": 20,
-    "fetchMaxWaitMs": 500,
-    "controller.quorum.auto.join.enable": False,
-}
-
-
-@dataclass(slots=True)
-class _Letter:
-    """A message under way. ``connection``: where its answer is awaited; ``owner``: the process that asked."""
-
-    mid: int
-    source: int
-    to: int
-    api: str
-    correlation: int
-    content: Request | Response
-    data: Json
-    connection: int
-    owner: int
-    request: _Letter | None = None
-    done: bool = False
-    synthetic: str | None = None
-
-    @property
-    def is_request(self) -> bool:
-        return self.request is None
-
-    def shown(self) -> Json:
-        kind = "req" if self.is_request else "resp"
-        return {
-            "mid": self.mid,
-            "kind": kind,
-            "api": self.api,
-            "from": self.source,
-            "corr": self.correlation,
-            "ver": VERSIONS[self.api],
-            **({} if self.synthetic is None else {"synthetic": self.synthetic}),
-            "data": self.data,
-        }
-
-
-@dataclass(slots=True)
-class _Node:
-    """A node: its disk, and the process that runs on it, if one does."""
-
-    config: NodeConfig
-    directory: str
-    disk: Disk = field(default_factory=Disk)
-    file: Json = None
-    incarnation: int = 0
-    host: Host | None = None
-    listener: Listener | None = None
-    lost: int = 0
-    state: Json = None
-    wake: int = 0
-    paused_until: int = 0
-    crash_at: str | None = None
-    waiting: list[_Letter] = field(default_factory=list)
-
-    @property
-    def id(self) -> int:
-        return self.config.id
-
-    def clock(self, time: int) -> int:
-        return self.config.local_times(time)[0]
-
-    def when(self, local: int) -> int:
-        """The first global time at which the node's clock shows ``local`` or more."""
-        time = int((local - (self.config.clock_offset or 0)) / (1 + (self.config.clock_drift or 0.0))) - 2
-        while self.clock(time) < local:
-            time += 1
-        return time
 
 
 class Simulation:
@@ -155,14 +72,14 @@ class Simulation:
         self.lines: list[Json] = []
         self.blocked: set[tuple[int, int]] = set()
         self.arrivals: dict[tuple[int, int], int] = {}
-        self.open: dict[int, _Letter] = {}
+        self.open: dict[int, Letter] = {}
         self.config = config_of(
             Fields(self._configure(voters, brokers, kraft_version, skew or {}), "simulation")
         )
         self._line("config", None, self.config.labels.values)
         self.protocol = protocol_for(KAFKA, self.config)
         self.servers = bootstrap_servers(self.config)
-        self.nodes = {node.id: _Node(node, node.directory) for node in self.config.nodes}
+        self.nodes = {node.id: Node(node, node.directory) for node in self.config.nodes}
 
     def _configure(
         self, voters: int, brokers: int, kraft_version: int, skew: dict[int, tuple[int, float]]
@@ -172,7 +89,7 @@ class Simulation:
             is_voter = id <= voters
             node = {
                 "id": id,
-                "dirId": _uuid(self.random),
+                "dirId": uuid(self.random),
                 "initialVoter": is_voter,
                 "canBecomeVoter": is_voter,
             }
@@ -298,7 +215,7 @@ class Simulation:
     def wipe(self, id: int) -> None:
         """The node, on which no process runs, gets an empty disk."""
         node = self.nodes[id]
-        node.directory, node.disk, node.file, node.lost = _uuid(self.random), Disk(), None, 0
+        node.directory, node.disk, node.file, node.lost = uuid(self.random), Disk(), None, 0
         self._line("wipe", id, {"dirId": node.directory})
 
     def pause(self, id: int, ms: int) -> None:
@@ -312,7 +229,7 @@ class Simulation:
 
     # The nodes.
 
-    def _leaders(self) -> list[_Node]:
+    def _leaders(self) -> list[Node]:
         return [
             node
             for node in self.nodes.values()
@@ -321,7 +238,7 @@ class Simulation:
             and not self._is_paused(node)
         ]
 
-    def _is_paused(self, node: _Node) -> bool:
+    def _is_paused(self, node: Node) -> bool:
         return self.time < node.paused_until
 
     def _draw(self, host: Host) -> None:
@@ -331,7 +248,7 @@ class Simulation:
             clock.deadlines[Timer.ELECTION] = clock.random_from + base + self.random.randrange(base)
             clock.random_from = None
 
-    def _settle(self, node: _Node, incarnation: int) -> None:
+    def _settle(self, node: Node, incarnation: int) -> None:
         """The first half of a poll, and whole polls as long as the state machine has something to take."""
         while node.host is not None and node.incarnation == incarnation and not self._is_paused(node):
             host, listener = node.host, node.listener
@@ -357,7 +274,7 @@ class Simulation:
         ready = [server for server in self.servers if server not in busy]
         return self.random.choice(ready) if ready else None
 
-    def _sleep(self, node: _Node) -> None:
+    def _sleep(self, node: Node) -> None:
         """Until the next deadline, unless a message comes before."""
         assert node.host is not None
         clock, now = node.host.clock, node.clock(self.time)
@@ -368,19 +285,19 @@ class Simulation:
             wake, incarnation = node.wake, node.incarnation
             self.at(max(self.time, node.when(min(later))), lambda: self._awake(node, wake, incarnation))
 
-    def _awake(self, node: _Node, wake: int, incarnation: int) -> None:
+    def _awake(self, node: Node, wake: int, incarnation: int) -> None:
         if node.host is not None and (node.wake, node.incarnation) == (wake, incarnation):
             if self._is_paused(node):
                 return
             self._second_half(node, None)
             self._settle(node, incarnation)
 
-    def _resume(self, node: _Node) -> None:
+    def _resume(self, node: Node) -> None:
         if node.host is not None and not self._is_paused(node):
             self._second_half(node, node.waiting.pop(0) if node.waiting else None)
             self._settle(node, node.incarnation)
 
-    def _second_half(self, node: _Node, letter: _Letter | None) -> None:
+    def _second_half(self, node: Node, letter: Letter | None) -> None:
         """A message is handled, if there is one, and the state machine is served."""
         host, listener = node.host, node.listener
         assert host is not None and listener is not None
@@ -408,7 +325,7 @@ class Simulation:
             wait, incarnation = self.config.timeouts.fetch_max_wait, node.incarnation
             self.at(self.time + wait, lambda: self._expire(node, incarnation, letter))
 
-    def _expire(self, node: _Node, incarnation: int, letter: _Letter) -> None:
+    def _expire(self, node: Node, incarnation: int, letter: Letter) -> None:
         host = node.host
         if host is None or node.incarnation != incarnation:
             return
@@ -418,7 +335,7 @@ class Simulation:
             host.feed(FetchWaitExpired(letter.source, letter.mid), node.clock(self.time))
             self._show(node, "expire", {}, before, [], always=True)
 
-    def _call(self, node: _Node, stimulus: Append | Resign | Shutdown, fields: Json) -> None:
+    def _call(self, node: Node, stimulus: Append | Resign | Shutdown, fields: Json) -> None:
         host = node.host
         assert host is not None
         before = host.replica
@@ -432,17 +349,17 @@ class Simulation:
         self._show(node, "api", fields, before, [], always=True)
         self.at(self.time, lambda: self._woken(node, node.incarnation))
 
-    def _woken(self, node: _Node, incarnation: int) -> None:
+    def _woken(self, node: Node, incarnation: int) -> None:
         """A call wakes the loop up: the poll that waits comes to its end."""
         if node.host is not None and node.incarnation == incarnation and not self._is_paused(node):
             self._second_half(node, None)
             self._settle(node, incarnation)
 
-    def _give_up_shutdown(self, node: _Node, host: Host) -> None:
+    def _give_up_shutdown(self, node: Node, host: Host) -> None:
         if node.host is host:
             self._end(node, "stopped", [], [], power_loss=None)
 
-    def _crashes(self, node: _Node, before: Replica, during: Json) -> bool:
+    def _crashes(self, node: Node, before: Replica, during: Json) -> bool:
         """End the process inside its poll, if it dies there or has reached its crash point."""
         host, listener = node.host, node.listener
         assert host is not None and listener is not None
@@ -464,7 +381,7 @@ class Simulation:
 
     def _end(
         self,
-        node: _Node,
+        node: Node,
         reason: str,
         effects: Sequence[Effect],
         calls: list[Json],
@@ -495,7 +412,7 @@ class Simulation:
         node.host, node.listener, node.waiting = None, None, []
         self._reset_peers(node)
 
-    def _reset_peers(self, node: _Node) -> None:
+    def _reset_peers(self, node: Node) -> None:
         """Who waits for an answer of a process that has ended learns that the connection is gone."""
         for letter in list(self.open.values()):
             if letter.is_request and letter.to == node.id and letter.done:
@@ -505,7 +422,7 @@ class Simulation:
 
     def _show(
         self,
-        node: _Node,
+        node: Node,
         kind: str,
         fields: Json,
         before: Replica,
@@ -525,7 +442,7 @@ class Simulation:
             self._line(kind, node.id, fields | shown | ({"out": out} if out else {}) | {"s": state})
             node.state = state
 
-    def _reach_disk(self, node: _Node, effects: Sequence[Effect], shown: Json) -> None:
+    def _reach_disk(self, node: Node, effects: Sequence[Effect], shown: Json) -> None:
         for effect in effects:
             node.disk = disks.apply(node.disk, effect)
         if "persist" in shown:
@@ -546,7 +463,7 @@ class Simulation:
 
     # The network.
 
-    def _send(self, node: _Node, effects: Sequence[Effect]) -> list[Json]:
+    def _send(self, node: Node, effects: Sequence[Effect]) -> list[Json]:
         out = []
         for effect in effects:
             if isinstance(effect, Send):
@@ -563,16 +480,16 @@ class Simulation:
             out.append(sent | ({"kind": "req"} if letter.request is None else {"re": letter.request.mid}))
         return out
 
-    def _expect_answer(self, letter: _Letter) -> None:
+    def _expect_answer(self, letter: Letter) -> None:
         self.at(self.time + self.config.timeouts.request + 2, lambda: self._time_out(letter))
 
-    def _letter(self, node: _Node, to: int, effect: Send | Reply, request: _Letter | None) -> _Letter:
+    def _letter(self, node: Node, to: int, effect: Send | Reply, request: Letter | None) -> Letter:
         content = effect.request if isinstance(effect, Send) else effect.response
         correlation = effect.correlation if request is None else request.correlation
         assert correlation is not None
         connection = effect.to if isinstance(effect, Send) else -1
         data = content_shown(content)
-        letter = _Letter(
+        letter = Letter(
             self._mid(),
             node.id,
             to,
@@ -595,7 +512,7 @@ class Simulation:
         self.mids += 1
         return self.mids - 1
 
-    def _arrive(self, letter: _Letter) -> None:
+    def _arrive(self, letter: Letter) -> None:
         if letter.done:
             return
         letter.done = True
@@ -611,14 +528,14 @@ class Simulation:
             self.open.pop(letter.mid, None)
         self._deliver(node, letter)
 
-    def _deliver(self, node: _Node, letter: _Letter) -> None:
+    def _deliver(self, node: Node, letter: Letter) -> None:
         if self._is_paused(node):
             node.waiting.append(letter)
             return
         self._second_half(node, letter)
         self._settle(node, node.incarnation)
 
-    def _why_lost(self, letter: _Letter, node: _Node) -> str | None:
+    def _why_lost(self, letter: Letter, node: Node) -> str | None:
         if (letter.source, letter.to) in self.blocked:
             return "partition"
         if letter.is_request and node.host is None:
@@ -630,11 +547,11 @@ class Simulation:
                 return "connectionClosed"
         return "drop" if self.random.random() < self.drop else None
 
-    def _time_out(self, letter: _Letter) -> None:
+    def _time_out(self, letter: Letter) -> None:
         if letter.mid in self.open:
             self._make(letter, "REQUEST_TIMEOUT", 0)
 
-    def _make(self, request: _Letter, reason: str, delay: int) -> None:
+    def _make(self, request: Letter, reason: str, delay: int) -> None:
         """The network layer answers ``request`` in the peer's place."""
         if self.open.pop(request.mid, None) is None:
             return
@@ -643,13 +560,13 @@ class Simulation:
             return
         data = error_answer(request.api, int(SYNTHETIC[reason]))
         content = decode_data(request.api, Fields(data, "simulation"), is_request=False)
-        letter = _Letter(
+        letter = Letter(
             self._mid(), request.to, node.id, request.api, request.correlation, content, data, -1, 0, request
         )
         letter.synthetic = reason
         self.at(self.time + delay, lambda: self._hand_over(node, letter))
 
-    def _hand_over(self, node: _Node, letter: _Letter) -> None:
+    def _hand_over(self, node: Node, letter: Letter) -> None:
         assert letter.request is not None
         if node.host is not None and node.incarnation == letter.request.owner:
             self._deliver(node, letter)
@@ -665,18 +582,3 @@ class Simulation:
 
 
 _STEPS_WITH_CLOCK = frozenset({"start", "tick", "recv", "api", "expire"})
-
-
-def finished(lines: list[Json], time: int) -> list[Json]:
-    """``lines`` with the last line, which gives the totals."""
-    end = {"seq": len(lines), "t": time, "ev": "final"}
-    recording = recording_of([*lines, end])
-    totals = Totals(recording)
-    for event in recording.events:
-        totals.take(event)
-    return [*lines, end | totals.final_line()]
-
-
-def _uuid(source: random.Random) -> str:
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    return "".join(source.choice(letters) for _ in range(21)) + "A"

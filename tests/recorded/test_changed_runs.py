@@ -12,7 +12,7 @@ import pytest
 from line_changes import any_change, is_reported
 from recorded_runs import recorded_runs
 
-from model_check.conform.simulation import finished
+from model_check.conform.simulated import finished
 
 Lines = list[dict[str, Any]]
 
