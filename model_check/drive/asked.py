@@ -171,7 +171,7 @@ class Asking:
 
 
 def as_sent(response: Response) -> Response:
-    """``response`` as it arrives: with a top-level error nothing else, and a leader's endpoints with its id."""
+    """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id."""
     if response.error is not ErrorCode.NONE:
         return type(response)(-1, error=response.error)
     return response if response.leader is not None else replace(response, leader_endpoints=())
