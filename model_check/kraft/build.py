@@ -379,8 +379,8 @@ class _Builder:
     ) -> tuple[History, frozenset[str], frozenset[str]]:
         """The history after what the replicas did first, and the goals and violations of it.
 
-        A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state file;
-        what its first poll then shows is no violation of the protocol.
+        A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
+        file; what its first poll then shows is no violation of the protocol.
         """
         goals: set[str] = set()
         violations: set[str] = set()
