@@ -48,6 +48,10 @@ class Memory:
         self.voted = self.voted_where = self.leader = self.leader_where = self.led = None
         self.vote_may_go = self.left = False
 
+    def doubt(self) -> None:
+        """Lines may be missing: the node may have led the epoch meanwhile."""
+        self.vote_may_go = True
+
     def restarted(self) -> None:
         """The process is another one."""
         self.left = self.led is not None

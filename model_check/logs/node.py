@@ -72,6 +72,9 @@ class Node:
         self._listen = listen
         self._memory = Memory(number)
         self._loose = True
+        """The state known need not be the present one."""
+        self._doubted = False
+        """It was so before the present line."""
         self._misnamed = False
         self._where = Where("", 0)
         self._time = b""
@@ -81,7 +84,10 @@ class Node:
 
     def disturb(self) -> None:
         """Lines may be missing before the next one."""
+        self._share_high_watermark()
         self._loose = True
+        self._process.progress.doubt()
+        self._memory.doubt()
 
     @property
     def voters(self) -> frozenset[Key] | None:
@@ -101,7 +107,7 @@ class Node:
         elif type(fact) is Transition:
             self._transition(fact)
         elif type(fact) is LogEnd:
-            self._process.progress.append(fact, self._process.state, where, self._report)
+            self._process.progress.append(fact, self._state, where, self._report)
             self._tell("append", offset=fact.offset)
         else:
             self._other(fact)
@@ -116,7 +122,7 @@ class Node:
         process, where = self._process, self._where
         match fact:
             case VoteAnswer():
-                check_vote(fact, process.state, process.progress, self._report)
+                self._vote(fact)
             case VoterSetRead():
                 self._voters(fact)
             case VersionRead():
@@ -126,7 +132,7 @@ class Node:
                 process.progress.truncate(fact.offset, where, self._report)
                 self._tell("truncation", offset=fact.offset)
             case SnapshotLoaded():
-                process.progress.load_snapshot(fact.offset, fact.epoch, where, self._report)
+                process.progress.load_snapshot(fact.offset, fact.epoch, self._state, where, self._report)
                 self._tell("snapshot", offset=fact.offset)
             case Said():
                 self._said(fact.what, fact.detail)
@@ -146,6 +152,11 @@ class Node:
             self._problem("no-fatal-fault", "a process that goes on", found)
         elif what == STOPPED:
             self._tell("end")
+
+    @property
+    def _state(self) -> LoggedState | None:
+        """The present state; None if lines may be missing since the last change."""
+        return None if self._loose else self._process.state
 
     # --- processes ----------------------------------------------------------------------------------------
 
@@ -171,15 +182,15 @@ class Node:
             self.summary.add_releases(process.releases)
 
     def _share_high_watermark(self) -> None:
-        progress, state = self._process.progress, self._process.state
-        if progress.high is not None and progress.high_where is not None and state is not None:
-            self._cluster.high_watermark(
-                state.epoch, Seen(progress.high, self.number, progress.high_where, self._time)
-            )
+        progress = self._process.progress
+        if progress.high is not None and progress.high_where is not None and progress.high_epoch is not None:
+            seen = Seen(progress.high, self.number, progress.high_where, self._time)
+            self._cluster.high_watermark(progress.high_epoch, seen)
 
     # --- transitions --------------------------------------------------------------------------------------
 
     def _transition(self, fact: Transition) -> None:
+        self._doubted = self._loose
         if fact.starts:
             self._starts()
         self._recognise(fact)
@@ -265,7 +276,7 @@ class Node:
 
     def _attempted(self, fact: Transition) -> None:
         process = self._process
-        if process.attempt is not None:
+        if process.attempt is not None and not self._doubted:
             expected = f"the attempted transition to {process.attempt} to be completed first"
             self._problem(
                 "durable-first", expected, f"an attempt to become {fact.new}", process.attempt_where
@@ -302,12 +313,12 @@ class Node:
     def _check_pair(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         if process.attempt is not None:
-            if process.attempt.identity != new.identity:
+            if process.attempt.identity != new.identity and not self._doubted:
                 expected = f"the attempted transition to {process.attempt} to be completed first"
                 self._problem("durable-first", expected, str(new), process.attempt_where)
             return
         always = process.releases <= forms().marks["Attempting durable transition to"]
-        if always and (new.durable or fact.starts) and not self._loose:
+        if always and (new.durable or fact.starts) and not self._doubted:
             expected = f"a line that attempts the transition to {new} first"
             self._problem("durable-first", expected, "none", process.state_where)
 
@@ -395,18 +406,12 @@ class Node:
     # --- the log ------------------------------------------------------------------------------------------
 
     def _high_watermark(self, fact: HighWatermark) -> None:
-        process = self._process
-        state = process.state
+        process, state = self._process, self._state
         if fact.epoch is not None and state is not None and fact.epoch != state.epoch:
-            if self._loose:
-                self._findings.note("gaps", self._where)
-            else:
-                expected = f"epoch {state.epoch}"
-                self._problem(
-                    "same-state", expected, f"a high watermark of epoch {fact.epoch}", process.state_where
-                )
-            self._loose = False
-            process.state = state = None
+            expected, found = f"epoch {state.epoch}", f"a high watermark of epoch {fact.epoch}"
+            self._problem("same-state", expected, found, process.state_where)
+            self.disturb()
+            state = None
         process.progress.high_watermark(fact, state, self._where, self._report)
         if process.progress.published < len(process.progress.sets):
             self._publish()
@@ -415,7 +420,7 @@ class Node:
 
     def _share_shown_high_watermark(self, state: LoggedState) -> None:
         if isinstance(state.high_watermark, int):
-            self._process.progress.raise_high(state.high_watermark, self._where, self._report)
+            self._process.progress.raise_high(state.high_watermark, state.epoch, self._where, self._report)
             self._publish()
 
     def _publish(self) -> None:
@@ -425,13 +430,22 @@ class Node:
                     entry.offset, entry.voters, Seen(entry.offset, self.number, entry.where, self._time)
                 )
 
+    def _vote(self, fact: VoteAnswer) -> None:
+        state = self._state
+        if state is not None and fact.epoch != state.epoch:
+            expected, found = f"an answer in epoch {state.epoch}", f"an answer in epoch {fact.epoch}"
+            self._problem("same-state", expected, found, self._process.state_where)
+            self.disturb()
+        elif state is not None:
+            check_vote(fact, state, self._process.progress, self._report)
+
     def _voters(self, fact: VoterSetRead) -> None:
         process = self._process
         if fact.offset is None:
             process.progress.static = frozenset(fact.voters)
         else:
             process.progress.read_voters(
-                fact.offset, frozenset(fact.voters), process.state, self._where, self._report
+                fact.offset, frozenset(fact.voters), self._state, self._where, self._report
             )
         self._tell("voters", offset=fact.offset)
 

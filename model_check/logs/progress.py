@@ -46,7 +46,18 @@ class Progress:
     """The voters at the start, in force while no set has been read."""
     versions: list[tuple[int, int, Where]] = field(default_factory=list)
     published: int = 0
-    """Sets before this place in ``sets`` are known to be committed."""
+    """Sets before this place in ``sets`` are known to be committed, or no longer certain."""
+    high_epoch: int | None = None
+    """The epoch in which ``high`` was known; None if it is not certain."""
+    doubt_high: bool = False
+    doubt_sets: bool = False
+    """Lines may be missing, so that the next value need not follow from the last."""
+
+    def doubt(self) -> None:
+        """Lines may be missing, and a restart or a truncation among them."""
+        self.end = self.end_epoch = self.fetched = self.high_epoch = None
+        self.own_high = self.doubt_high = self.doubt_sets = True
+        self.published = len(self.sets)
 
     @property
     def voters(self) -> frozenset[Key] | None:
@@ -55,16 +66,17 @@ class Progress:
 
     # --- high watermark -----------------------------------------------------------------------------------
 
-    def raise_high(self, offset: int, where: Where, report: Report) -> None:
-        """The high watermark is ``offset``."""
-        if self.high is not None and offset < self.high:
+    def raise_high(self, offset: int, epoch: int | None, where: Where, report: Report) -> None:
+        """The high watermark is ``offset``, known in ``epoch``."""
+        if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"a high watermark of {self.high} or larger"
             report(Contradiction("high-watermark-monotone", expected, str(offset), self.high_where))
         if self.end is not None and offset > self.end:
             expected = f"a high watermark within the log, which ends at {self.end}"
             report(Contradiction("high-watermark-log-end", expected, str(offset), self.end_where))
             self.end = self.end_epoch = None
-        self.high, self.high_where = offset, where
+        self.high, self.high_where, self.high_epoch = offset, where, epoch
+        self.doubt_high = False
 
     def high_watermark(
         self, fact: HighWatermark, state: LoggedState | None, where: Where, report: Report
@@ -75,7 +87,7 @@ class Progress:
             report(Contradiction("high-watermark-monotone", expected, str(fact.offset), where))
         if fact.ends is not None:
             _check_majority(fact.offset, fact.ends, report)
-        self.raise_high(fact.offset, where, report)
+        self.raise_high(fact.offset, fact.epoch if state is None else state.epoch, where, report)
         if state is None:
             return
         if state.role == "Leader":
@@ -134,26 +146,31 @@ class Progress:
 
     def truncate(self, offset: int, where: Where, report: Report) -> None:
         """The log now ends at ``offset``; what was read at or after it is void (VSET-5)."""
-        if self.high is not None and offset < self.high:
+        if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"no truncation below the high watermark {self.high}"
             report(Contradiction("no-truncation", expected, f"truncated to {offset}", self.high_where))
         if self.end is not None:
             self.end, self.end_epoch, self.end_where = offset, None, where
         self.fetched = where
-        self.sets = [entry for entry in self.sets if entry.offset < offset]
-        self.published = min(self.published, len(self.sets))
+        self._drop_sets(offset)
         self.versions = [entry for entry in self.versions if entry[0] < offset]
 
-    def load_snapshot(self, offset: int, epoch: int, where: Where, report: Report) -> None:
+    def _drop_sets(self, offset: int) -> None:
+        self.sets = [entry for entry in self.sets if entry.offset < offset]
+        self.published = min(self.published, len(self.sets))
+
+    def load_snapshot(
+        self, offset: int, epoch: int, state: LoggedState | None, where: Where, report: Report
+    ) -> None:
         """The log was replaced by a snapshot that ends at ``offset``."""
         if self.end is not None:
             self.end, self.end_epoch, self.end_where = offset, epoch, where
-        self.raise_high(offset, where, report)
+        self.raise_high(offset, None if state is None else state.epoch, where, report)
         self.fetched = where
 
     def forget_sets(self) -> None:
         """A snapshot is read: it replaces what was known of voter sets (VSET-6)."""
-        self.sets, self.versions, self.published = [], [], 0
+        self.sets, self.versions, self.published, self.doubt_sets = [], [], 0, False
 
     def up_to_date(self, vote: VoteAnswer) -> bool | None:
         """Whether the candidate's log is at least as long as this one; None if the end here is not known."""
@@ -167,17 +184,19 @@ class Progress:
         self, offset: int, voters: frozenset[Key], state: LoggedState | None, where: Where, report: Report
     ) -> None:
         """A voter set was read from the log at ``offset``."""
-        if self.sets:
+        if self.doubt_sets:
+            self._drop_sets(offset)
+        elif self.sets:
             last = self.sets[-1]
             if offset <= last.offset:
                 expected = f"a voter set after offset {last.offset}"
                 report(Contradiction("voter-set-order", expected, f"at {offset}", last.where))
-                self.sets = [entry for entry in self.sets if entry.offset < offset]
-                self.published = min(self.published, len(self.sets))
+                self._drop_sets(offset)
             elif not one_step(last.voters, voters):
                 expected = f"the voters {show(last.voters)}, at most one removed and one added"
                 report(Contradiction("voter-set-step", expected, show(voters), last.where))
             self._check_own_epoch(offset, state, last, report)
+        self.doubt_sets = False
         self.sets.append(Entry(offset, voters, where))
         if len(self.sets) > _ENTRIES_KEPT:
             del self.sets[0]
@@ -204,7 +223,7 @@ class Progress:
 
     def read_version(self, offset: int, version: int, where: Where, report: Report) -> None:
         """kraft.version was read from the log at ``offset``."""
-        if self.versions and version < self.versions[-1][1]:
+        if self.versions and version < self.versions[-1][1] and not self.doubt_sets:
             expected = f"kraft.version {self.versions[-1][1]} or larger"
             report(Contradiction("version-monotone", expected, str(version), self.versions[-1][2]))
         self.versions.append((offset, version, where))

@@ -16,15 +16,9 @@ from model_check.logs.states import NOT_SHOWN, LoggedState
 _VOTING: Final = frozenset({"Unattached", "Voted", "Prospective"})
 
 
-def check_vote(vote: VoteAnswer, state: LoggedState | None, progress: Progress, report: Report) -> None:
-    """Judge an answer. Nothing is judged where the node's state is not known."""
-    if state is None:
-        return
-    if vote.epoch != state.epoch:
-        report(
-            Contradiction("vote-answer", f"an answer in epoch {state.epoch}", f"in epoch {vote.epoch}", None)
-        )
-    elif vote.pre_vote:
+def check_vote(vote: VoteAnswer, state: LoggedState, progress: Progress, report: Report) -> None:
+    """Judge an answer that a node in ``state`` gave in its epoch."""
+    if vote.pre_vote:
         _check_pre_vote(vote, state, progress, report)
     else:
         _check_standard(vote, state, progress, report)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +24,7 @@ import pytest
 from recorded_runs import VARIABLE, recorded_runs, runs_folder
 
 from model_check.logs.history import HistoryEntry
-from model_check.logs.reader import LogReport, Options, read_logs
+from model_check.logs.reader import LogReport, Options, Reader, read_logs
 from model_check.logs.states import NOT_SHOWN, Key, LoggedState
 
 RUNS = recorded_runs()
@@ -267,3 +268,43 @@ def test_ends_of_the_log(run: Path) -> None:
             if change["op"] == "append"
         ]
         beginning(name, process, logged, recorded)
+
+
+def lines_of(run: Path) -> dict[str, list[bytes]]:
+    return {
+        path.name: gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+        for path in sorted(run.glob("node-*.log.gz"))
+    }
+
+
+def read_texts(texts: dict[str, bytes]) -> LogReport:
+    reader = Reader(Options())
+    for name, text in texts.items():
+        reader.read(Path(name), [text], None)
+    return reader.finish()
+
+
+@each_run
+def test_all_nodes_in_one_file_are_told_apart(run: Path) -> None:
+    """The lines of all nodes, mixed at random and each node's in order: as one file would collect them."""
+    logs = {name: iter(lines) for name, lines in lines_of(run).items()}
+    order = [name for name, lines in lines_of(run).items() for _ in lines]
+    random.Random(run.name).shuffle(order)
+    merged = read_texts({"all.log": b"".join(next(logs[name]) for name in order)})
+    apart, _, _ = read(run)
+    assert {n: node.summary.transitions for n, node in merged.nodes.items()} == {
+        n: node.summary.transitions for n, node in apart.nodes.items()
+    }
+    assert merged.findings.problem_counts == apart.findings.problem_counts
+
+
+@each_run
+def test_a_missing_middle_is_a_gap_and_no_problem(run: Path) -> None:
+    texts = {}
+    for name, lines in lines_of(run).items():
+        third = len(lines) // 3
+        texts[f"{name}.1"] = b"".join(lines[:third])
+        texts[name] = b"".join(lines[2 * third :])
+    report = read_texts(texts)
+    apart, _, _ = read(run)
+    assert set(report.findings.problem_counts) <= set(apart.findings.problem_counts)
