@@ -29,6 +29,7 @@ COMMANDS = {
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
     "conform": "hold recorded runs of production Kafka against the reference",
     "drive": "drive an implementation along generated traces and compare it with the reference",
+    "logs": "rebuild and check what the log files of production nodes show",
     "bench": "measure the engine",
 }
 

@@ -18,22 +18,15 @@ from model_check.kraft.system import KRaftSystem
 from reference.transitions import role_name
 
 
-class TooBigError(ValueError):
-    """The state graph has more states than were allowed."""
-
-
 def state_graph(system: KRaftSystem, max_states: int) -> nx.MultiDiGraph:
     """The reachable graph of ``system``: a node for each state within the bounds, an edge for each step.
 
     Nodes are numbered in the order of a breadth-first search and have the attributes ``label`` (role and
     epoch of every replica), ``in_flight`` (number of messages), ``initial``, and ``violates`` (the invariants
     that do not hold there, which have no successors). Edges have ``action``. Steps that violate a property
-    are no edges. Raises TooBigError.
+    are no edges. Raises IncompleteGraphError.
     """
-    try:
-        found = collect_graph(system, max_states=max_states)
-    except ValueError:
-        raise TooBigError(f"more than {max_states:,} states") from None
+    found = collect_graph(system, max_states=max_states)
     graph = nx.MultiDiGraph(name=system.name, fold="none", states=found.size)
     for number in range(found.size):
         state = found.state(number)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from model_check.engine.explorer import Progress, explore
-from model_check.engine.graph import collect_graph
+from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.system import Exploration, Limits, Verdict
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
@@ -98,7 +98,7 @@ def _judge_liveness(
     system = build(scenario, absorbs=True)
     try:
         graph = collect_graph(system, threads=threads, max_states=most)
-    except ValueError:
+    except IncompleteGraphError:
         return None
     return tuple(judge(system, graph, wanted) for wanted in scenario.check.eventually)
 

@@ -12,7 +12,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from model_check.errors import InputError
 
@@ -41,6 +49,8 @@ class ProtocolChoice(_Table):
 class Replicas(_Table):
     """Who takes part. ``views`` gives a replica a voter set of its own (a voter that was removed and has not
     heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
+    ``dynamic``: kraft.version 1: voters begin with a checkpoint that holds the voter set, observers with
+    nothing, and the voters are the bootstrap servers of all.
     """
 
     voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
@@ -48,6 +58,7 @@ class Replicas(_Table):
     views: dict[str, Annotated[tuple[ReplicaId, ...], Field(strict=False)]] = {}
     initial: dict[str, str] = {}
     stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    dynamic: bool = False
 
 
 class NetworkChoice(_Table):
@@ -167,13 +178,26 @@ class Scenario(_Table):
     bounds: Bounds = Bounds()
     check: Check = Check()
     expect: Expected
+    _file: str = PrivateAttr("")
+
+    @property
+    def file(self) -> str:
+        """What errors call this scenario: the file that it was read from."""
+        return self._file or self.name
+
+    def __eq__(self, other: object) -> bool:
+        """Two scenarios are equal if they say the same, wherever they were read."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 def parse(text: str, where: str) -> Scenario:
     """A scenario from the text of a file called ``where``. Raises InputError."""
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not a TOML file ({error}); see docs/scenarios.md.") from None
     return from_data(data, where)
 
@@ -181,7 +205,9 @@ def parse(text: str, where: str) -> Scenario:
 def from_data(data: dict[str, Any], where: str) -> Scenario:
     """A scenario from parsed TOML or JSON. Raises InputError."""
     try:
-        return Scenario.model_validate(data)
+        scenario = Scenario.model_validate(data)
+        scenario._file = where
+        return scenario
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the file"

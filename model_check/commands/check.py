@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console, fitted, say
 from model_check.engine.explorer import Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
@@ -22,6 +24,7 @@ from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find, shipped
 from model_check.trace import json_form, terminal
 
+MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -30,9 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenarios", nargs="*", metavar="NAME|FILE", help="scenarios; default: those tagged 'ci'"
     )
-    parser.add_argument("--list", action="store_true", help="list the shipped scenarios and stop")
+    parser.add_argument(
+        "--list", action="store_true", help="list the shipped scenarios (of --tag, where given) and stop"
+    )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
-    parser.add_argument("--threads", type=_positive, default=os.cpu_count() or 1, help="default: all cores")
+    parser.add_argument(
+        "--threads", type=_threads, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+    )
     parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
     parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds each")
@@ -44,11 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
-    console = Console(highlight=False, soft_wrap=True)
+    out = console()
     if arguments.list:
-        _list(console)
+        _list(out, arguments)
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
+        raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
         max_states=arguments.max_states,
         max_memory=arguments.max_memory,
@@ -61,11 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(as_data(result)), flush=True)
         else:
-            _report(console, result, arguments)
+            _report(out, result, arguments)
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
     if not arguments.json:
-        _summarize(console, results)
+        _summarize(out, results)
     if any(result.differences for result in results):
         return EXIT_DIFFERS
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
@@ -75,6 +84,13 @@ def _positive(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
     return int(text)
+
+
+def _threads(text: str) -> int:
+    wanted = _positive(text)
+    if wanted > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS} threads, not {wanted}")
+    return wanted
 
 
 def _bytes(text: str) -> int:
@@ -94,12 +110,17 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     return chosen
 
 
-def _list(console: Console) -> None:
-    for scenario in shipped().values():
+def _list(out: Console, arguments: argparse.Namespace) -> None:
+    tag = arguments.tag
+    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
+    if arguments.json:
+        print(json.dumps([scenario.model_dump(mode="json", by_alias=True) for scenario in chosen], indent=2))
+        return
+    for scenario in chosen:
         tags = ", ".join(scenario.tags)
         tail = f"  ({tags})" if tags else ""
-        console.print(f"[bold]{scenario.name}[/bold]  {scenario.expect.verdict}{tail}")
-        console.print(f"    {scenario.about.strip()}")
+        out.print(Text(scenario.name, "bold").append(f"  {scenario.expect.verdict}{tail}", "not bold"))
+        say(out, " ".join(scenario.about.split()), indent=4)
 
 
 def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
@@ -157,11 +178,11 @@ def as_data(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _report(console: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
     found = result.exploration
-    mark = "[green]as expected[/green]" if result.as_expected else "[red]DIFFERS[/red]"
+    mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
     if result.undetermined:
-        mark = f"[yellow]UNDETERMINED[/yellow] ({result.limit})"
+        mark, style = f"UNDETERMINED ({result.limit})", "yellow"
     verdict = result.verdict.value
     if found.violations:
         first = found.violations[0]
@@ -170,16 +191,17 @@ def _report(console: Console, result: CheckResult, arguments: argparse.Namespace
         if not judged.holds:
             verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
     cut = sum(found.constrained.values())
-    console.print(
+    line = (
         f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "
-        f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "") + f"  {mark}"
+        f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
+    fitted(out, line, mark, style)
     for difference in result.differences:
-        console.print(f"    [red]{difference}[/red]")
+        say(out, difference, "red", indent=4)
     if result.differences or arguments.verbose:
         for trace in result.traces():
-            console.print()
-            terminal.show(trace, console)
+            out.print()
+            terminal.show(trace, out)
 
 
 def _write_traces(result: CheckResult, folder: Path) -> None:
@@ -188,11 +210,11 @@ def _write_traces(result: CheckResult, folder: Path) -> None:
         write_atomically(path, json_form.dumps(trace), create_folder=True)
 
 
-def _summarize(console: Console, results: Iterable[CheckResult]) -> None:
+def _summarize(out: Console, results: Iterable[CheckResult]) -> None:
     results = list(results)
     expected = sum(result.as_expected for result in results)
     states = sum(result.exploration.distinct for result in results)
     seconds = sum(result.exploration.seconds for result in results)
-    console.print(
+    out.print(
         f"{expected} of {len(results)} scenarios as expected; {states:,} distinct states in {seconds:.1f} s"
     )

@@ -4,34 +4,109 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
+
 from model_check.conform.lockstep import compare
+from model_check.conform.properties.judge import judge
 from model_check.conform.recording import read
-from model_check.conform.report import as_json, as_text
+from model_check.conform.report import RunResult, as_json, exit_status
+from model_check.conform.report_text import Wanted, as_text
+from model_check.conform.runs import find_runs
+from model_check.consult.terminal import console, width
 from model_check.errors import InputError
-from reference.protocol import PRESETS
+from model_check.files import write_atomically
+from reference.protocol import PRESETS, Protocol
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a recorded run")
-    parser.add_argument("--protocol", default="kafka", help="protocol preset (default: kafka)")
-    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
-    parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")
+    parser.epilog = (
+        "Exit status: 0 no difference, 1 a difference or, with '--findings fail', a finding, 2 not a "
+        "recording, 3 a run of which nothing could be compared. See docs/conform.md."
+    )
     parser.add_argument(
-        "--limit", type=int, default=10, help="differences shown in full per run (default: 10)"
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="folders of recorded runs, or folders of such folders",
+    )
+    parser.add_argument("--protocol", default="kafka", help="protocol preset (default: kafka)")
+    parser.add_argument(
+        "--findings",
+        choices=("report", "fail"),
+        default="report",
+        help="whether properties that production violates make exit status 1 (default: report)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")
+    parser.add_argument("--unexercised", action="store_true", help="also list the rules that decided no step")
+    parser.add_argument(
+        "--limit",
+        type=_number,
+        default=10,
+        metavar="N",
+        help="differences and findings shown in full per run (default: 10)",
+    )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print the texts of rules and properties, and why something is not compared",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare the runs; 0: no difference, 1: differences."""
+    """Compare and judge the runs. Exit status: see :func:`model_check.conform.report.exit_status`."""
     if arguments.protocol not in PRESETS:
         known = ", ".join(sorted(PRESETS))
-        raise InputError(f"there is no protocol preset '{arguments.protocol}'; known are {known}.")
-    reports = [compare(read(folder), PRESETS[arguments.protocol]) for folder in arguments.runs]
+        raise InputError(f"there is no protocol preset '{arguments.protocol[:60]}'; known are {known}.")
+    folders = find_runs(arguments.runs)
+    results = []
+    with _progress(len(folders)) as tell:
+        for number, folder in enumerate(folders, 1):
+            results.append(_result(folder, PRESETS[arguments.protocol], number, tell))
+    out = console()
     if arguments.json:
-        print(json.dumps(as_json(reports), indent=2))
+        text = json.dumps(as_json(results, arguments.protocol), indent=2)
     else:
-        print(as_text(reports, rules=arguments.rules, limit=arguments.limit))
-    return 1 if any(report.differences for report in reports) else 0
+        wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
+        text = as_text(results, wanted, width(out))
+    if arguments.output is None:
+        print(text)
+    else:
+        write_atomically(arguments.output, f"{text}\n")
+    return exit_status(results, findings_fail=arguments.findings == "fail")
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 999999999, not '{text[:40]}'")
+    return int(text)
+
+
+def _result(folder: Path, protocol: Protocol, number: int, tell: Callable[[str], None]) -> RunResult:
+    tell(f"{number}: reading {folder.name}")
+    recording = read(folder)
+    tell(f"{number}: comparing {folder.name}, {len(recording.events):,} events")
+    report = compare(recording, protocol)
+    tell(f"{number}: judging {folder.name}, {len(recording.events):,} events")
+    return RunResult(report, judge(recording, protocol))
+
+
+@contextmanager
+def _progress(runs: int) -> Iterator[Callable[[str], None]]:
+    """A status line on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    screen = Console(stderr=True, markup=False)
+    with screen.status(f"0 of {runs} runs") as status:
+        yield lambda text: status.update(text.replace(":", f" of {runs}:", 1))

@@ -3,13 +3,210 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from model_check import scenario
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.ask import read_protocol
+from model_check.drive import files
+from model_check.drive.generate import generate, switches_of
+from model_check.drive.probes import probes
+from model_check.drive.process import AdapterProcess
+from model_check.drive.report import Report, as_json, print_report
+from model_check.drive.session import Driven, LimitError, Session
+from model_check.drive.shrink import cut, shrink
+from model_check.drive.stimuli import DriveSequence
+from model_check.files import write_atomically
+from model_check.trace import json_form
+from reference.protocol import PRESETS, Protocol
+
+EPILOG = """\
+The adapter reads JSON lines from standard input and answers on standard
+output; docs/drive.md describes the protocol. The reference is an adapter too:
+
+  kraftcheck drive --adapter 'python -m model_check.drive.adapter'
+
+Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
+does not work, 3 the limit came first.
+"""
+
+MAX_TIMEOUT = 3600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--adapter", required=True, metavar="COMMAND", help="the command of the adapter")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--adapter",
+        required=True,
+        metavar="COMMAND",
+        help="the command of the adapter, split as a shell would",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--scenario",
+        action="append",
+        metavar="NAME|FILE",
+        help="generate from this scenario only (may be repeated); default: all shipped ones, and probes",
+    )
+    source.add_argument(
+        "--traces",
+        action="append",
+        type=Path,
+        metavar="FILE|DIR",
+        help="drive along these trace or sequence files instead (may be repeated)",
+    )
+    parser.add_argument(
+        "--protocol", default="kafka", help=f"protocol preset: {', '.join(PRESETS)} (default: kafka)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="SWITCH=VALUE",
+        help="change a switch of the protocol, for example follower-pre-vote=never",
+    )
+    parser.add_argument(
+        "--seed", type=_number, default=0, help="decides among equally good traces (default: 0)"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
+    )
+    parser.add_argument("--limit", type=_number, metavar="N", help="take at most N steps")
+    parser.add_argument(
+        "--keep-going", action="store_true", help="show the first difference of every sequence"
+    )
+    parser.add_argument("--save", type=Path, metavar="DIR", help="write the sequences to this folder")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the first difference's trace"
+    )
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="texts of rules, all steps and effects")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Drive the adapter."""
-    raise NotImplementedError
+    """Drive the adapter. Raises InputError where the adapter does not work."""
+    protocol = read_protocol(arguments.protocol, arguments.settings)
+    begin = time.monotonic()
+    with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:
+        session = Session(process, arguments.limit)
+        report = Report(session.capabilities, protocol)
+        sequences = _sequences(arguments, protocol, report)
+        if arguments.save is not None:
+            _save(arguments.save, sequences)
+        begin = time.monotonic()
+        _drive(session, sequences, report, keep_going=arguments.keep_going)
+        report.seconds = time.monotonic() - begin
+    _progress("")
+    if arguments.output is not None and report.failed:
+        _write_trace(arguments.output, report)
+    if arguments.json:
+        print(json.dumps(as_json(report), indent=2))
+    else:
+        print_report(report, verbose=arguments.verbose)
+    return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[
+        report.verdict
+    ]
+
+
+def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report) -> list[DriveSequence]:
+    if arguments.traces is not None:
+        return [sequence for path in arguments.traces for sequence in files.load(path)]
+    if arguments.scenario is not None:
+        chosen = [scenario.find(word) for word in arguments.scenario]
+    else:
+        chosen = list(scenario.shipped().values())
+    generated = generate(
+        chosen,
+        arguments.protocol,
+        switches_of(protocol, PRESETS[arguments.protocol]),
+        arguments.seed,
+        progress=lambda name: _progress(f"looking for traces: {name}"),
+    )
+    report.incomplete, report.left_out = generated.incomplete, generated.left_out
+    if arguments.scenario is not None:
+        return generated.sequences
+    return [*generated.sequences, *probes(protocol)]
+
+
+def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, keep_going: bool) -> None:
+    for number, sequence in enumerate(sequences, 1):
+        _progress(f"driving: {number} of {len(sequences)}")
+        try:
+            driven = session.drive(sequence)
+        except LimitError:
+            report.limited, report.not_driven = True, len(sequences) - number + 1
+            return
+        report.add(driven)
+        if driven.failed is None:
+            continue
+        first = len(report.failed) == 1
+        report.shortened.append(_shortened(session, driven) if first else cut(driven))
+        if not keep_going:
+            report.not_driven = len(sequences) - number
+            return
+
+
+def _shortened(session: Session, driven: Driven) -> Driven:
+    _progress(f"looking for a shorter sequence than {driven.sequence.name}")
+    return shrink(session, driven)
+
+
+def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:
+    for sequence in sequences:
+        name = re.sub(r"[^a-z0-9]+", "-", sequence.name.lower()).strip("-")
+        write_atomically(folder / f"{name}.json", files.dumps(sequence), create_folder=True)
+
+
+def _write_trace(path: Path, report: Report) -> None:
+    """The behaviour of the quorum up to the difference; of a probe, its shortened sequence."""
+    driven, shortened = report.failed[0], report.shortened[0]
+    assert driven.failed is not None
+    trace = files.behaviour(driven.sequence, driven.failed.question.position)
+    text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
+    write_atomically(path, text)
+
+
+@contextmanager
+def _ending_on_signal() -> Iterator[None]:
+    """A request to terminate ends the adapter too."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected a number, not '{text[:40]}'")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
+    return float(text)

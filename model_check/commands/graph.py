@@ -9,6 +9,7 @@ from pathlib import Path
 
 from model_check import graph, scenario
 from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.engine.graph import IncompleteGraphError
 from model_check.files import write_atomically
 from model_check.kraft.build import build as build_system
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     system = build_system(chosen, arguments.scenario)
     try:
         found = graph.state_graph(system, arguments.max_states)
-    except graph.TooBigError as error:
+    except IncompleteGraphError as error:
         print(
             f"kraftcheck: {chosen.name}: {error}, so there is no graph; lower the scenario's bounds or raise "
             "--max-states.",

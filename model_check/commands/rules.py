@@ -97,6 +97,9 @@ def _nothing_found(word: str) -> str:
 
 
 def _show_rules(arguments: argparse.Namespace) -> None:
+    if _names_only_properties(arguments.words):
+        _show_properties(arguments)
+        return
     rules = find_rules(arguments.words)
     if arguments.json:
         print(json.dumps([rule_as_json(rule) for rule in rules], indent=2))
@@ -173,6 +176,13 @@ def _show_properties(arguments: argparse.Namespace) -> None:
             entry(out, "rules", ", ".join(each.rules))
             entry(out, "mutation", each.mutation)
             entry(out, "bounds", each.bounds)
+
+
+def _names_only_properties(words: list[str]) -> bool:
+    """Whether every word is the id or the name of a property."""
+    properties = spec.load().properties.values()
+    known = {text.casefold() for each in properties for text in (each.id, each.name)}
+    return bool(words) and all(word.casefold() in known for word in words)
 
 
 def _property_matches(each: Property, words: list[str]) -> bool:

@@ -8,6 +8,7 @@ import re
 
 from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console, say
 from model_check.engine.simulate import simulate
 from model_check.engine.system import Exploration
 from model_check.kraft.build import build as build_system
@@ -90,18 +91,23 @@ def _report(chosen: Scenario, found: Exploration, status: int, arguments: argpar
         EXIT_DIFFERS: "DIFFERS",
         EXIT_UNDETERMINED: "UNDETERMINED, walks prove nothing",
     }
-    print(f"{chosen.name}: {verdict}; {marks[status]}")
+    out = console()
+    say(out, f"{chosen.name}: {verdict}; {marks[status]}", hang=4)
     stopped = {"max_seconds": "; stopped by --max-seconds", "interrupted": "; interrupted"}
-    print(
-        f"  seed {arguments.seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
+    say(
+        out,
+        f"seed {arguments.seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
         f"walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, {found.seconds:.1f} s"
-        + stopped.get(found.limit or "", "")
+        + stopped.get(found.limit or "", ""),
+        indent=2,
+        hang=2,
     )
     if chosen.check.goals:
         missing = ", ".join(found.missing_goals) or "none"
-        print(f"  goals reached: {', '.join(found.reached_goals) or 'none'}; not reached: {missing}")
+        reached = ", ".join(found.reached_goals) or "none"
+        say(out, f"goals reached: {reached}; not reached: {missing}", indent=2, hang=2)
     if chosen.check.eventually:
-        print("  eventually properties are not judged by walks")
+        say(out, "eventually properties are not judged by walks", indent=2)
 
 
 def _as_data(

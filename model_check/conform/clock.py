@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from model_check.conform.configuration import Timeouts
 from model_check.conform.fields import Fields, Json
-from model_check.conform.recording import Timeouts
+from model_check.conform.found import Found
+from model_check.conform.recording import Event
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.end_quorum_epoch import successor_backoff_ms
 from reference.events import BackoffExpired, RequestTimedOut, Timer
@@ -40,6 +42,8 @@ class Clock:
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
         self.random_from: int | None = None
+        self.drawn_at: int | None = None
+        self.draws = 0
 
     def arm(self, effect: ArmTimer, now: int) -> None:
         """``effect`` happens at ``now``."""
@@ -47,7 +51,16 @@ class Clock:
             return
         if effect.timer is Timer.ELECTION:
             self.random_from = now if effect.duration is Duration.ELECTION_TIMEOUT else None
+            self.drawn_at = None
         self.deadlines[effect.timer] = self._deadline(effect.duration, now)
+
+    def started(self, now: int) -> None:
+        """A process has started at ``now``. The election timer of an observer is drawn as well, although
+        it decides nothing (Kafka: QuorumState.initialize).
+        """
+        if self.deadlines.get(Timer.ELECTION, now) is NEVER:
+            self.random_from = now
+            self.deadlines[Timer.ELECTION] = now + self.timeouts.election
 
     def _deadline(self, duration: Duration | SuccessorBackoff, now: int) -> int | None:
         times = self.timeouts
@@ -65,11 +78,14 @@ class Clock:
 
     def connect(self, replica: Replica, now: int) -> None:
         """Note which requests and back-offs of ``replica`` began at ``now`` and which are over."""
-        lasts = {True: self.timeouts.request, False: self.timeouts.retry_backoff}
-        self.connections = {
-            connection: self.connections.get(connection, now + lasts[connection.awaiting])
-            for connection in replica.connections
-        }
+        before = self.connections
+        self.connections = {}
+        for connection in replica.connections:
+            deadline = before.get(connection)
+            if deadline is None:
+                lasts = self.timeouts.request if connection.awaiting else self.timeouts.retry_backoff
+                deadline = now + lasts
+            self.connections[connection] = deadline
 
     def timed_out(self, node: int, now: int) -> None:
         """``node`` has not answered: if it is passed over at all, then in the poll that notices only."""
@@ -95,38 +111,40 @@ class Clock:
                 node = connection.node
                 yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
 
-    def compare(self, replica: Replica, state: Fields, now: int) -> Iterator[tuple[str, Json, Json]]:
-        """Compare the deadlines with those of a recorded state, and adopt a random one from it.
-
-        Timers that decide nothing are not compared: the election timer of an observer, and check quorum
-        where the leader is the only voter.
+    def shown(self, replica: Replica, state: Fields, event: Event) -> tuple[dict[str, Json], list[Found]]:
+        """The deadlines that a recorded state must show, a random one taken over from it; and what is wrong
+        with the random one.
         """
-        shown = state.inner("deadlines")
-        timers = SHOWN[role_name(replica.role)]
-        idle = set() if replica.is_voter else {"election"}
-        if len(replica.voters) == 1:
-            idle.add("checkQuorum")
-        for name in sorted((timers.keys() | shown.values.keys()) - idle):
-            timer = timers.get(name)
-            found = shown.number(name) if name in shown else None
-            if timer is Timer.ELECTION and found is not None:
-                yield from self._adopt(found)
-            expected = self.deadlines.get(timer) if timer is not None else None
-            if found == EXPIRED and expected is not None and expected <= now:
-                continue
-            if found != expected:
-                yield f"deadlines.{name}", expected, found
+        given = state.inner("deadlines")
+        wrong: list[Found] = []
+        if self.random_from is not None and "election" in given:
+            wrong.extend(self._adopt(given.number("election"), event.seq))
+        return self.display(replica, event.now), wrong
 
-    def _adopt(self, found: int) -> Iterator[tuple[str, Json, Json]]:
+    def display(self, replica: Replica, now: int) -> dict[str, Json]:
+        """The deadlines of the role's timers at ``now``.
+
+        Timers that never expire are not shown, and neither is check quorum where one voter is all there is.
+        """
+        display: dict[str, Json] = {}
+        for name, timer in SHOWN[role_name(replica.role)].items():
+            deadline = self.deadlines.get(timer)
+            if deadline is None or (timer is Timer.CHECK_QUORUM and len(replica.voters) == 1):
+                continue
+            display[name] = deadline if deadline > now else EXPIRED
+        return display
+
+    def _adopt(self, found: int, seq: int) -> Iterator[Found]:
         """Take over a random election timeout, if production may draw it."""
-        if self.random_from is None:
-            return
+        assert self.random_from is not None
         earliest = self.random_from + self.timeouts.election
         latest = earliest + max(0, self.timeouts.election - 1)
         if not earliest <= found <= latest:
-            yield "deadlines.election", f"from {earliest} to {latest}", found
+            yield Found("deadlines.election", f"from {earliest} to {latest}", found)
         self.deadlines[Timer.ELECTION] = found
         self.random_from = None
+        self.drawn_at = seq
+        self.draws += 1
 
 
 def _watched(replica: Replica, expired: tuple[Timer, ...]) -> frozenset[int] | None:

@@ -3,31 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from model_check.conform.encode import APIS, encode, encode_batch
+from model_check.conform.exceptions import CONTENT_UNKNOWN, GRANTING_VOTERS, SEND_ORDER
 from model_check.conform.fields import Fields, Json
-from model_check.conform.recording import Event, Message, Sent
-from model_check.conform.state import differences
+from model_check.conform.found import Found
+from model_check.conform.recording import NOT_RAFT, Event, Message, Sent
+from model_check.conform.sizes import size_of
+from model_check.conform.state import differences, same
 from model_check.conform.wire import UncoveredMessageError
 from reference.effects import AppendBatch, Effect, Flush, Reply, Send, Truncate
+from reference.log import Batch, LeaderChange
+from reference.messages import FetchResponse, Request, Response
 from reference.replica import Connection
 
 KNOWN = frozenset(APIS.values())
 
-#: Requests of this API are answered by the node's server, not by its raft module.
-NOT_RAFT = "ApiVersions"
+_LOG_EFFECTS = (AppendBatch, Flush, Truncate)
 
-Found = list[tuple[str, Json, Json]]
+#: Operations on the log that belong to snapshots.
+UNCOVERED_OPERATIONS = frozenset({"truncateToSnapshot", "deleteBefore"})
+
+#: Of a recorded operation on the log, the fields that there may be.
+_OPERATIONS = {
+    "append": frozenset({"op", "by", "batches", "base", "end", "lastEpoch"}),
+    "flush": frozenset({"op", "to"}),
+    "truncate": frozenset({"op", "to"}),
+}
 
 
-def log_operations(effects: Sequence[Effect]) -> list[dict[str, Any]]:
-    """What happened to the log; batches appended in one go are one operation."""
+class Sending(NamedTuple):
+    """The comparison of what was sent: what is wrong, the correlation id that production gave to each
+    connection, and the exceptions that were used.
+    """
+
+    found: list[Found]
+    correlations: dict[int, int]
+    exceptions: list[str]
+
+
+NOTHING_SENT = Sending([], {}, [])
+
+
+def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
+    """What happened to the log; batches appended in one go are one operation. ``leads``: as a leader."""
     operations: list[dict[str, Any]] = []
     for effect in effects:
         if isinstance(effect, AppendBatch):
             batch = effect.batch
-            _add_append(operations, batch.base_offset, batch.end_offset, batch.epoch, [encode_batch(batch)])
+            contents = [encode_batch(batch)] if leads else None
+            _add_append(operations, batch.base_offset, batch.end_offset, batch.epoch, contents)
         elif isinstance(effect, Flush):
             operations.append({"op": "flush", "to": effect.offset})
         elif isinstance(effect, Truncate):
@@ -35,23 +61,33 @@ def log_operations(effects: Sequence[Effect]) -> list[dict[str, Any]]:
     return operations
 
 
+def touches_log(effects: Sequence[Effect]) -> bool:
+    """Whether an effect changes the log."""
+    return any(isinstance(effect, _LOG_EFFECTS) for effect in effects)
+
+
 def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
     """The recorded operations in the same form. A follower's append shows no batches: the message does."""
     operations: list[dict[str, Any]] = []
     for entry in log:
         operation = entry.text("op")
+        if operation in UNCOVERED_OPERATIONS:
+            raise UncoveredMessageError(f"log operation {operation}")
+        if operation not in _OPERATIONS:
+            operations.append(entry.values)
+            continue
         if operation == "append" and entry.text("by") == "leader":
             for batch in entry.objects("batches"):
                 end = batch.number("last") + 1
                 _add_append(operations, batch.number("base"), end, batch.number("epoch"), [batch.values])
         elif operation == "append":
-            _add_append(
-                operations, entry.number("base"), entry.number("end"), entry.number("lastEpoch"), None
-            )
-        elif operation in ("flush", "truncate"):
-            operations.append({"op": operation, "to": entry.number("to")})
+            end = entry.number("end")
+            _add_append(operations, entry.number("base"), end, entry.number("lastEpoch"), None)
+            operations[-1]["by"] = entry.text("by")
         else:
-            raise UncoveredMessageError(f"log operation {operation}")
+            operations.append({"op": operation, "to": entry.number("to")})
+        if not entry.values.keys() <= _OPERATIONS[operation]:
+            operations[-1]["fields"] = sorted(entry.values)
     return operations
 
 
@@ -65,16 +101,16 @@ def _add_append(
             last["batches"] = [*last.get("batches", []), *batches]
         return
     operation: dict[str, Any] = {"op": "append", "base": base, "end": end, "lastEpoch": epoch}
-    operations.append(operation if batches is None else {**operation, "batches": batches})
+    operation |= {"by": "follower"} if batches is None else {"by": "leader", "batches": batches}
+    operations.append(operation)
 
 
-def compare_log(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> Found:
-    """Where two lists of log operations differ; contents are compared where both show them."""
-    shortened = [
-        {key: value for key, value in wanted.items() if key != "batches" or key in got}
-        for wanted, got in zip(expected, found, strict=False)
-    ]
-    return list(differences(shortened + expected[len(found) :], found, "log"))
+def opens_epoch(effects: Sequence[Effect]) -> bool:
+    """Whether the record that opens an epoch is appended by a leader; it lists voters in no order."""
+    return any(
+        isinstance(effect, AppendBatch) and isinstance(effect.batch.records[0], LeaderChange)
+        for effect in effects
+    )
 
 
 def compare_sent(
@@ -82,17 +118,13 @@ def compare_sent(
     event: Event,
     messages: Mapping[int, Message],
     servers: Mapping[int, int],
-) -> tuple[Found, dict[int, int]]:
+) -> Sending:
     """Compare what was sent, and say which correlation id production gave to each connection.
 
     Production sends to several nodes in the order of a hash set, which no rule fixes: requests are paired
-    by destination, answers by the request that they answer.
+    by destination, answers by the request that they answer. Raises UncoveredMessageError for requests and
+    answers of an API that the reference does not know yet.
     """
-    found: Found = []
-    recorded = {_key(sent): sent for sent in event.sent if sent.api != NOT_RAFT or sent.is_request}
-    for sent in event.sent:
-        if sent.api not in KNOWN and (sent.is_request or sent.api != NOT_RAFT):
-            raise UncoveredMessageError(f"sends {sent.api}")
     expected: dict[tuple[Any, ...], Send | Reply] = {}
     for effect in effects:
         if isinstance(effect, Send):
@@ -100,38 +132,80 @@ def compare_sent(
             expected[True, to, APIS[type(effect.request)]] = effect
         elif isinstance(effect, Reply):
             expected[False, effect.to, APIS[type(effect.response)], effect.correlation] = effect
+    if not expected and not event.sent:
+        return NOTHING_SENT
+    result = Sending([], {}, [])
+    recorded = _recorded(event)
     for key in [key for key in expected if key not in recorded]:
         effect = expected[key]
         content = effect.request if isinstance(effect, Send) else effect.response
-        found.append((_path(key), encode(content), None))
-    for key in [key for key in recorded if key not in expected]:
-        message = messages.get(recorded[key].mid)
-        found.append((_path(key), None, None if message is None else message.data.values))
-    shared = [key for key in expected if key in recorded]
-    correlations: dict[int, int] = {}
-    for key in shared:
-        found.extend(_compare_content(key, expected[key], messages.get(recorded[key].mid)))
-        effect, message = expected[key], messages.get(recorded[key].mid)
-        if isinstance(effect, Send) and message is not None:
-            correlations[effect.to] = message.correlation
-    sends = [effect for key in shared if isinstance(effect := expected[key], Send)]
-    numbers = sorted(e.correlation for e in sends if e.correlation is not None and e.to in correlations)
-    found.extend(differences(numbers, sorted(correlations.values()), "out.corr"))
-    return found, correlations
+        result.found.append(Found(_path(key), encode(content), None))
+    numbers: list[int] = []
+    for key, sent in recorded.items():
+        message = messages.get(sent.mid)
+        shown = None if message is None else message.seq
+        if key not in expected:
+            found = "sent" if message is None else message.data.values
+            result.found.append(Found(_path(key), None, found, shown))
+            continue
+        effect = expected[key]
+        if message is None:
+            result.exceptions.append(CONTENT_UNKNOWN)
+            continue
+        _compare_content(key, effect, message, result)
+        if isinstance(effect, Send) and effect.correlation is not None:
+            result.correlations[effect.to] = message.correlation
+            numbers.append(effect.correlation)
+    if len(numbers) > 1:
+        result.exceptions.append(SEND_ORDER)
+    if sorted(numbers) != sorted(result.correlations.values()):
+        # Any of them may be the wrong one, so each line that shows one is named.
+        given = sorted(result.correlations.values())
+        lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
+        result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
+    return result
 
 
-def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message | None) -> Found:
-    if message is None:
-        return []
-    if isinstance(effect, Send):
-        return list(differences(encode(effect.request), message.data.values, _path(key)))
-    return list(differences(encode(effect.response), message.data.values, _path(key)))
+def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
+    recorded: dict[tuple[Any, ...], Sent] = {}
+    for sent in event.sent:
+        if sent.api not in KNOWN:
+            if sent.api == NOT_RAFT and not sent.is_request:
+                continue
+            raise UncoveredMessageError(f"sends {sent.api}")
+        if sent.is_request:
+            recorded[True, sent.destination, sent.api] = sent
+        else:
+            recorded[False, sent.destination, sent.api, sent.answers] = sent
+    return recorded
 
 
-def _key(sent: Sent) -> tuple[Any, ...]:
-    if sent.is_request:
-        return (True, sent.destination, sent.api)
-    return (False, sent.destination, sent.api, sent.answers)
+def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message, result: Sending) -> None:
+    expected = content_shown(effect.request if isinstance(effect, Send) else effect.response)
+    batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
+    if any(isinstance(batch.records[0], LeaderChange) for batch in batches):
+        result.exceptions.append(GRANTING_VOTERS)
+    if not same(expected, message.data.values):
+        wrong = differences(expected, message.data.values, _path(key))
+        result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
+
+
+def content_shown(content: Request | Response) -> Json:
+    """A message as recordings show it, with the size of its records."""
+    data = encode(content)
+    if isinstance(content, FetchResponse):
+        _add_size(data, content.batches)
+    return data
+
+
+def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
+    """How many bytes the records take; the reference knows batches, not bytes."""
+    for topic in expected["responses"]:
+        (partition,) = topic["partitions"]
+        records = partition.pop("batches", None)
+        partition["recordsSizeInBytes"] = sum(size_of(batch) for batch in batches)
+        if records is not None:
+            partition["batches"] = records
 
 
 def _path(key: tuple[Any, ...]) -> str:

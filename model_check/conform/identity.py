@@ -7,7 +7,9 @@ every node has the voters as static configuration.
 
 from __future__ import annotations
 
-from model_check.conform.recording import Config, Event
+from model_check.conform.configuration import Config
+from model_check.conform.fields import Fields
+from model_check.conform.recording import Event
 from model_check.conform.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
 from model_check.errors import InputError
 from reference import log as logs
@@ -37,10 +39,10 @@ def endpoints_of(node: int) -> tuple[Endpoint, ...]:
     return (Endpoint(LISTENER, f"node-{node}", 9093),)
 
 
-def identity_of(config: Config, node: int, start: Event) -> Replica:
+def identity_of(config: Config, node: int, start: Fields) -> Replica:
     """The process that a ``start`` line begins, before it reads its disk."""
-    found = start.fields.text("dirId")
-    can_become_voter = start.fields.flag("canBecomeVoter")
+    found = start.text("dirId")
+    can_become_voter = start.flag("canBecomeVoter")
     voters, kraft_version = _bootstrap(config, node, found)
     return Replica(
         key=ReplicaKey(node, found),

@@ -1,19 +1,26 @@
 """One recorded run against the reference: every node's events in order, each step compared with the record.
 
 Nodes are compared separately: what a node receives comes from the recording, never from the reference's
-other nodes, so one difference does not spread.
+other nodes, so one difference does not spread. What no node decides (which messages arrive, which
+processes run, the totals) is held against the recording itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from model_check.conform.configuration import Config
+from model_check.conform.exceptions import UNKNOWN_FIELD
+from model_check.conform.found import Found
+from model_check.conform.known import KnownBatches
 from model_check.conform.nodes import Difference, NodeRun, Verdict
-from model_check.conform.recording import STEPS, Recording
+from model_check.conform.processes import Processes
+from model_check.conform.recording import STEPS, Event, Recording, without_collector
 from model_check.conform.state import NOT_COVERED
-from model_check.conform.wire import UncoveredMessageError, batch
-from reference.log import Batch
+from model_check.conform.totals import Totals
+from model_check.conform.transport import Transport
 from reference.protocol import KAFKA, Protocol
 
 #: The log behind recorded runs gives at most this many batches to a Fetch.
@@ -28,7 +35,9 @@ class RunReport:
     not_covered: steps that the reference does not know yet, by kind. skipped: steps of a node after a
     difference or after a step that is not covered, until its next start, by reason.
     rules: how many of the steps that agree each rule decided. fields: how many compared states show a part
-    that the reference does not cover.
+    that the reference does not cover. exceptions: how often each exception was used
+    (:data:`model_check.conform.exceptions.EXCEPTIONS`). unknown: fields that are not known, by kind of
+    event and name.
     """
 
     run: str
@@ -40,56 +49,116 @@ class RunReport:
     differences: list[Difference] = field(default_factory=list)
     rules: Counter[str] = field(default_factory=Counter)
     fields: Counter[str] = field(default_factory=Counter)
+    exceptions: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+
+def protocol_for(protocol: Protocol, config: Config) -> Protocol:
+    """``protocol`` with the times and limits of a recorded run."""
+    return replace(
+        protocol,
+        fetch_max_batches=FETCH_MAX_BATCHES,
+        fetch_max_wait_ms=config.timeouts.fetch_max_wait,
+        fetch_timeout_ms=config.timeouts.fetch,
+    )
 
 
 def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
-    """Hold ``recording`` against the reference under ``protocol``."""
-    timeouts = recording.config.timeouts
-    protocol = replace(
-        protocol,
-        fetch_max_batches=FETCH_MAX_BATCHES,
-        fetch_max_wait_ms=timeouts.fetch_max_wait,
-        fetch_timeout_ms=timeouts.fetch,
-    )
-    report = RunReport(recording.name, recorded=len(recording.events))
-    known = known_batches(recording)
-    nodes: dict[int, NodeRun] = {}
-    for event in recording.events:
-        if event.kind not in STEPS:
-            report.world[event.kind] += 1
-            if event.kind in ("osFlush", "wipe"):
-                node = nodes.get(event.fields.number("n"))
-                if node is not None:
-                    node.disk_event(event)
-            continue
+    """Hold ``recording`` against the reference under ``protocol``. Raises InputError where a line cannot be
+    read as what it says it is.
+    """
+    with without_collector():
+        comparison = _Comparison(recording, protocol)
+        for event in recording.events:
+            if event.kind in STEPS:
+                comparison.step(event)
+            else:
+                comparison.world(event)
+        comparison.finish()
+    return comparison.report
+
+
+class _Comparison:
+    """A run while it is compared."""
+
+    def __init__(self, recording: Recording, protocol: Protocol) -> None:
+        self.recording = recording
+        self.protocol = protocol_for(protocol, recording.config)
+        self.report = RunReport(recording.name, recorded=len(recording.events))
+        self.processes = Processes(recording.config)
+        self.transport = Transport(recording, self.processes)
+        self.totals = Totals(recording)
+        self.known = KnownBatches(recording)
+        self.nodes: dict[int, NodeRun] = {}
+
+    def step(self, event: Event) -> None:
+        """One step of a node."""
         assert event.node is not None
-        if event.node not in nodes:
-            nodes[event.node] = NodeRun(event.node, recording, protocol, known, report.rules)
-        verdict, found = nodes[event.node].take(event)
+        self._differ(event, event.node, self.processes.step(event))
+        self._differ(event, event.node, self.transport.step(event))
+        self.totals.take(event)
+        node = self._node(event.node)
+        verdict, found = node.take(event)
+        report = self.report
         report.differences.extend(found)
         if verdict is Verdict.COMPARED:
             report.compared[event.label] += 1
-            report.fields.update(() if event.state is None else NOT_COVERED & event.state.values.keys())
+            if event.state is not None and not NOT_COVERED.isdisjoint(event.state.values):
+                report.fields.update(NOT_COVERED & event.state.values.keys())
         elif verdict is Verdict.NOT_COVERED:
-            report.not_covered[nodes[event.node].uncovered] += 1
+            report.not_covered[node.uncovered] += 1
         else:
-            report.skipped[nodes[event.node].detached or ""] += 1
-    return report
+            report.skipped[node.detached or ""] += 1
 
+    def _node(self, node: int) -> NodeRun:
+        if node not in self.nodes:
+            report = self.report
+            self.nodes[node] = NodeRun(
+                node, self.recording, self.protocol, self.known, report.rules, report.exceptions
+            )
+        return self.nodes[node]
 
-def known_batches(recording: Recording) -> dict[tuple[int, int], Batch]:
-    """Every record batch whose content the recording shows, by base offset and epoch."""
-    known: dict[tuple[int, int], Batch] = {}
-    for event in recording.events:
-        shown = [entry for operation in event.log for entry in operation.objects("batches", [])]
-        if event.message is not None and event.message.api == "Fetch" and not event.message.is_request:
-            for topic in event.message.data.objects("responses"):
-                for partition in topic.objects("partitions"):
-                    shown.extend(partition.objects("batches", []))
-        for entry in shown:
-            try:
-                content = batch(entry)
-            except UncoveredMessageError:
-                continue
-            known[content.base_offset, content.epoch] = content
-    return known
+    def world(self, event: Event) -> None:
+        """One event that is no step of a node."""
+        self.report.world[event.kind] += 1
+        self._differ(event, None, self.transport.world(event))
+        self.totals.take(event)
+        if event.kind in ("osFlush", "wipe", "pause"):
+            self._differ(event, event.fields.number("n"), self.processes.world(event))
+            node = self.nodes.get(event.fields.number("n"))
+            if node is not None and event.kind != "pause":
+                node.disk_event(event)
+
+    def finish(self) -> None:
+        """What shows only at the end: messages that are nowhere, and the totals."""
+        events, report = self.recording.events, self.report
+        for seq, source, wrong in self.transport.finish():
+            if isinstance(wrong, str):
+                report.exceptions[wrong] += 1
+            else:
+                self._differ(events[seq], source, (wrong,))
+        for seq, wrong in self.transport.too_large():
+            self._differ(events[seq], events[seq].node, (wrong,))
+        for total in self.totals.compare(events[-1]):
+            if isinstance(total, str):
+                report.exceptions[total] += 1
+            else:
+                self._differ(events[-1], None, (total,))
+        report.unknown.update(self.recording.unknown)
+        if report.unknown:
+            report.exceptions[UNKNOWN_FIELD] += report.unknown.total()
+
+    def _differ(self, event: Event, node: int | None, found: Iterable[Found]) -> None:
+        for one in found:
+            self.report.differences.append(
+                Difference(
+                    self.recording.name,
+                    event.seq,
+                    node,
+                    event.label,
+                    one.field,
+                    one.expected,
+                    one.found,
+                    shown_at=one.shown_at,
+                )
+            )

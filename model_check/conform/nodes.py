@@ -6,46 +6,59 @@ was one all the same, so the reference is polled there too and must have nothing
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from model_check.conform import cut
 from model_check.conform import effects as shown
-from model_check.conform.clock import Clock
+from model_check.conform.callbacks import Listener
 from model_check.conform.encode import encode_quorum_state, record_names
+from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT, GRANTING_VOTERS
 from model_check.conform.fields import Json
+from model_check.conform.found import Found
+from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, disk_found, identity_of
+from model_check.conform.known import KnownBatches
 from model_check.conform.recording import Event, Message, Recording
-from model_check.conform.state import differences, encode_state, state_differences
+from model_check.conform.state import differences, encode_state, same, state_differences
 from model_check.conform.wire import UncoveredMessageError, decode
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import (
     AppendAccepted,
-    ArmTimer,
+    AppendBatch,
     CallFailed,
     Effect,
     Fatal,
+    Flush,
     ForgetRequests,
     Persist,
-    Stop,
+    Send,
+    Truncate,
 )
 from reference.events import (
     Append,
     FetchWaitExpired,
-    Poll,
     RequestReceived,
-    RequestTimedOut,
     Resign,
     ResponseReceived,
     Shutdown,
 )
-from reference.events import Event as Stimulus
-from reference.log import Batch
-from reference.messages import Request, Response
+from reference.messages import FetchRequest, Request, Response
 from reference.protocol import Protocol
 from reference.replica import Connection, Replica
-from reference.step import Outcome, start, step
+
+#: A record of a batch that a leader appends, in a list of operations on the log.
+APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
+
+#: Local calls that the reference does not know yet.
+UNCOVERED_CALLS = frozenset({"createSnapshot", "upgradeKRaftVersion"})
+
+#: The effects that reach the disk.
+DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush)
 
 
 class Verdict(Enum):
@@ -58,17 +71,22 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A disagreement: ``expected`` is the reference's value, ``found`` is production's."""
+    """A disagreement: ``expected`` is the reference's value, ``found`` is production's.
+
+    ``seq`` is the event at which they disagree, ``shown_at`` the line that shows the value where that is
+    another one: a message's content stands where it arrives. ``node`` is ``None`` for the run as a whole.
+    """
 
     run: str
     seq: int
-    node: int
+    node: int | None
     event: str
     field: str
     expected: Json
     found: Json
-    rules: tuple[str, ...]
-    before: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    shown_at: int | None = None
 
 
 class NodeRun:
@@ -79,31 +97,32 @@ class NodeRun:
         node: int,
         recording: Recording,
         protocol: Protocol,
-        known: dict[tuple[int, int], Batch],
+        known: KnownBatches,
         rules: Counter[str],
+        exceptions: Counter[str],
     ) -> None:
         self.node = node
         self.recording = recording
         self.protocol = protocol
         self.known = known
         self.rules = rules
+        self.exceptions = exceptions
         self.servers = bootstrap_servers(recording.config)
         self.disk = Disk()
         self.file: Json = None
         self.disk_is_known = True
         self.detached: str | None = "before its first start"
         self.uncovered = ""
-        self.replica: Replica
+        self.host: Host
         self.before: Replica
-        self.clock: Clock
-        self.stopped = False
+        self.listener: Listener
         self.shutdown_at: int | None = None
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
-        self.history: deque[str] = deque(maxlen=6)
-        self.effects: list[Effect] = []
-        self.step_rules: list[str] = []
-        self.found: list[tuple[str, Json, Json]] = []
+        self.submitted: dict[int, int] = {}
+        self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
+        self.found: list[Found] = []
+        self.used: list[str] = []
 
     # One recorded step.
 
@@ -111,35 +130,62 @@ class NodeRun:
         """Compare one step with the reference's."""
         if event.kind != "start" and self.detached is not None:
             return Verdict.SKIPPED, []
-        self.effects, self.step_rules, self.found = [], [], []
+        self.found, self.used = [], []
         if event.kind != "start":
-            self.before = self.replica
+            self.host.begin()
+            self.before = self.host.replica
         try:
             self._dispatch(event)
         except UncoveredMessageError as error:
             self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
-            self._detach("after a step that is not covered")
-            return Verdict.NOT_COVERED, []
+            if self._changed_nothing(event):
+                self.history.append((event, ()))
+                self.unseen_poll_at = event.now
+            else:
+                self._detach("after a step that is not covered")
+            return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
         if event.state is not None:
             self.last_state = event.state.values
-        self.history.append(f"{event.seq} {event.label}: {' '.join(self.step_rules) or '-'}")
+        self.exceptions.update(self.used)
+        before = tuple(self.history)
+        self.history.append((event, tuple(self.host.rules)))
         if not self.found:
-            self.rules.update(self.step_rules)
+            self.rules.update(self.host.rules)
             return Verdict.COMPARED, []
         self._detach("after a difference")
-        return Verdict.COMPARED, [self._difference(event, *values) for values in self.found]
+        return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
 
-    def _difference(self, event: Event, name: str, expected: Json, found: Json) -> Difference:
+    def _changed_nothing(self, event: Event) -> bool:
+        """Whether a request that the reference does not know was only answered, and left the node as it was.
+
+        The state that the recording shows is then that of the reference, and nothing was sent that a later
+        step could depend on.
+        """
+        message = event.message
+        if event.kind != "recv" or message is None or not message.is_request or self.found:
+            return False
+        if event.log or event.persisted or event.callbacks or event.state is None:
+            return False
+        if any(sent.is_request or sent.answers != message.mid for sent in event.sent):
+            return False
+        expected = encode_state(self.host.replica, stopped=self.host.stopped)
+        expected["deadlines"] = self.host.clock.display(self.host.replica, event.now)
+        return same(expected, event.state.values) and not self.listener.after_poll(self.host.replica)
+
+    def _difference(
+        self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
+    ) -> Difference:
         return Difference(
             run=self.recording.name,
             seq=event.seq,
             node=self.node,
             event=event.label,
-            field=name,
-            expected=expected,
-            found=found,
-            rules=tuple(self.step_rules),
-            before=tuple(self.history)[:-1],
+            field=found.field,
+            expected=found.expected,
+            found=found.found,
+            rules=tuple(self.host.rules),
+            before=tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before),
+            shown_at=found.shown_at,
         )
 
     def _detach(self, reason: str) -> None:
@@ -155,6 +201,8 @@ class NodeRun:
             self.disk = replace(self.disk, flushed=max(self.disk.flushed, to))
 
     def _dispatch(self, event: Event) -> None:
+        if event.kind not in ("start", "end") and self.host.stopped:
+            self.found.append(Found("process", "its end: the shutdown is complete", event.kind))
         if event.kind == "start":
             self._start(event)
         elif event.kind == "tick":
@@ -162,7 +210,7 @@ class NodeRun:
         elif event.kind == "recv":
             self._unseen_poll()
             self._receive(event)
-            self._compare(event)
+            self._compare(event, polled=True)
             self.unseen_poll_at = event.now
         elif event.kind == "api":
             self._call(event)
@@ -173,36 +221,28 @@ class NodeRun:
 
     # Feeding the reference.
 
-    def _feed(self, stimulus: Stimulus, now: int) -> None:
-        self._follow(step(self.protocol, self.replica, stimulus), now)
-
-    def _follow(self, outcome: Outcome, now: int) -> None:
-        for effect in outcome.effects:
-            if isinstance(effect, ArmTimer):
-                self.clock.arm(effect, now)
-            elif isinstance(effect, Stop):
-                self.stopped = True
-        self.replica = outcome.replica
-        self.clock.connect(self.replica, now)
-        self.effects.extend(outcome.effects)
-        self.step_rules.extend(rule for rule in outcome.rules if rule not in self.step_rules)
-
     def _start(self, event: Event) -> None:
-        self.stopped, self.shutdown_at, self.detached = False, None, None
+        self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
         self._adopt_disk(event)
-        self.clock = Clock(self.recording.config.timeouts)
-        identity = identity_of(self.recording.config, self.node, event)
-        outcome = start(self.protocol, identity, self.disk)
+        config = self.recording.config
+        identity = identity_of(config, self.node, event.fields)
         self.before = replace(identity, log=self.disk.log)
-        self._follow(outcome, event.now)
+        host = Host(self.protocol, config.timeouts, self.servers, identity, self.disk, event.now)
+        self.host = host
+        self.listener = Listener(
+            host.replica,
+            bootstrap=identity.bootstrap_kraft_version > 0,
+            read_at_once=self.protocol.fetch_max_batches,
+        )
         self._compare(event)
         self.unseen_poll_at = event.now
 
     def _adopt_disk(self, event: Event) -> None:
         """What the reference has on disk must be what the new process finds; a lost thread is picked up."""
         if not self.disk_is_known:
-            self.disk, self.file = disk_found(event, self.known), event.fields.value("persisted")
+            self.disk = disk_found(event, self.known.by_position)
+            self.file = event.fields.value("persisted")
             self.disk_is_known = True
             return
         batches = [
@@ -212,45 +252,26 @@ class NodeRun:
         self.found.extend(differences(self.file, event.fields.value("persisted"), "persisted"))
         self.found.extend(differences(batches, event.fields.items("logBatches"), "logBatches"))
 
-    def _poll(self, now: int, discovery: int | None) -> None:
-        expired = self.clock.expired(now)
-        for stimulus in self.clock.ready_again(self.replica, expired, now):
-            self._feed(stimulus, now)
-            if isinstance(stimulus, RequestTimedOut):
-                self.clock.timed_out(stimulus.node, now)
-        if discovery is None:
-            discovery = self._any_ready_server()
-        self._feed(Poll(expired, discovery, now), now)
-
-    def _any_ready_server(self) -> int | None:
-        busy = {connection.node for connection in self.replica.connections}
-        return next((server for server in self.servers if server not in busy), None)
-
     def _unseen_poll(self) -> None:
         """The poll between two messages that had no visible effect."""
         at, self.unseen_poll_at = self.unseen_poll_at, None
         if at is None:
             return
-        self._poll(at, None)
-        for effect in self.effects:
+        self.host.poll(at, None)
+        for effect in self.host.effects:
             if not isinstance(effect, ForgetRequests):
-                self.found.append(("a poll between messages", str(effect), None))
-        self.effects = []
+                self.found.append(Found("a poll between messages", str(effect), None))
+        self.host.effects = []
 
     def _tick(self, event: Event) -> None:
-        if not self._only_woke_up(event):
-            self._poll(event.now, self._discovery_choice(event))
+        if cut.is_second_half(event, self.last_state):
+            self._unseen_poll()
+            self._compare(event, polled=True)
+            self.unseen_poll_at = event.now
+        else:
+            self.host.poll(event.now, self._discovery_choice(event))
             self.unseen_poll_at = None
-        self._compare(event)
-
-    def _only_woke_up(self, event: Event) -> bool:
-        """A wait that ends because a timer expires is shown, but acts only in the next poll."""
-        if event.state is None or event.sent or event.log or event.persisted or self.last_state is None:
-            return False
-        now, last = dict(event.state.values), dict(self.last_state)
-        deadlines, before = now.pop("deadlines", {}), last.pop("deadlines", {})
-        changed = [name for name, value in deadlines.items() if before.get(name) != value]
-        return now == last and bool(changed) and all(deadlines[name] == -1 for name in changed)
+            self._compare(event)
 
     def _discovery_choice(self, event: Event) -> int | None:
         """The bootstrap server that production drew, as far as the recording shows a draw."""
@@ -268,15 +289,15 @@ class NodeRun:
         if message.is_request:
             assert isinstance(content, Request)
             # The message id pairs request and answer: correlation ids repeat after a restart.
-            self._feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
+            self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:
             assert isinstance(content, Response)
             source = self._asked(message)
-            self._feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
+            self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
     def _asked(self, message: Message) -> int:
         """The connection on which the answer is awaited: a bootstrap server has one of its own."""
-        for connection in self.replica.connections:
+        for connection in self.host.replica.connections:
             node = self.servers.get(connection.node, connection.node)
             expected = connection.awaiting and connection.correlation == message.correlation
             if expected and node == message.source:
@@ -287,97 +308,173 @@ class NodeRun:
         call = event.fields.text("call")
         if call == "append":
             values = event.fields.numbers("values")
-            self._feed(Append(event.fields.number("epoch"), values), event.now)
-            accepted = [e.offset for e in self.effects if isinstance(e, AppendAccepted)]
+            self.host.feed(Append(event.fields.number("epoch"), values), event.now)
+            accepted = [e.offset for e in self.host.effects if isinstance(e, AppendAccepted)]
             recorded = [event.fields.number("offset")] if "offset" in event.fields else []
             self.found.extend(differences(accepted, recorded, "offset"))
+            for last in accepted:
+                self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
         elif call == "resign":
-            self._feed(Resign(event.fields.number("epoch")), event.now)
+            self.host.feed(Resign(event.fields.number("epoch")), event.now)
         elif call == "shutdown":
             self.shutdown_at = event.now + event.fields.number("timeoutMs")
-            self._feed(Shutdown(), event.now)
-        else:
+            self.host.feed(Shutdown(), event.now)
+        elif call in UNCOVERED_CALLS:
             raise UncoveredMessageError(call)
-        failed = [e.reason for e in self.effects if isinstance(e, CallFailed)]
+        else:
+            self.found.append(Found("call", "a call of the raft client", call))
+        failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
         if bool(failed) != ("threw" in event.fields):
-            self.found.append(("threw", failed or None, event.fields.values.get("threw")))
+            self.found.append(Found("threw", failed or None, event.fields.values.get("threw")))
         self._compare(event)
 
     def _expire(self, event: Event) -> None:
+        if not event.sent:
+            self.found.append(Found("out", "the answer to a Fetch that has waited long enough", []))
         for sent in event.sent:
-            self._feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
+            self.host.feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
         self._compare(event)
 
     def _end(self, event: Event) -> None:
-        reason = event.fields.text("reason")
+        fields = event.fields
+        reason = fields.text("reason")
         if reason == "stopped":
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
-            if not self.stopped and not timed_out:
-                self.found.append(("reason", "the shutdown is not complete", reason))
+            if not self.host.stopped and not timed_out:
+                self.found.append(Found("reason", "the shutdown is not complete", reason))
         elif reason != "killed":
             if event.message is not None:
                 self._unseen_poll()
                 self._receive(event)
             else:
-                self._poll(event.now, self._discovery_choice(event))
-        if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.effects):
-            self.found.append(("reason", "the process goes on", reason))
-        self._compare_cut_off(event)
-        self.found.extend(differences(self.disk.log.end_offset, event.fields.number("leo"), "leo"))
-        self.found.extend(differences(self.disk.flushed, event.fields.number("flushed"), "flushed"))
-        if event.fields.flag("powerLoss", False):
+                self.host.poll(event.now, self._discovery_choice(event))
+        if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
+            self.found.append(Found("reason", "the process goes on", reason))
+        self._compare_cut_off(event, reason)
+        self.found.extend(differences(self.disk.log.end_offset, fields.number("leo"), "leo"))
+        self.found.extend(differences(self.disk.flushed, fields.number("flushed"), "flushed"))
+        if fields.flag("powerLoss", False):
             self.disk = disks.lose_power(self.disk)
         self.disk = disks.as_found(self.disk)
         self.detached = "after its end"
 
     # Comparing.
 
-    def _compare(self, event: Event) -> None:
-        written = self._written(self.effects)
-        self._write(len(self.effects), written)
-        self.found.extend(differences(written, [entry.values for entry in event.persisted], "persist"))
-        logged = shown.log_operations(self.effects)
-        self.found.extend(shown.compare_log(logged, shown.recorded_operations(event.log)))
-        found, correlations = shown.compare_sent(self.effects, event, self.recording.messages, self.servers)
-        self.found.extend(found)
-        self._renumber(correlations)
-        for effect in self.effects:
-            if isinstance(effect, Fatal):
-                self.found.append(("fatal", effect.reason, None))
+    def _compare(self, event: Event, *, polled: bool = False) -> None:
+        effects = self.host.effects
+        calls = self.listener.during(effects, self.host.replica.log) if effects else []
+        if polled:
+            calls += self.listener.after_poll(self.host.replica)
+        if calls or event.callbacks:
+            self._differ(calls, [call.values for call in event.callbacks], "cb")
+        written = self._written(effects) if effects else []
+        if written or event.persisted:
+            self._differ(written, [entry.values for entry in event.persisted], "persist")
+        if event.log or (effects and shown.touches_log(effects)):
+            logged = shown.log_operations(effects, leads=event.kind == "tick")
+            recorded = shown.recorded_operations(event.log)
+            if not same(logged, recorded):
+                wrong = differences(logged, recorded, "log")
+                self.found.extend(self._with_origin(one, logged) for one in wrong)
+            if shown.opens_epoch(effects) and event.kind == "tick":
+                self.used.append(GRANTING_VOTERS)
+        self._write(len(effects), written)
+        self._compare_sent(effects, event)
+        if effects and isinstance(effects[-1], Fatal):
+            self.found.append(Found("fatal", effects[-1].reason, None))
         if event.state is not None:
-            expected = encode_state(self.replica, stopped=self.stopped)
-            self.found.extend(state_differences(expected, event.state.values))
-            self.found.extend(self.clock.compare(self.replica, event.state, event.now))
+            self._compare_state(event)
+
+    def _differ(self, expected: Json, found: Json, path: str) -> None:
+        if not same(expected, found):
+            self.found.extend(differences(expected, found, path))
+
+    def _with_origin(self, one: Found, logged: list[Json]) -> Found:
+        """A value that is appended was submitted before: name that line as well."""
+        place = APPENDED.match(one.field)
+        if place is None:
+            return one
+        operation, batch, record = (int(index) for index in place.groups())
+        offset = logged[operation]["batches"][batch]["base"] + record
+        return one._replace(shown_at=self.submitted.get(offset))
+
+    def _compare_sent(self, effects: Sequence[Effect], event: Event) -> None:
+        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers)
+        if sending is shown.NOTHING_SENT:
+            return
+        self.found.extend(sending.found)
+        self.used.extend(sending.exceptions)
+        for effect in effects:
+            if isinstance(effect, Send) and self._was_drawn(effect):
+                self.used.append(BOOTSTRAP_SERVER)
+            if isinstance(effect, Send) and sending.correlations.get(effect.to) != effect.correlation:
+                self._renumber(sending.correlations)
+                return
+
+    def _was_drawn(self, sent: Send) -> bool:
+        """Whether the destination of a Fetch is a bootstrap server drawn at random."""
+        leader = self.host.replica.quorum_state.leader
+        return isinstance(sent.request, FetchRequest) and sent.to in self.servers and sent.to != leader
+
+    def _compare_state(self, event: Event) -> None:
+        assert event.state is not None
+        draws = self.host.clock.draws
+        expected = encode_state(self.host.replica, stopped=self.host.stopped)
+        deadlines, wrong = self.host.clock.shown(self.host.replica, event.state, event)
+        expected["deadlines"] = deadlines
+        self.found.extend(wrong)
+        if self.host.clock.draws > draws:
+            self.used.append(ELECTION_TIMEOUT)
+        for one in state_differences(expected, event.state.values):
+            if one.field == "deadlines.election" and self.host.clock.drawn_at not in (None, event.seq):
+                one = one._replace(shown_at=self.host.clock.drawn_at)
+            self.found.append(one)
 
     def _renumber(self, correlations: dict[int, int]) -> None:
         """Adopt the order in which production sent to several nodes: it follows no rule of the protocol."""
-        connections = tuple(shown.reconnect(known, correlations) for known in self.replica.connections)
+        connections = tuple(shown.reconnect(known, correlations) for known in self.host.replica.connections)
         renamed: dict[Connection, int] = {
-            new: self.clock.connections[old]
-            for old, new in zip(self.replica.connections, connections, strict=True)
+            new: self.host.clock.connections[old]
+            for old, new in zip(self.host.replica.connections, connections, strict=True)
         }
-        self.replica = replace(self.replica, connections=connections)
-        self.clock.connections = renamed
+        self.host.replica = replace(self.host.replica, connections=connections)
+        self.host.clock.connections = renamed
 
-    def _compare_cut_off(self, event: Event) -> None:
-        """The effects that a process had when it ended are the first of each kind that the reference has."""
+    def _compare_cut_off(self, event: Event, reason: str) -> None:
+        """What a process had done when it ended is the first part of what the reference does."""
         persisted = [entry.values for entry in event.persisted]
         logged = shown.recorded_operations(event.log)
-        for count in range(len(self.effects) + 1):
-            part = self.effects[:count]
+        called = [call.values for call in event.callbacks]
+        leads = event.message is None
+        for count in range(len(self.host.effects) + 1):
+            if not cut.fits(reason, self.host.effects, count):
+                continue
+            part = self.host.effects[:count]
             written = self._written(part)
-            if written == persisted and not shown.compare_log(shown.log_operations(part), logged):
+            operations = shown.log_operations(part, leads=leads)
+            calls = self.listener.copy().during(part, self.host.replica.log)
+            if all(map(same, (written, operations, calls), (persisted, logged, called))):
                 self._write(count, written)
+                self._compare_sent(part, event)
                 return
-        written = self._written(self.effects)
-        self._write(len(self.effects), written)
-        self.found.extend(differences(written[: len(persisted)], persisted, "persist"))
-        operations = shown.log_operations(self.effects)
-        self.found.extend(shown.compare_log(operations[: len(logged)], logged))
-        if not self.found:
-            self.found.append(("order", "the file is written and the log changed in another order", None))
+        self._explain_cut_off(reason, persisted, logged, called, leads=leads)
 
-    def _written(self, effects: list[Effect]) -> list[Json]:
+    def _explain_cut_off(
+        self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
+    ) -> None:
+        """No part of the effects is what the process did: say where all of them differ from it."""
+        written = self._written(self.host.effects)
+        self._write(len(self.host.effects), written)
+        operations = shown.log_operations(self.host.effects, leads=leads)
+        calls = self.listener.during(self.host.effects, self.host.replica.log)
+        self.found.extend(differences(written[: len(persisted)], persisted, "persist"))
+        self.found.extend(differences(operations[: len(logged)], logged, "log"))
+        self.found.extend(differences(calls[: len(called)], called, "cb"))
+        if not self.found:
+            effects = [str(effect) for effect in self.host.effects]
+            self.found.append(Found("reason", effects, f"{reason} after another part of them"))
+
+    def _written(self, effects: Sequence[Effect]) -> list[Json]:
         """The quorum-state files written; which version is decided by the log as the step began."""
         return [
             encode_quorum_state(effect.quorum_state, self.before)
@@ -386,7 +483,8 @@ class NodeRun:
         ]
 
     def _write(self, count: int, written: list[Json]) -> None:
-        for effect in self.effects[:count]:
-            self.disk = disks.apply(self.disk, effect)
+        for effect in self.host.effects[:count]:
+            if isinstance(effect, DISK_EFFECTS):
+                self.disk = disks.apply(self.disk, effect)
         if written:
             self.file = written[-1]

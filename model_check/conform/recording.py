@@ -6,13 +6,20 @@ of a node carry the effects of the step and the node's state after it.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from pydantic_core import from_json
+
+from model_check.conform.configuration import Config, NodeConfig, config_of
 from model_check.conform.fields import Fields, Json
 from model_check.errors import InputError
 
@@ -34,43 +41,42 @@ WORLD = frozenset(
     }
 )
 
+_LINE = frozenset({"seq", "t", "ev"})
+_STEP = _LINE | {"n", "lt", "s", "log", "persist", "out", "cb"}
+_MESSAGE = frozenset({"mid", "kind", "api", "from", "corr", "ver", "data"})
 
-@dataclass(frozen=True, slots=True)
-class NodeConfig:
-    """A node of the cluster as the run began."""
+#: The fields that a line of each kind may have; others are counted as unknown.
+KEYS: dict[str, frozenset[str]] = {
+    "config": _LINE
+    | {"scenario", "seed", "logLevel", "kafka", "clusterId", "baseEpochMs", "initialKraftVersion"}
+    | {"timeouts", "network", "nodes"},
+    "start": _STEP
+    | {"inc", "dirId", "canBecomeVoter", "autoJoin", "lostUnflushed", "persisted", "logBatches"},
+    "tick": _STEP,
+    "recv": _STEP | _MESSAGE | {"synthetic"},
+    "api": _STEP | {"call", "epoch", "values", "offset", "timeoutMs", "threw", "version", "clean", "created"},
+    "expire": _STEP,
+    "end": _STEP | {"inc", "reason", "during", "exception", "powerLoss", "leo", "flushed"},
+    "lost": _LINE | _MESSAGE | {"why", "to"},
+    "inflight": _LINE | _MESSAGE | {"to"},
+    "net": _LINE | {"what", "blocked"},
+    "pause": _LINE | {"n", "ms"},
+    "wipe": _LINE | {"n", "dirId"},
+    "osFlush": _LINE | {"n", "to"},
+    "apiVersions": _LINE | {"n", "mid", "from"},
+    "adminResult": _LINE | {"from", "mid", "re", "api", "data"},
+    "final": _LINE | {"leaders", "committedDataRecords", "counts"},
+}
 
-    id: int
-    directory: str
-    initial_voter: bool
-    can_become_voter: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """The configured times, in ms."""
-
-    election: int
-    fetch: int
-    election_backoff_max: int
-    linger: int
-    request: int
-    retry_backoff: int
-    fetch_max_wait: int
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The first line of a trace."""
-
-    cluster_id: str
-    initial_kraft_version: int
-    timeouts: Timeouts
-    nodes: tuple[NodeConfig, ...]
+#: Requests of this API are answered by the node's server, not by its raft module; the recorder lists the
+#: answer among the effects of the node's next step.
+NOT_RAFT = "ApiVersions"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message with its content. ``destination`` is ``None`` on the line of the node that handles it."""
+class Message(NamedTuple):
+    """A message with its content. ``destination`` is ``None`` on the line of the node that handles it;
+    ``seq`` is the line that shows the content.
+    """
 
     mid: int
     is_request: bool
@@ -81,10 +87,10 @@ class Message:
     version: int
     data: Fields
     synthetic: str | None
+    seq: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """A message leaves a node; ``answers`` is the id of the request that a response answers."""
 
     mid: int
@@ -94,23 +100,25 @@ class Sent:
     answers: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One line of a trace.
 
-    ``now`` is the node's own clock. ``message`` is the message handled; of an ``end`` line, the one being
-    handled when the process ended. ``state`` is ``None`` where there is no process to show.
+    ``time`` is the global time, ``now`` the node's own clock. ``message`` is the message handled; of an
+    ``end`` line, the one being handled when the process ended. ``state`` is ``None`` where there is no
+    process to show.
     """
 
     seq: int
     kind: str
     node: int | None
+    time: int
     now: int
     fields: Fields
     message: Message | None
     log: tuple[Fields, ...]
     persisted: tuple[Fields, ...]
     sent: tuple[Sent, ...]
+    callbacks: tuple[Fields, ...]
     state: Fields | None
 
     @property
@@ -125,35 +133,52 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A run: its configuration, its events in order, and every message content by message id."""
+    """A run: its configuration, its events in order, and every message content by message id.
+
+    unknown: how many lines have a field that is not known, by kind and field. summary: ``run.json``.
+    """
 
     name: str
     config: Config
     events: tuple[Event, ...]
     messages: dict[int, Message]
+    summary: Fields
+    unknown: Counter[str] = field(default_factory=Counter)
 
 
 def read(folder: Path) -> Recording:
     """Read and validate the run in ``folder``. Raises InputError for anything that is not a whole run."""
     summary = _read_summary(folder / "run.json")
     trace = folder / "trace.jsonl.gz"
-    events: list[Event] = []
-    messages: dict[int, Message] = {}
-    for fields in _lines(trace):
-        event = _event(fields, len(events))
-        if event.message is not None:
-            messages[event.message.mid] = event.message
-        events.append(event)
-    if not events:
-        raise InputError(f"{trace}: the trace is empty.")
-    if events[-1].kind != "final":
-        raise InputError(f"{trace}: the trace ends without its 'final' line; it was cut off.")
-    if summary.number("events") != len(events):
-        expected = summary.number("events")
-        raise InputError(f"{summary.where}: 'events' says {expected}, the trace has {len(events)} lines.")
-    if events[0].kind != "config":
-        raise InputError(f"{events[0].fields.where}: the first line must be the 'config' line.")
-    return Recording(summary.text("run", folder.name), _config(events[0].fields), tuple(events), messages)
+    with without_collector():
+        reading = _Reading()
+        for fields in _lines(trace):
+            reading.take(fields)
+    recording = reading.whole(summary.text("run", folder.name), str(trace), summary)
+    given, lines = summary.number("events"), len(recording.events)
+    if given != lines:
+        raise InputError(f"{summary.where}: 'events' says {given}, the trace has {lines} lines.")
+    return recording
+
+
+def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
+    """A whole run in memory, without a summary. Raises InputError as :func:`read` does."""
+    reading = _Reading()
+    for number, line in enumerate(lines, 1):
+        reading.take(Fields.of(line, f"{name}, line {number}"))
+    return reading.whole(name, name, Fields({}, name))
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: a recording has no cycles, and many values to search."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _read_summary(path: Path) -> Fields:
@@ -168,99 +193,154 @@ def _read_summary(path: Path) -> Fields:
 def _lines(path: Path) -> Iterator[Fields]:
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
+        with gzip.open(path, "rb") as stream:
             for number, line in enumerate(stream, 1):
                 where = f"{path}, line {number}"
                 yield Fields.of(_parse(line, where), where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is damaged or cut off after line {number}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the text after line {number} is not UTF-8.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
 
-def _parse(line: str, where: str) -> Json:
+def _parse(line: bytes, where: str) -> Json:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
+        return from_json(line)
+    except ValueError as error:
         raise InputError(f"{where}: is not JSON ({error}).") from error
 
 
-def _config(fields: Fields) -> Config:
-    times = fields.inner("timeouts")
-    timeouts = Timeouts(
-        election=times.number("controller.quorum.election.timeout.ms"),
-        fetch=times.number("controller.quorum.fetch.timeout.ms"),
-        election_backoff_max=times.number("controller.quorum.election.backoff.max.ms"),
-        linger=times.number("controller.quorum.append.linger.ms"),
-        request=times.number("controller.quorum.request.timeout.ms"),
-        retry_backoff=times.number("controller.quorum.retry.backoff.ms"),
-        fetch_max_wait=times.number("fetchMaxWaitMs"),
-    )
-    nodes = tuple(
-        NodeConfig(
-            node.number("id"), node.text("dirId"), node.flag("initialVoter"), node.flag("canBecomeVoter")
+class _Reading:
+    """The lines read so far; each is held against those before it."""
+
+    def __init__(self) -> None:
+        self.config: Config | None = None
+        self.nodes: dict[int, NodeConfig] = {}
+        self.events: list[Event] = []
+        self.messages: dict[int, Message] = {}
+        self.unknown: Counter[str] = Counter()
+        self._sent_at: dict[int, int] = {}
+        self._done_at: dict[int, int] = {}
+
+    def take(self, fields: Fields) -> None:
+        """Read one line. Raises InputError."""
+        seq = fields.number("seq")
+        if seq != len(self.events):
+            raise InputError(
+                f"{fields.where}: 'seq' is {seq}, expected {len(self.events)}; lines are missing or moved."
+            )
+        kind, time = fields.text("ev"), fields.number("t")
+        if kind not in STEPS and kind not in WORLD:
+            raise InputError(f"{fields.where}: unknown event '{kind}'.")
+        if (kind == "config") != (seq == 0):
+            raise InputError(f"{fields.where}: the first line, and no other, must be the 'config' line.")
+        if self.events and self.events[-1].kind == "final":
+            raise InputError(f"{fields.where}: nothing may follow the 'final' line.")
+        if time < (self.events[-1].time if self.events else 0):
+            raise InputError(f"{fields.where}: 't' is {time}, before the line above; lines were moved.")
+        if kind == "config":
+            self.config = config_of(fields)
+            self.nodes = {node.id: node for node in self.config.nodes}
+        self._count_unknown(kind, fields)
+        event = self._step(seq, kind, time, fields) if kind in STEPS else self._world(seq, kind, time, fields)
+        self.events.append(event)
+
+    def whole(self, name: str, where: str, summary: Fields) -> Recording:
+        """The run, if it is whole. Raises InputError otherwise."""
+        if self.config is None:
+            raise InputError(f"{where}: the trace is empty.")
+        if self.events[-1].kind != "final":
+            raise InputError(f"{where}: the trace ends without its 'final' line; it was cut off.")
+        return Recording(name, self.config, tuple(self.events), self.messages, summary, self.unknown)
+
+    def _count_unknown(self, kind: str, fields: Fields) -> None:
+        known = KEYS.get(kind)
+        if known is not None and not fields.values.keys() <= known:
+            self.unknown.update(f"{kind}.{key}" for key in fields.values.keys() - known)
+
+    def _step(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
+        node = self._node(fields)
+        values = fields.values
+        message = None
+        if kind == "recv":
+            message = self._message(seq, fields)
+        elif kind == "end" and "during" in values:
+            message = self._message(seq, fields.inner("during"))
+        now = time
+        if "lt" in values:
+            now = fields.number("lt")
+        elif self.nodes[node].is_skewed:
+            now = self.nodes[node].local_times(time)[0]
+        return Event(
+            seq,
+            kind,
+            node,
+            time,
+            now,
+            fields,
+            message,
+            tuple(fields.objects("log")) if "log" in values else (),
+            tuple(fields.objects("persist")) if "persist" in values else (),
+            tuple([self._sent(seq, sent) for sent in fields.objects("out")]) if "out" in values else (),
+            tuple(fields.objects("cb")) if "cb" in values else (),
+            None if kind == "end" else fields.inner("s"),
         )
-        for node in fields.objects("nodes")
-    )
-    return Config(fields.text("clusterId"), fields.number("initialKraftVersion"), timeouts, nodes)
 
+    def _world(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
+        message = self._message(seq, fields) if kind in ("lost", "inflight") else None
+        if kind in ("apiVersions", "adminResult"):
+            self._is_done(fields.number("mid"), seq, fields)
+        return Event(seq, kind, None, time, time, fields, message, (), (), (), (), None)
 
-def _event(fields: Fields, expected_seq: int) -> Event:
-    seq = fields.number("seq")
-    if seq != expected_seq:
-        raise InputError(
-            f"{fields.where}: 'seq' is {seq}, expected {expected_seq}; lines are missing or moved."
+    def _node(self, fields: Fields) -> int:
+        node = fields.number("n")
+        if node not in self.nodes:
+            raise InputError(f"{fields.where}: the configuration names no node {node}.")
+        return node
+
+    def _message(self, seq: int, fields: Fields) -> Message:
+        mid = fields.number("mid")
+        self._is_done(mid, seq, fields)
+        values = fields.values
+        message = Message(
+            mid,
+            _is_request(fields),
+            fields.text("api"),
+            fields.number("from"),
+            fields.number("to") if "to" in values else None,
+            fields.number("corr"),
+            fields.number("ver"),
+            fields.inner("data"),
+            fields.text("synthetic") if "synthetic" in values else None,
+            seq,
         )
-    kind = fields.text("ev")
-    if kind not in STEPS and kind not in WORLD:
-        raise InputError(f"{fields.where}: unknown event '{kind}'.")
-    time = fields.number("t")
-    shows_state = kind in STEPS - {"end"}
-    return Event(
-        seq=seq,
-        kind=kind,
-        node=fields.number("n") if kind in STEPS else None,
-        now=fields.number("lt", time),
-        fields=fields,
-        message=_message(fields, kind),
-        log=tuple(fields.objects("log", [])),
-        persisted=tuple(fields.objects("persist", [])),
-        sent=tuple(_sent(sent) for sent in fields.objects("out", [])),
-        state=fields.inner("s") if shows_state else None,
-    )
+        self.messages[mid] = message
+        return message
 
+    def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
+        if mid in self._done_at:
+            raise InputError(
+                f"{fields.where}: message {mid} was already accounted for on line {self._done_at[mid] + 1}."
+            )
+        self._done_at[mid] = seq
 
-def _message(fields: Fields, kind: str) -> Message | None:
-    if kind == "end":
-        if "during" not in fields:
-            return None
-        fields = fields.inner("during")
-    elif kind not in ("recv", "lost", "inflight"):
-        return None
-    return Message(
-        mid=fields.number("mid"),
-        is_request=_is_request(fields),
-        api=fields.text("api"),
-        source=fields.number("from"),
-        destination=fields.number("to") if "to" in fields else None,
-        correlation=fields.number("corr"),
-        version=fields.number("ver"),
-        data=fields.inner("data"),
-        synthetic=fields.text("synthetic") if "synthetic" in fields else None,
-    )
-
-
-def _sent(fields: Fields) -> Sent:
-    is_request = _is_request(fields)
-    return Sent(
-        mid=fields.number("mid"),
-        destination=fields.number("to"),
-        is_request=is_request,
-        api=fields.text("api"),
-        answers=None if is_request else fields.number("re"),
-    )
+    def _sent(self, seq: int, fields: Fields) -> Sent:
+        mid, is_request = fields.number("mid"), _is_request(fields)
+        if mid in self._sent_at:
+            line = self._sent_at[mid] + 1
+            raise InputError(f"{fields.where}: message {mid} was already sent on line {line}.")
+        sent = Sent(
+            mid,
+            fields.number("to"),
+            is_request,
+            fields.text("api"),
+            None if is_request else fields.number("re"),
+        )
+        if mid in self._done_at and sent.api != NOT_RAFT:
+            line = self._done_at[mid] + 1
+            raise InputError(f"{fields.where}: message {mid} arrived before, on line {line}.")
+        self._sent_at[mid] = seq
+        return sent
 
 
 def _is_request(fields: Fields) -> bool:

@@ -1,55 +1,122 @@
-"""What a comparison found, for people and for programs."""
+"""What holding recorded runs against the reference found: the machine-readable form and the exit status."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+import spec
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.conform.exceptions import EXCEPTIONS, NOT_COMPARED
 from model_check.conform.fields import Json
 from model_check.conform.lockstep import RunReport
 from model_check.conform.nodes import Difference
+from model_check.conform.properties.catalogue import GOALS, JUDGED, why_not
+from model_check.conform.properties.finding import Finding
+from model_check.conform.properties.judge import Judgement
 
 #: The version of the JSON form.
-FORMAT = 1
-
-#: What recordings hold and the comparison leaves aside, whatever the run.
-NEVER_COMPARED = (
-    "callbacks of the state machine",
-    "the order in which one step sends to several nodes",
-    "message versions and sizes",
-)
-
-_COLUMNS = (("recorded", 9), ("compared", 9), ("world", 7), ("not covered", 12), ("skipped", 8))
-_HEADER = f"{'run':<36}" + "".join(f"{name:>{width}}" for name, width in (*_COLUMNS, ("differences", 12)))
+FORMAT = 2
 
 
-def as_json(reports: Sequence[RunReport]) -> Json:
-    """The machine-readable form."""
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run: how it compares with the reference, and what its judges found."""
+
+    report: RunReport
+    judgement: Judgement
+
+    @property
+    def violations(self) -> list[Finding]:
+        """The findings that violate a property, without hazards."""
+        return [finding for finding in self.judgement.findings if not finding.hazard]
+
+
+def exit_status(results: Sequence[RunResult], *, findings_fail: bool) -> int:
+    """1: differences, or findings if ``findings_fail``; 3: a run of which nothing was compared; else 0."""
+    if any(result.report.differences for result in results):
+        return EXIT_DIFFERS
+    if findings_fail and any(result.violations or result.judgement.unexplained for result in results):
+        return EXIT_DIFFERS
+    if any(not result.report.compared.total() for result in results):
+        return EXIT_UNDETERMINED
+    return EXIT_EXPECTED
+
+
+def rule_counts(results: Iterable[RunResult]) -> Counter[str]:
+    """How many steps that agree each rule decided, in all runs together."""
+    return total(result.report.rules for result in results)
+
+
+def unexercised(results: Iterable[RunResult]) -> list[str]:
+    """The rules that the reference carries out and that decided no step that agrees, in catalogue order."""
+    counts = rule_counts(results)
+    return [rule.id for rule in spec.load().rules.values() if not rule.uncovered and not counts[rule.id]]
+
+
+def missing_goals(results: Sequence[RunResult]) -> list[str]:
+    """The goals of the catalogue that none of the runs reaches."""
+    return [goal for goal in GOALS if not any(result.judgement.goals.get(goal) for result in results)]
+
+
+def total(counters: Iterable[Counter[str]]) -> Counter[str]:
+    """The sum of counters."""
+    added: Counter[str] = Counter()
+    for counter in counters:
+        added.update(counter)
+    return added
+
+
+def as_json(results: Sequence[RunResult], protocol: str) -> Json:
+    """The machine-readable form; nothing is left out of it."""
+    properties = spec.load().properties.values()
     return {
         "format": FORMAT,
-        "runs": [_run(report) for report in reports],
-        "rules": dict(_rules(reports)),
-        "neverCompared": list(NEVER_COMPARED),
+        "protocol": protocol,
+        "runs": [_run(result) for result in results],
+        "rules": dict(sorted(rule_counts(results).items())),
+        "rulesNeverExercised": unexercised(results),
+        "goalsMissing": missing_goals(results),
+        "properties": {
+            "judged": dict(JUDGED),
+            "notJudged": {each.name: why for each in properties if (why := why_not(each.name)) is not None},
+        },
+        "exceptions": dict(EXCEPTIONS),
+        "notCompared": [
+            {"event": each.event, "fields": list(each.fields), "reason": each.reason} for each in NOT_COMPARED
+        ],
     }
 
 
-def _run(report: RunReport) -> Json:
+def _run(result: RunResult) -> Json:
+    report, judgement = result.report, result.judgement
     return {
         "run": report.run,
         "recorded": report.recorded,
-        "compared": dict(sorted(report.compared.items())),
-        "world": dict(sorted(report.world.items())),
-        "notCovered": dict(sorted(report.not_covered.items())),
-        "skipped": dict(sorted(report.skipped.items())),
-        "fieldsNotCovered": dict(sorted(report.fields.items())),
+        "compared": _counts(report.compared),
+        "world": _counts(report.world),
+        "notCovered": _counts(report.not_covered),
+        "skipped": _counts(report.skipped),
+        "fieldsNotCovered": _counts(report.fields),
+        "fieldsUnknown": _counts(report.unknown),
+        "exceptions": _counts(report.exceptions),
+        "rules": _counts(report.rules),
         "differences": [_difference(difference) for difference in report.differences],
+        "findings": [_finding(finding) for finding in judgement.findings],
+        "goals": judgement.goals,
+        "notesUnexplained": [{"seq": note.seq, "text": note.text} for note in judgement.unexplained],
     }
+
+
+def _counts(counter: Counter[str]) -> Json:
+    return dict(sorted(counter.items()))
 
 
 def _difference(difference: Difference) -> Json:
     return {
         "seq": difference.seq,
+        "shownAt": difference.shown_at,
         "node": difference.node,
         "event": difference.event,
         "field": difference.field,
@@ -60,48 +127,20 @@ def _difference(difference: Difference) -> Json:
     }
 
 
-def _rules(reports: Iterable[RunReport]) -> list[tuple[str, int]]:
-    total: Counter[str] = Counter()
-    for report in reports:
-        total.update(report.rules)
-    return sorted(total.items())
+def _finding(finding: Finding) -> Json:
+    return {
+        "property": finding.property,
+        "id": property_id(finding.property),
+        "hazard": finding.hazard,
+        "seq": finding.seq,
+        "time": finding.time,
+        "nodes": list(finding.nodes),
+        "evidence": finding.evidence,
+        "cause": finding.cause,
+        "scenario": finding.scenario,
+    }
 
 
-def as_text(reports: Sequence[RunReport], *, rules: bool, limit: int) -> str:
-    """A table of the runs, the first ``limit`` differences of each, and how often each rule decided."""
-    lines = [_HEADER]
-    for report in reports:
-        counts = [report.compared, report.world, report.not_covered, report.skipped]
-        figures = [report.recorded, *(sum(counter.values()) for counter in counts)]
-        row = "".join(f"{figure:>{width}}" for figure, (_, width) in zip(figures, _COLUMNS, strict=True))
-        lines.append(f"{report.run:<36}{row}{len(report.differences):>12}")
-    for report in reports:
-        lines.extend(_details(report, limit))
-    lines.append(f"never compared: {'; '.join(NEVER_COMPARED)}")
-    if rules:
-        lines.append("rules exercised by production, in steps that agree:")
-        lines.extend(f"  {rule:<32}{count:>8} times" for rule, count in _rules(reports))
-    return "\n".join(lines)
-
-
-def _details(report: RunReport, limit: int) -> Iterable[str]:
-    for kind, count in sorted(report.not_covered.items()):
-        yield f"{report.run}: not covered yet: {kind}: {count}"
-    for name, count in sorted(report.fields.items()):
-        yield f"{report.run}: field not covered yet: {name}: in {count} compared states"
-    for reason, count in sorted(report.skipped.items()):
-        yield f"{report.run}: not compared, {reason} of the same node: {count}"
-    for difference in report.differences[:limit]:
-        yield from _explain(difference)
-    if len(report.differences) > limit:
-        yield f"{report.run}: {len(report.differences) - limit} more differences (--limit shows more)"
-
-
-def _explain(difference: Difference) -> Iterable[str]:
-    where = f"seq {difference.seq}, node {difference.node}, {difference.event}"
-    yield f"{difference.run}: {where}: {difference.field}"
-    yield f"    reference:  {json.dumps(difference.expected)}"
-    yield f"    production: {json.dumps(difference.found)}"
-    yield f"    rules:      {' '.join(difference.rules) or 'none'}"
-    for step in difference.before:
-        yield f"    before:     {step}"
+def property_id(name: str) -> str:
+    """The id of a property of the catalogue."""
+    return next(each.id for each in spec.load().properties.values() if each.name == name)

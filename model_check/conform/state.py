@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator
 
-from model_check.conform.encode import NOT_MODELLED, encode_voters, or_minus_one
+from model_check.conform.encode import encode_voters, or_minus_one
 from model_check.conform.fields import Json
+from model_check.conform.found import Found
 from reference.replica import Candidate, Leader, Progress, Prospective, Replica, Resigned
 from reference.transitions import role_name
+from reference.voters import VoterSet
 
 #: Parts of a recorded state that belong to what the reference does not cover yet.
 NOT_COVERED = frozenset({"logStart", "snapshot", "fetchingSnapshot", "pendingAdd", "pendingRemove"})
@@ -15,39 +18,50 @@ NOT_COVERED = frozenset({"logStart", "snapshot", "fetchingSnapshot", "pendingAdd
 #: Lists that production writes in the order of a hash set, which no rule fixes.
 UNORDERED = frozenset({"grantingVoters"})
 
-#: ``deadlines`` are compared by :mod:`.clock`, which knows that some of them are random.
-ELSEWHERE = frozenset({"deadlines"})
-
 
 def encode_state(replica: Replica, *, stopped: bool) -> dict[str, Json]:
     """The recorder's state of ``replica``; a process that has ``stopped`` is not shutting down any more."""
     quorum_state, role = replica.quorum_state, replica.role
+    voters = replica.voters
     state: dict[str, Json] = {
         "state": role_name(role),
-        "epoch": replica.epoch,
+        "epoch": quorum_state.epoch,
         "leader": or_minus_one(quorum_state.leader),
-        "leo": replica.log.end_offset,
-        "lastEpoch": replica.log.last_epoch,
-        "hw": or_minus_one(replica.high_watermark),
-        "voters": encode_voters(replica.voters),
-        "votersOffset": replica.voters_offset,
-        "kraftVersion": replica.kraft_version,
-        "isVoter": replica.is_voter,
     }
     voted = quorum_state.voted
     if voted is not None:
         state["voted"] = [voted.id] if voted.directory is None else [voted.id, voted.directory]
-    if isinstance(role, Prospective | Candidate):
+    state["leo"] = replica.log.end_offset
+    state["lastEpoch"] = replica.log.last_epoch
+    state["hw"] = or_minus_one(replica.high_watermark)
+    state["voters"] = _voters(voters)
+    state["votersOffset"] = replica.voters_offset
+    state["kraftVersion"] = replica.kraft_version
+    state["isVoter"] = voters.is_voter(replica.key)
+    if isinstance(role, Leader):
+        state.update(_leader(replica, role))
+    elif isinstance(role, Prospective | Candidate):
         election = role.election
         state["election"] = {"granted": list(election.granted), "rejected": list(election.rejected)}
-    elif isinstance(role, Leader):
-        state.update(_leader(replica, role))
     elif isinstance(role, Resigned):
         state["unacked"] = list(role.unacknowledged)
         state["preferredSuccessors"] = [key.id for key in role.preferred_successors]
     if replica.shutting_down and not stopped:
         state["shuttingDown"] = True
     return state
+
+
+#: Voter sets change seldom: the last ones shown, by identity, each with its JSON form.
+_SHOWN: dict[int, tuple[VoterSet, Json]] = {}
+
+
+def _voters(voters: VoterSet) -> Json:
+    known = _SHOWN.get(id(voters))
+    if known is None or known[0] is not voters:
+        if len(_SHOWN) > 64:
+            _SHOWN.clear()
+        known = _SHOWN[id(voters)] = (voters, encode_voters(voters))
+    return known[1]
 
 
 def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
@@ -70,22 +84,38 @@ def _progress(replica: Replica, entry: Progress) -> Json:
     return [or_minus_one(value) for value in times]
 
 
-def state_differences(expected: dict[str, Json], found: dict[str, Json]) -> Iterator[tuple[str, Json, Json]]:
-    """Field, expected and found value, for each part of a state that is compared here."""
-    for key in sorted((expected.keys() | found.keys()) - NOT_COVERED - ELSEWHERE):
-        yield from differences(expected.get(key), found.get(key), key)
+def state_differences(expected: dict[str, Json], found: dict[str, Json]) -> list[Found]:
+    """Where a recorded state differs from the expected one; parts that are not covered are left out."""
+    if same(expected, found):
+        return []
+    keys = sorted((expected.keys() | found.keys()) - NOT_COVERED)
+    return [one for key in keys for one in differences(expected.get(key), found.get(key), key)]
 
 
-def differences(expected: Json, found: Json, path: str) -> Iterator[tuple[str, Json, Json]]:
+def same(left: Json, right: Json) -> bool:
+    """Whether two JSON values are the same, objects with their keys in the same order.
+
+    ``==`` would take 1 for true. This form of marshal is a plain serialization, the fastest there is.
+    """
+    return marshal.dumps(left, 2) == marshal.dumps(right, 2)
+
+
+def differences(expected: Json, found: Json, path: str) -> Iterator[Found]:
     """The innermost places where two JSON values differ; ``None`` stands for a field that is absent."""
     if isinstance(expected, dict) and isinstance(found, dict):
-        for key in sorted((expected.keys() | found.keys()) - NOT_MODELLED):
+        for key in [*expected, *(key for key in found if key not in expected)]:
             left, right = expected.get(key), found.get(key)
             if key in UNORDERED and isinstance(left, list) and isinstance(right, list):
                 left, right = sorted(left, key=str), sorted(right, key=str)
+            if left is None and right is None and (key in expected) != (key in found):
+                yield Found(f"{path}.{key}", *(_shown(key in side) for side in (expected, found)))
             yield from differences(left, right, f"{path}.{key}")
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for index, (left, right) in enumerate(zip(expected, found, strict=True)):
             yield from differences(left, right, f"{path}[{index}]")
     elif expected != found or type(expected) is not type(found):
-        yield path, expected, found
+        yield Found(path, expected, found)
+
+
+def _shown(is_there: bool) -> Json:
+    return "null" if is_there else None

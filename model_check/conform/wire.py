@@ -32,10 +32,15 @@ def decode(message: Message) -> m.Message:
     """The reference's form of ``message``. Raises InputError if a field is wrong, UncoveredMessageError if
     the reference does not know such messages.
     """
-    decoders = _REQUESTS if message.is_request else _RESPONSES
-    if message.api not in decoders:
-        raise UncoveredMessageError(message.api)
-    return decoders[message.api](message.data)
+    return decode_data(message.api, message.data, is_request=message.is_request)
+
+
+def decode_data(api: str, data: Fields, *, is_request: bool) -> m.Message:
+    """The reference's form of a message of ``api`` with this content; raises as :func:`decode` does."""
+    decoders = _REQUESTS if is_request else _RESPONSES
+    if api not in decoders:
+        raise UncoveredMessageError(api)
+    return decoders[api](data)
 
 
 def directory(uuid: str) -> str | None:

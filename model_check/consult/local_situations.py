@@ -1,65 +1,14 @@
-"""The domains of the decision tables of responses, start-up and the poll loop; see :mod:`.situations`."""
+"""The domains of the decision tables of start-up and the poll loop; see :mod:`.situations`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from model_check.consult.short_event import parse_event
-from model_check.consult.situations import EPOCHS, ROLES, Given, read, replica_in
+from model_check.consult.situations import ROLES, Given, read
 from model_check.consult.tables import Situation, Table
-from reference.errors import ErrorCode
-from reference.replica import Candidate, Prospective, QuorumState
+from reference.replica import QuorumState
 from reference.voters import ReplicaKey
-
-# Responses to Vote.
-
-_VOTE_ERRORS: dict[str, str] = {
-    ErrorCode.NONE.name: "",
-    **{
-        name: f"error={name}"
-        for name in (
-            ErrorCode.FENCED_LEADER_EPOCH.name,
-            ErrorCode.UNKNOWN_LEADER_EPOCH.name,
-            ErrorCode.NOT_LEADER_OR_FOLLOWER.name,
-            ErrorCode.BROKER_NOT_AVAILABLE.name,
-            ErrorCode.INVALID_VOTER_KEY.name,
-            ErrorCode.INVALID_REQUEST.name,
-            ErrorCode.UNKNOWN_SERVER_ERROR.name,
-        )
-    },
-    "UNSUPPORTED_VERSION (top)": "top-error=UNSUPPORTED_VERSION",
-    "CLUSTER_AUTHORIZATION_FAILED (top)": "top-error=CLUSTER_AUTHORIZATION_FAILED",
-    "BROKER_NOT_AVAILABLE (top)": "top-error=BROKER_NOT_AVAILABLE",
-}
-
-
-def _vote_response(given: Given) -> Situation | None:
-    role = given["role"]
-    decides = "decides" in given["vote"]
-    nominee = role in ("Prospective", "Candidate")
-    if not nominee and decides:
-        return None
-    known = {"unknown": "none", "the named one": "3", "another": "2", "itself": "1"}[given["leader"]]
-    if (given["leader"] == "itself") != (role in ("Leader", "Resigned")):
-        return None
-    replica = replica_in(role, leader=known)
-    if replica is None:
-        return None
-    if nominee and not decides:
-        voters = read("unattached voters=1,2,3,4,5").bootstrap_voters
-        held = replica.role
-        assert isinstance(held, Prospective | Candidate)
-        held = replace(held, election=replace(held.election, voters=voters.ids))
-        replica = replace(replica, bootstrap_voters=voters, role=held)
-    elif nominee and given["vote"] == "refused, decides":
-        held = replica.role
-        assert isinstance(held, Prospective | Candidate)
-        replica = replace(replica, role=replace(held, election=replace(held.election, rejected=(3,))))
-    named = "leader=3" if given["names a leader"] == "yes" else ""
-    granted = "granted" if given["vote"].startswith("granted") else ""
-    words = f"epoch={EPOCHS[given['epoch']]} {named} {granted} {_VOTE_ERRORS[given['error']]}"
-    return replica, parse_event(f"vote-response from=2 {words}", replica)
-
 
 # Start-up.
 
@@ -144,21 +93,6 @@ def _timer(given: Given) -> Situation | None:
 
 
 # The tables.
-
-VOTE_RESPONSE = Table(
-    "vote-response",
-    "what a voter makes of an awaited answer to Vote",
-    "The answer is awaited. It names replica 3 as leader, or none.",
-    {
-        "role": ROLES,
-        "error": tuple(_VOTE_ERRORS),
-        "epoch": tuple(EPOCHS),
-        "vote": ("granted", "granted, decides", "refused", "refused, decides"),
-        "names a leader": ("no", "yes"),
-        "leader": ("unknown", "the named one", "another", "itself"),
-    },
-    _vote_response,
-)
 
 START = Table(
     "start",

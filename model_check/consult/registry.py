@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from model_check.consult import local_situations as local
+from model_check.consult import response_situations as responses
 from model_check.consult import situations as requests
 from model_check.consult.tables import Table
 
@@ -16,7 +17,10 @@ TABLES: Mapping[str, Table] = {
         requests.BEGIN_QUORUM_EPOCH_REQUEST,
         requests.END_QUORUM_EPOCH_REQUEST,
         requests.FETCH_REQUEST,
-        local.VOTE_RESPONSE,
+        responses.VOTE_RESPONSE,
+        responses.BEGIN_QUORUM_EPOCH_RESPONSE,
+        responses.END_QUORUM_EPOCH_RESPONSE,
+        responses.FETCH_RESPONSE,
         local.START,
         local.TIMER,
     )

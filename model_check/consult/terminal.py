@@ -41,6 +41,19 @@ def say(target: Console, text: str, style: str = "", *, indent: int = 0, hang: i
         target.print(Text(line, style))
 
 
+def fitted(target: Console, text: str, mark: str, style: str) -> None:
+    """Print ``text`` and, in ``style``, ``mark``: a single line where the output is no terminal."""
+    whole = f"{text}  {mark}"
+    lines = [whole]
+    if target.is_terminal:
+        lines = textwrap.wrap(whole, width(target) - 1, subsequent_indent="    ", break_long_words=False)
+    for line in lines[:-1]:
+        target.print(Text(line))
+    last = lines[-1]
+    at = max(len(last) - len(mark), 0)
+    target.print(Text(last[:at]).append(last[at:], style))
+
+
 def heading(target: Console, text: str) -> None:
     """Print a heading after an empty line."""
     target.print(Text())

@@ -62,11 +62,15 @@ class _Collector:
             self.edges.append((sources, worker.fps[:size].copy(), worker.codes[:size].copy()))
 
 
+class IncompleteGraphError(Exception):
+    """The reachable graph has more states than were allowed."""
+
+
 def collect_graph(system: System, *, threads: int = 1, max_states: int = 2_000_000) -> Graph:
     """The reachable graph of ``system``. Needs about 100 bytes a state and 20 an edge.
 
     Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
-    violating steps; states that break an invariant have no successors. Raises ``ValueError`` when there
+    violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
     are more than ``max_states`` states.
     """
     tables, collector = Tables(system), _Collector()
@@ -75,7 +79,7 @@ def collect_graph(system: System, *, threads: int = 1, max_states: int = 2_000_0
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
     )  # fmt: skip
     if exploration.limit is not None:
-        raise ValueError(f"the graph is incomplete: {exploration.limit} after {exploration.distinct} states")
+        raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     no_edge = (np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32))
     sources, target_fps, codes = (

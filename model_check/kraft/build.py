@@ -20,10 +20,29 @@ from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll, Timer
-from reference.protocol import PRESETS, Protocol
+from reference.protocol import PRESETS, PreVoteCompatibility, Protocol
 from reference.replica import Leader, Replica
-from reference.voters import Endpoint, ReplicaKey, static_voters
+from reference.voters import (
+    Endpoint,
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    majority,
+    static_voters,
+    voter_set,
+)
 from spec import load
+
+_LARGEST_SWITCH = 2**31 - 1
+
+#: The goals by which an *eventually* property may be judged.
+EVENTUALLY = {
+    "LeaderEventuallyElected": ("a-leader", "all-follow-one-leader"),
+    "ProspectiveEventuallyLeaves": ("all-follow-one-leader",),
+    "LeaderWithoutMajorityStepsDown": ("no-leader-of-epoch-1",),
+    "VotersEventuallyLearnLeader": ("all-follow-one-leader",),
+    "MixedVersionsElect": ("a-leader",),
+}
 
 
 def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
@@ -31,7 +50,7 @@ def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False
 
     Raises InputError where the scenario contradicts itself.
     """
-    return _Builder(scenario, where or scenario.name, absorbs).build()
+    return _Builder(scenario, where or scenario.file, absorbs).build()
 
 
 def protocol_of(preset: str, switches: dict[str, Any], where: str) -> Protocol:
@@ -56,12 +75,21 @@ def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
     wanted = bool if isinstance(current, bool) else int
     if type(value) is not wanted:
         raise InputError(f"{where}: switch '{switch}' takes a {wanted.__name__}, not {value!r}.")
+    smallest = 0 if switch == "fetch-max-wait-ms" else 1
+    if wanted is int and not smallest <= value <= _LARGEST_SWITCH:
+        raise InputError(
+            f"{where}: switch '{switch}' takes a number from {smallest} to {_LARGEST_SWITCH}, not {value}."
+        )
     return value
 
 
 @cache
 def _transition_goals() -> frozenset[str]:
     return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
+
+
+def _listens_at(replica: int) -> tuple[Endpoint, ...]:
+    return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
 
 
 class _Builder:
@@ -83,6 +111,11 @@ class _Builder:
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
             cut=cut,
             no_pre_vote=frozenset(scenario.network.no_pre_vote),
+            flag_ignored=frozenset(
+                replica
+                for replica, protocol in zip(self.ids, protocols, strict=True)
+                if protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG
+            ),
             forgotten_stay=scenario.network.forgotten == "stay",
             crash=index.get("crashes"),
             power_loss=scenario.environment.power_loss,
@@ -94,7 +127,7 @@ class _Builder:
             self._begin(wiring, protocol, identity)
             for protocol, identity in zip(protocols, identities, strict=True)
         ]
-        history, reached = self._after_first_polls(self._history(identities), begun)
+        history, reached, broken = self._after_first_polls(self._history(identities), begun)
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         return KRaftSystem(
             scenario.name,
@@ -111,6 +144,7 @@ class _Builder:
             frozenset(scenario.replicas.voters),
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=history,
+            broken_at_start=broken,
             absorbs=self.absorbs,
         )
 
@@ -121,6 +155,8 @@ class _Builder:
         replicas = self.scenario.replicas
         if len(set(self.ids)) != len(self.ids):
             raise self._error("replicas: a replica is listed twice")
+        if replicas.dynamic and (replicas.views or replicas.initial):
+            raise self._error("replicas.dynamic: views and initial are for a static voter set")
         named = [*replicas.views, *replicas.initial, *self.scenario.environment.timers_at]
         named += self.scenario.protocol.at
         for word in [*named, *map(str, self.scenario.network.no_pre_vote), *map(str, replicas.stopped)]:
@@ -154,12 +190,21 @@ class _Builder:
     def _identity(self, replica: int) -> Replica:
         replicas = self.scenario.replicas
         view = replicas.views.get(str(replica), replicas.voters)
-        return Replica(
+        identity = Replica(
             key=ReplicaKey(replica),
             bootstrap_voters=static_voters(view),
-            endpoints=(Endpoint("CONTROLLER", f"node-{replica}", 9093),),
+            endpoints=_listens_at(replica),
             can_become_voter=replica not in replicas.observers,
         )
+        return self._with_checkpoint(identity) if replicas.dynamic else identity
+
+    def _with_checkpoint(self, identity: Replica) -> Replica:
+        """A replica of a cluster formatted with kraft.version 1: only voters have the checkpoint 0-0."""
+        replicas = self.scenario.replicas
+        if identity.id in replicas.observers:
+            return replace(identity, bootstrap_voters=VoterSet(), max_kraft_version=1)
+        voters = voter_set(Voter(ReplicaKey(each), _listens_at(each), 0, 1) for each in replicas.voters)
+        return replace(identity, bootstrap_voters=voters, bootstrap_kraft_version=1, max_kraft_version=1)
 
     def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
         """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
@@ -179,9 +224,14 @@ class _Builder:
             execution = execute(protocol, replica, event)
             action = Action("poll", identity.id)
             outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
-        died = cast(Node, outcome.local).died
-        if died is not None:
-            raise self._error(f"replica {identity.id} cannot be in the state that is given: {died}")
+        begun = cast(Node, outcome.local)
+        if begun.died is not None:
+            raise self._error(f"replica {identity.id} cannot be in the state that is given: {begun.died}")
+        if begun.replica is not None and begun.replica.epoch > self.scenario.bounds.max_epoch:
+            raise self._error(
+                f"replica {identity.id} begins in epoch {begun.replica.epoch}, beyond bounds.max-epoch "
+                f"{self.scenario.bounds.max_epoch}"
+            )
         return outcome
 
     def _given(self, identity: Replica, text: str) -> Replica:
@@ -215,6 +265,8 @@ class _Builder:
         links = set()
         for link in self.scenario.network.cut:
             one, other = (self._replica(word) for word in link.replace(">", "-").split("-"))
+            if one == other:
+                raise self._error(f"network.cut: '{link}' is no link between two replicas")
             links.add((one, other))
             if "-" in link:
                 links.add((other, one))
@@ -232,6 +284,7 @@ class _Builder:
             timely=choice.timely,
             cut=cut,
             discovery=choice.discovery,
+            servers=self.scenario.replicas.voters if self.scenario.replicas.dynamic else (),
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),
@@ -247,11 +300,49 @@ class _Builder:
                 raise self._error(
                     f"'{wanted}' is no property of the catalogue ('kraftcheck rules --properties')"
                 )
+        for entry in check.eventually:
+            if entry.goal not in EVENTUALLY.get(entry.property, ()):
+                known = "; ".join(f"{name}: {', '.join(goals)}" for name, goals in EVENTUALLY.items())
+                raise self._error(
+                    f"check.eventually: goal '{entry.goal}' does not say what {entry.property} means; "
+                    f"goals are {known}"
+                )
         for name in (*check.only, *check.properties):
             if name not in names.ALWAYS + names.ON_REQUEST:
                 known = ", ".join(names.ALWAYS + names.ON_REQUEST)
                 raise self._error(f"check: '{name}' is no property of the checker; there are {known}")
-        return tuple(dict.fromkeys((*(check.only or names.ALWAYS), *check.properties)))
+        judged = tuple(dict.fromkeys((*(check.only or names.ALWAYS), *check.properties)))
+        self._check_premises(judged)
+        return judged
+
+    def _check_premises(self, judged: tuple[str, ...]) -> None:
+        """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
+        for name in (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY):
+            if name in judged and not self._begins_with_healthy_leader():
+                raise self._error(
+                    f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
+                    "must give such a leader"
+                )
+        removed = [
+            word
+            for word, view in self.scenario.replicas.views.items()
+            if int(word) in view and int(word) not in self.scenario.replicas.voters
+        ]
+        if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
+            raise self._error(
+                f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
+                "must give an observer that still believes to be a voter"
+            )
+
+    def _begins_with_healthy_leader(self) -> bool:
+        """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
+        cut, voters = self._cut(), self.scenario.replicas.voters
+        for word, text in self.scenario.replicas.initial.items():
+            leader = int(word)
+            reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
+            if text.split()[:1] == ["leader"] and len(reached) >= majority(len(voters)):
+                return True
+        return False
 
     def _goals(self) -> tuple[str, ...]:
         for name in self.scenario.check.goals:
@@ -283,13 +374,23 @@ class _Builder:
                 history = cast(History, recorded.history)
         return history
 
-    def _after_first_polls(self, history: History, begun: list[Outcome]) -> tuple[History, frozenset[str]]:
-        """The history after what the replicas did first, and the goals reached by it."""
+    def _after_first_polls(
+        self, history: History, begun: list[Outcome]
+    ) -> tuple[History, frozenset[str], frozenset[str]]:
+        """The history after what the replicas did first, and the goals and violations of it.
+
+        A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
+        file; what its first poll then shows is no violation of the protocol.
+        """
         goals: set[str] = set()
+        violations: set[str] = set()
         for outcome in begun:
             goals.update(outcome.goals)
+            if isinstance(outcome.action, Action) and outcome.action.kind == "start":
+                violations.update(outcome.violations)
             for label in outcome.labels:
                 recorded = record(history, cast(Label, label))
                 goals.update(recorded.goals)
+                violations.update(recorded.violations)
                 history = cast(History, recorded.history)
-        return history, frozenset(goals)
+        return history, frozenset(goals), frozenset(violations)

@@ -73,7 +73,7 @@ def _transition_violations(
     protocol: Protocol, before: Replica, epoch: int, effect: Transition
 ) -> Iterator[str]:
     """Judge a transition from an epoch; a start is compared by its roles only."""
-    changes = _epoch_changes(epoch, effect.epoch) if effect.source != "Start" else _ANY_CHANGE
+    changes = epoch_changes(epoch, effect.epoch) if effect.source != "Start" else _ANY_CHANGE
     legal = legal_transitions(protocol.state_machine, not before.is_voter)
     if not any((effect.source, effect.target, change) in legal for change in changes):
         yield names.TRANSITIONS_LEGAL
@@ -98,7 +98,7 @@ def _disturbances(effect: Transition) -> Iterator[str]:
 _ANY_CHANGE = ("same", "larger", "plus-one")
 
 
-def _epoch_changes(before: int, after: int) -> tuple[str, ...]:
+def epoch_changes(before: int, after: int) -> tuple[str, ...]:
     """What the spec's table may call the change from one epoch to another."""
     if after == before:
         return ("same",)

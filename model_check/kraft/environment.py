@@ -27,13 +27,15 @@ class Environment:
 
     timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
     expires only if a link between it and its leader is cut: the network is otherwise fast enough.
-    discovery: whether a replica without a reachable leader may fetch from any voter.
+    discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
+    instead where bootstrap servers are configured.
     """
 
     timers: dict[int, frozenset[Timer]]
     timely: bool = False
     cut: frozenset[tuple[int, int]] = frozenset()
     discovery: bool = False
+    servers: tuple[int, ...] = ()
     appends: int | None = None
     resigns: int | None = None
     shutdowns: int | None = None
@@ -105,9 +107,9 @@ def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
     role = replica.role
     lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
     busy = {connection.node for connection in replica.connections}
-    for voter in replica.voters.ids if lost else ():
-        if voter != replica.id and voter not in busy:
-            yield Offer("looks for the leader", f"at {voter}", Poll((), voter))
+    for server in (environment.servers or replica.voters.ids) if lost else ():
+        if server != replica.id and server not in busy:
+            yield Offer("looks for the leader", f"at {server}", Poll((), server))
 
 
 def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:

@@ -36,6 +36,22 @@ class SingleKnownLeader:
         return len({epoch for epoch, _ in beliefs}) == len(beliefs)
 
 
+@dataclass(frozen=True, slots=True)
+class NeverHolds:
+    """A property that the first step of some replica has violated already: no state is without fault."""
+
+    name: str
+
+    def project(self, component: int, local: Hashable) -> Hashable:
+        return None
+
+    def project_history(self, history: Hashable) -> Hashable:
+        return None
+
+    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
+        return False
+
+
 def _log(local: Hashable) -> _Prefix:
     node = cast(Node, local)
     return node.disk.log.batches if node.replica is None else node.replica.log.batches

@@ -66,16 +66,18 @@ class Wiring:
     """What an outcome depends on besides the replica itself.
 
     component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote:
-    replicas that do not know pre-vote; forgotten_stay: whether forgotten requests stay in flight; crash: a
-    budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
-    written_back: whether unflushed data of a dead process is durable when the next one starts; boundaries:
-    whether a crash may fall between the effects of a step; duplicate: a budget index, ``None``: a request
-    arrives once.
+    replicas that do not know pre-vote; flag_ignored: senders whose pre-vote flag such a replica does not see,
+    so that it takes the request for a standard one; forgotten_stay: whether forgotten requests stay in
+    flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
+    unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
+    starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
+    ``None``: a request arrives once.
     """
 
     component: Callable[[int], int]
     cut: frozenset[tuple[int, int]]
     no_pre_vote: frozenset[int]
+    flag_ignored: frozenset[int]
     forgotten_stay: bool
     crash: int | None
     power_loss: bool
@@ -284,10 +286,12 @@ def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:
     if (replica_id, effect.to) in wiring.cut:
         return
     if isinstance(request, VoteRequest) and request.pre_vote and effect.to in wiring.no_pre_vote:
-        # The own network client answers: the flag cannot be sent to this peer (RESP-9).
-        answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
-        world.sends.append(InFlight(effect.to, replica_id, answer))
-        return
+        if replica_id not in wiring.flag_ignored:
+            # The own network client answers: the flag cannot be sent to this peer (RESP-9).
+            answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
+            world.sends.append(InFlight(effect.to, replica_id, answer))
+            return
+        request = replace(request, pre_vote=False)
     if isinstance(request, FetchRequest) and request.max_wait_ms == 0:
         # A request that does not wait is answered at once, whatever high watermark it carries.
         request = replace(request, high_watermark=None)

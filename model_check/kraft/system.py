@@ -37,7 +37,8 @@ class KRaftSystem:
 
     identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
     nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
-    the ids of the true voter set, of which committed records need a majority. With
+    the ids of the true voter set, of which committed records need a majority. ``broken_at_start``: what the
+    replicas violated by their first steps. With
     ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
     *eventually* properties a step that the bounds hide must still count as possible.
     """
@@ -58,6 +59,7 @@ class KRaftSystem:
         voters: frozenset[int],
         initial_messages: tuple[InFlight, ...] = (),
         initial_history: History | None = None,
+        broken_at_start: frozenset[str] = frozenset(),
         absorbs: bool = False,
     ) -> None:
         self.name = name
@@ -79,7 +81,9 @@ class KRaftSystem:
         self._voters = voters
         self._judged = frozenset(properties)
         self.invariants: tuple[Invariant, ...] = tuple(
-            invariant for invariant in self._all_invariants() if invariant.name in self._judged
+            invariant
+            for invariant in (*self._all_invariants(), *map(invariants.NeverHolds, sorted(broken_at_start)))
+            if invariant.name in self._judged
         )
 
     def _all_invariants(self) -> tuple[Invariant, ...]:

@@ -33,7 +33,8 @@ def explain(
     if outcome is not None:
         found = list(_explain_labels(violated, cast(History, before.history), outcome))
         found = found or list(_explain_outcome(system, violated, before, after, outcome, run))
-    return tuple(dict.fromkeys(found)) or ("The last step violates it.",)
+    step = "first step of a replica" if outcome is None else "last step"
+    return tuple(dict.fromkeys(found)) or (f"The {step} violates it.",)
 
 
 def _explain_outcome(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -54,7 +55,9 @@ def title(trace: Trace) -> str:
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
     name = trace.scenario.name
-    word = name if shipped().get(name) == trace.scenario else f"{name}.toml"
+    file = trace.scenario.file
+    elsewhere = file if file.endswith(".toml") else f"{name}.toml"
+    word = name if shipped().get(name) == trace.scenario else shlex.quote(elsewhere)
     return f"{word} --path {path_text(trace.path)}"
 
 

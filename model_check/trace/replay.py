@@ -10,7 +10,7 @@ from model_check.kraft.build import build as build_system
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.build import step_of, trace_of
-from model_check.trace.model import Run, Trace, TraceError, TraceStep
+from model_check.trace.model import Change, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk
 from model_check.trace.words import compare_nodes, label
 
@@ -26,7 +26,8 @@ class Difference:
 
     def __str__(self) -> str:
         where = "the initial state" if self.step == 0 else f"step {self.step}"
-        return f"{where}, {self.field}: recorded {self.recorded}, now {self.now}"
+        recorded, now = self.recorded.rstrip("."), self.now.rstrip(".")
+        return f"{where}, {self.field}: recorded {recorded}, now {now}"
 
 
 def replay(trace: Trace) -> Difference | None:
@@ -80,10 +81,18 @@ def _step(recorded: TraceStep, now: TraceStep, before: dict[int, Node]) -> Itera
     yield from _messages(number, "messages lost", recorded.lost, now.lost)
     yield from _messages(number, "messages forgotten", recorded.forgotten, now.forgotten)
     yield from _messages(number, "messages in flight", recorded.in_flight, now.in_flight)
-    history = [[f"{each.field}: {each.after}" for each in step.history] for step in (recorded, now)]
-    yield from _texts(number, "history", *history)
+    for field, old_changes, new_changes in (
+        ("history", recorded.history, now.history),
+        ("changed fields", recorded.changes, now.changes),
+    ):
+        texts = [[_change(each) for each in changes] for changes in (old_changes, new_changes)]
+        yield from _texts(number, field, *texts)
     yield from _budgets(number, recorded.budgets, now.budgets)
     yield from _texts(number, "violations", recorded.violations, now.violations)
+
+
+def _change(change: Change) -> str:
+    return f"{change.field}: {change.before} → {change.after}"
 
 
 def _runs(number: int, recorded: tuple[Run, ...], now: tuple[Run, ...]) -> Iterator[Difference]:
@@ -142,6 +151,10 @@ def _end(trace: Trace, walk: Walk, *, repeats: bool) -> Difference | None:
             return Difference(number, "violations", "none", ", ".join(walk.violated))
         return None if repeats else Difference(number, "cycle", f"back to step {trace.loop}", "elsewhere")
     recorded = trace.property
-    if (recorded is None and not walk.violated) or recorded in walk.violated:
+    if recorded is None and not walk.violated:
         return None
+    if recorded in walk.violated and trace.finding is not None:
+        finding = trace_of(walk, trace.scenario, recorded).finding
+        now = () if finding is None else finding.reasons
+        return next(_texts(number, "what does not hold", trace.finding.reasons, now), None)
     return Difference(number, "property", recorded or "none", ", ".join(walk.violated) or "none violated")

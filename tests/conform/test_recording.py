@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_recording import small_recording, write, write_bytes
+from small_recording import first, small_recording, write, write_bytes
 
 from model_check.cli import main
 from model_check.conform.lockstep import compare
-from model_check.conform.recording import read
+from model_check.conform.recording import read, recording_of
 from model_check.errors import InputError
 
-FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_a_whole_recording_is_read(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_whole_recording_is_read(tmp_path: Path) -> None:
     assert recording.name == "small"
     assert len(recording.events) == len(small_recording())
     assert [node.id for node in recording.config.nodes] == [1, 2, 3]
-    assert recording.messages[8].data.values["maxWaitMs"] == 500
+    assert recording.messages[0].data.values["maxWaitMs"] == 50
 
 
 @given(st.data())
@@ -83,8 +83,9 @@ def test_lines_out_of_order_are_refused(tmp_path: Path, data: st.DataObject) -> 
 @pytest.mark.parametrize("field", ["t", "ev", "n", "s", "mid", "kind", "api", "from", "corr", "ver", "data"])
 def test_a_missing_field_is_named_with_its_line(tmp_path: Path, field: str) -> None:
     lines = small_recording()
-    del lines[5][field]
-    with pytest.raises(InputError, match=f"line 6: field '{field}' is missing"):
+    seq = first(lines, "recv")
+    del lines[seq][field]
+    with pytest.raises(InputError, match=f"line {seq + 1}: field '{field}' is missing"):
         read(write(tmp_path, lines))
 
 
@@ -94,6 +95,53 @@ def test_a_field_of_the_wrong_type_is_named_with_its_line(tmp_path: Path, value:
     lines[5]["t"] = value
     with pytest.raises(InputError, match="line 6: field 't' must be an integer"):
         read(write(tmp_path, lines))
+
+
+def test_time_does_not_run_backwards() -> None:
+    lines = small_recording()
+    lines[5]["t"] = 1
+    with pytest.raises(InputError, match="line 6: 't' is 1, before the line above"):
+        recording_of(lines)
+
+
+def test_a_message_is_accounted_for_once() -> None:
+    lines = small_recording()
+    arrivals = [line["seq"] for line in lines if line["ev"] == "recv"]
+    lines[arrivals[3]]["mid"] = lines[arrivals[0]]["mid"]
+    with pytest.raises(
+        InputError, match=f"line {arrivals[3] + 1}: .*accounted for on line {arrivals[0] + 1}"
+    ):
+        recording_of(lines)
+
+
+def test_a_message_is_sent_once() -> None:
+    lines = small_recording()
+    sends = [line["seq"] for line in lines if "out" in line]
+    lines[sends[1]]["out"][0]["mid"] = lines[sends[0]]["out"][0]["mid"]
+    with pytest.raises(InputError, match=f"line {sends[1] + 1}: .*already sent on line {sends[0] + 1}"):
+        recording_of(lines)
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_the_configuration_is_the_first_line_and_no_other(place: int) -> None:
+    lines = small_recording()
+    moved = [{**lines[0], "seq": place, "t": lines[place]["t"]}] if place else []
+    lines = [*lines[:place], *moved, *lines[max(1, place) :]]
+    with pytest.raises(InputError, match="'config'"):
+        recording_of([{**line, "seq": seq} for seq, line in enumerate(lines)])
+
+
+def test_nothing_follows_the_end() -> None:
+    lines = small_recording()
+    with pytest.raises(InputError, match="nothing may follow"):
+        recording_of([*lines, {**lines[-1], "seq": len(lines)}])
+
+
+def test_a_node_that_the_configuration_does_not_name_is_refused() -> None:
+    lines = small_recording()
+    lines[1]["n"] = 8
+    with pytest.raises(InputError, match="line 2: the configuration names no node 8"):
+        recording_of(lines)
 
 
 def test_an_unknown_event_is_refused(tmp_path: Path) -> None:
@@ -126,7 +174,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(
     tmp_path: Path, data: st.DataObject
 ) -> None:

@@ -30,6 +30,20 @@ BAD = {
     "unknown switch": GOOD + 'protocol = { set = { pre-votes = "off" } }\n',
     "unknown switch value": GOOD + 'protocol = { set = { follower-pre-vote = "sometimes" } }\n',
     "switch of another type": GOOD + 'protocol = { set = { check-quorum = "yes" } }\n',
+    "switch that is negative": GOOD + "protocol = { set = { fetch-max-batches = -4 } }\n",
+    "switch that is zero": GOOD + "protocol = { set = { fetch-timeout-ms = 0 } }\n",
+    "link to itself": GOOD + 'network = { cut = ["1-1"] }\n',
+    "number too long": GOOD.replace("timers = 2", "timers = " + "9" * 10_000),
+    "begins beyond the bounds": GOOD.replace(
+        "[1, 2] }", '[1, 2], initial = { "1" = "follower epoch=5 leader=2" } }'
+    ),
+    "no healthy leader": GOOD + 'check = { properties = ["ReturningReplicaDeposesNobody"] }\n',
+    "nobody removed": GOOD.replace(
+        "[1, 2] }", '[1, 2], initial = { "1" = "leader epoch=1 log=1@1 start=0" } }'
+    )
+    + 'check = { properties = ["RemovedVoterDisturbsNobody"] }\n',
+    "goal of another property": GOOD
+    + 'check = { eventually = [{ property = "LeaderEventuallyElected", goal = "no-leader-of-epoch-1" }] }\n',
     "unknown property": GOOD + 'check = { properties = ["Nice"] }\n',
     "unknown goal": GOOD + 'check = { goals = ["Nice"] }\n',
     "bad short form": GOOD.replace("[1, 2] }", '[1, 2], initial = { "1" = "boss epoch=1" } }'),
@@ -95,3 +109,8 @@ def test_wrong_values_are_refused(data: dict[str, int]) -> None:
     text = "\n".join(f"{key} = {value}" for key, value in data.items())
     with pytest.raises(InputError):
         parse(text, "noise")
+
+
+def test_too_many_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "single-voter", "--threads", "100000"]) == 2
+    assert "at most" in capsys.readouterr().err

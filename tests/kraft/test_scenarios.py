@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from model_check.engine.system import Verdict
+from model_check.engine.twin import explore_naively
 from model_check.kraft.build import build
 from model_check.run import check
 from model_check.scenario import Scenario, shipped
 from spec import load
+from tests.kraft.small import changed
 
 CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
 SMALL_COUNTS = {
@@ -20,6 +22,7 @@ SMALL_COUNTS = {
     "ping-pong": 320,
     "observer": 126733,
     "peer-without-pre-vote": 89167,
+    "peer-without-pre-vote-by-flag": 149284,
     "two-voters-restart": 128985,
 }
 
@@ -29,6 +32,18 @@ def test_scenario_builds(scenario: Scenario) -> None:
     system = build(scenario)
     assert system.initial_states()
     assert set(scenario.expect.violates) or scenario.expect.verdict == "holds"
+
+
+def test_what_the_first_starts_violate_is_a_violation() -> None:
+    """Two replicas that each believe to be the only voter lead the same epoch from the beginning."""
+    replicas = {"voters": [1, 2], "views": {"1": [1], "2": [2]}}
+    scenario = changed("single-voter", replicas=replicas, check={"only": ["SingleLeaderPerEpoch"]})
+    result = check(scenario)
+    assert [(found.property, found.depth) for found in result.exploration.violations] == [
+        ("SingleLeaderPerEpoch", 0)
+    ]
+    naive, _ = explore_naively(build(scenario))
+    assert naive.violations == result.exploration.violations
 
 
 @pytest.mark.parametrize(("name", "states"), SMALL_COUNTS.items())

@@ -130,7 +130,7 @@ def test_graph_formats(scenario_file: str, tmp_path: Path, capsys: Any, fold: st
 def test_graph_refuses(scenario_file: str, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "graph.xml"
     assert main(["graph", scenario_file, "--max-states", "2", "-o", str(file)]) == 3
-    assert "more than 2 states" in capsys.readouterr().err
+    assert "more states than the 2 allowed" in capsys.readouterr().err
     assert not file.exists()
     assert main(["graph", scenario_file, "-o", str(tmp_path / "no" / "such" / "place")]) == 2
     assert main(["graph", scenario_file, "--max-states", "0"]) == 2

@@ -1,0 +1,62 @@
+"""The speed of ``kraftcheck conform`` in recorded events a second, reading the files included.
+
+Over the recorded runs that are given, and over a recording of a simulated cluster, which is always at hand.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from model_check.bench.measure import Figure
+from model_check.conform.lockstep import compare
+from model_check.conform.recording import read
+from model_check.conform.simulation import Simulation
+
+UNIT = "recorded events/s"
+
+
+def figures(runs: Sequence[Path] = (), rounds: int = 3, seconds: int = 40) -> list[Figure]:
+    """Events compared a second, medians over ``rounds``: of the recorded ``runs`` (folders) together, if
+    there are any, and of a simulated cluster of three voters and a broker over ``seconds``.
+
+    Raises InputError for a folder that is no recorded run.
+    """
+    found = []
+    if runs:
+        speed = median(_speed(runs) for _ in range(rounds))
+        found.append(Figure("lockstep_recorded", "lockstep, recorded runs", speed, UNIT))
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder, "run-simulated")
+        write_simulated(run, seconds)
+        speed = median(_speed([run]) for _ in range(rounds))
+        found.append(Figure("lockstep_simulated", "lockstep, simulated cluster", speed, UNIT))
+    return found
+
+
+def _speed(runs: Sequence[Path]) -> float:
+    begun, events = perf_counter(), 0
+    for run in runs:
+        events += compare(read(run)).recorded
+    return events / (perf_counter() - begun)
+
+
+def write_simulated(folder: Path, seconds: int) -> None:
+    """A recorded run of a simulated cluster that elects, appends, and loses its leader once."""
+    simulation = Simulation(1, brokers=1)
+    for node in simulation.nodes:
+        simulation.at(100, lambda node=node: simulation.start(node))  # type: ignore[misc]
+    for time in range(3_000, seconds * 1_000, 200):
+        simulation.at(time, lambda: simulation.append(2))
+    simulation.at(seconds * 500, simulation.resign)
+    simulation.run(seconds * 1_000)
+    lines = simulation.finish()
+    folder.mkdir()
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (folder / "trace.jsonl.gz").write_bytes(gzip.compress(text.encode(), compresslevel=6))
+    (folder / "run.json").write_text(json.dumps({"run": folder.name, "events": len(lines)}))

@@ -1,0 +1,105 @@
+"""``kraftcheck logs``: rebuild and check what the log files of production nodes show."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.consult.terminal import console
+from model_check.errors import InputError
+from model_check.logs.history import HistoryEntry
+from model_check.logs.layout import PATTERNS
+from model_check.logs.reader import LogReport, Options, read_logs
+from model_check.logs.report import SHOWN, as_json, history_json, history_text, print_checks, print_report
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = "Exit status: 0 no problem, 1 problems, 2 nothing to read."
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="FILE|DIR",
+        help="log files, plain or gzip, rotated or not, of any number of nodes; or folders of them",
+    )
+    parser.add_argument(
+        "--pattern",
+        metavar="PATTERN",
+        help=f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}' and others)".replace("%", "%%"),
+    )
+    parser.add_argument(
+        "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
+    )
+    parser.add_argument("--history", action="store_true", help="print the state history of the nodes")
+    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument("--limit", type=int, default=20, help="problems shown in full (default: 20)")
+    parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the logs; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
+    if arguments.checks:
+        print_checks(console())
+        return EXIT_EXPECTED
+    if not arguments.paths:
+        raise InputError("no log files given; see 'kraftcheck logs --help'.")
+    if arguments.limit < 0:
+        raise InputError(f"--limit {arguments.limit}: expected 0 or more.")
+    # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as history:
+        listen = _listener(history, as_data=arguments.json) if arguments.history else None
+        report = _read(arguments, listen)
+        history.seek(0)
+        _print(arguments, report, history)
+    return EXIT_DIFFERS if report.findings.problem_counts else EXIT_EXPECTED
+
+
+def _listener(history: IO[str], *, as_data: bool) -> Callable[[HistoryEntry], None]:
+    def listen(step: HistoryEntry) -> None:
+        if step.what in SHOWN:
+            history.write((json.dumps(history_json(step)) if as_data else history_text(step)) + "\n")
+
+    return listen
+
+
+def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] | None) -> LogReport:
+    options = Options(arguments.pattern, arguments.release)
+    if not sys.stderr.isatty():
+        return read_logs(arguments.paths, options, listen)
+    begun, done = time.monotonic(), 0
+    with Console(stderr=True).status("reading …") as status:
+
+        def progress(count: int) -> None:
+            nonlocal done
+            done += count
+            seconds = max(time.monotonic() - begun, 1e-3)
+            status.update(f"{done / 1e6:,.0f} MB read, {done / 1e6 / seconds:,.0f} MB/s")
+
+        return read_logs(arguments.paths, options, listen, progress)
+
+
+def _print(arguments: argparse.Namespace, report: LogReport, history: IO[str]) -> None:
+    if not arguments.json:
+        out = console()
+        for line in history:
+            out.print(line, end="")
+        print_report(out, report, arguments.limit)
+        return
+    data = json.dumps(as_json(report), indent=2)
+    if arguments.history:
+        print('{\n  "history": [')
+        for number, line in enumerate(history):
+            print(f"    {',' if number else ''}{line}", end="")
+        print("  ],")
+        data = data[2:]
+    print(data)

@@ -1,0 +1,127 @@
+"""What follows no rule, by name: exceptions that are counted in each run, and fields that are not compared.
+
+An exception is a value that production draws or that the recorder leaves out; what can be checked of it is
+checked, and each use is counted. A field that is not compared says nothing, or not at its own line, about
+what a node did; a test changes every field of recordings and finds no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ELECTION_TIMEOUT = "random election timeout"
+BOOTSTRAP_SERVER = "random bootstrap server"
+SEND_ORDER = "order of sends"
+GRANTING_VOTERS = "order of granting voters"
+CONTENT_UNKNOWN = "content of a message never shown"
+UNRESOLVED = "request left in the queue of an ended process"
+UNKNOWN_FIELD = "unknown field"
+UNKNOWN_TOTAL = "unknown total"
+
+#: The reason for each exception, and what is checked nevertheless.
+EXCEPTIONS: dict[str, str] = {
+    ELECTION_TIMEOUT: "Drawn at random; it must lie in the range of the draw, and stay as drawn "
+    "(QuorumState.randomElectionTimeoutMs).",
+    BOOTSTRAP_SERVER: "Drawn at random; it must be a bootstrap server that is neither awaited nor in its "
+    "back-off (RequestManager.findReadyBootstrapServer).",
+    SEND_ORDER: "A step that sends to several nodes takes them from a hash set; the requests must be the "
+    "same ones, with the same correlation ids in some order (VoterSet.voterKeys).",
+    GRANTING_VOTERS: "The record that opens an epoch lists them from a hash set; they must be the same "
+    "nodes (LeaderState.appendStartOfEpochControlRecords).",
+    CONTENT_UNKNOWN: "The recorder shows a message where it arrives or is lost; this one did neither. "
+    "That it was sent, and to whom, is compared.",
+    UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended.",
+    UNKNOWN_FIELD: "The recording has a field that this release of kraftcheck does not know.",
+    UNKNOWN_TOTAL: "The last line counts something that this release of kraftcheck does not know.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """Fields of a kind of event (``*``: of every kind) that are not compared, or not exactly, and why.
+
+    ``fields`` are the beginnings of dotted paths: ``network`` covers ``network.dropP``.
+    """
+
+    event: str
+    fields: tuple[str, ...]
+    reason: str
+
+
+#: Every field of a recording that is not compared at its line, or only in part. All others are.
+NOT_COMPARED: tuple[NotCompared, ...] = (
+    NotCompared(
+        "*",
+        ("t",),
+        "The time of a step on which no timer and no progress depends; it must lie between its neighbours, "
+        "and agree with the node's own clock where that differs.",
+    ),
+    NotCompared(
+        "config",
+        ("scenario", "seed", "logLevel", "kafka", "baseEpochMs"),
+        "Labels; those that run.json repeats must be the same there.",
+    ),
+    NotCompared(
+        "config",
+        ("network",),
+        "Parameters of the simulated network, which draws delays and losses; only that messages are dropped "
+        "at all is held against dropP.",
+    ),
+    NotCompared(
+        "config",
+        ("timeouts", "nodes", "clusterId", "initialKraftVersion"),
+        "They decide what is expected: a wrong one shows at the first step that depends on it, not here.",
+    ),
+    NotCompared("net", ("what",), "A label; 'blocked' is what counts."),
+    NotCompared(
+        "net",
+        ("blocked",),
+        "Each message that arrives or is lost to a partition is held against the links; one that no message "
+        "used cannot be judged.",
+    ),
+    NotCompared(
+        "pause",
+        ("n", "ms"),
+        "The node takes no step during its pause; that one was silent for longer says nothing.",
+    ),
+    NotCompared(
+        "osFlush",
+        ("n",),
+        "The end of the log that is written back is compared; brokers whose logs are equally long are not "
+        "told apart.",
+    ),
+    NotCompared(
+        "end",
+        ("reason", "powerLoss"),
+        "The simulator decides who is killed and whether power is lost; where an end falls inside a step, "
+        "and what the next process finds, is compared.",
+    ),
+    NotCompared(
+        "end",
+        ("exception",),
+        "Production's wording; it is there exactly if the process died, and as in run.json.",
+    ),
+    NotCompared("api", ("threw",), "Production's wording; that the call threw is compared."),
+    NotCompared(
+        "note", ("",), "A remark of the simulator; what it is about is found or not by the properties."
+    ),
+    NotCompared("final", ("counts.act:", "counts.spinGuard"), "What the simulator did, not what a node did."),
+    NotCompared(
+        "adminResult", ("data",), "Answers about voter changes, which the reference does not cover yet."
+    ),
+)
+
+
+def not_compared(event: str, path: str) -> NotCompared | None:
+    """Why the field at the dotted ``path`` of a kind of event is not compared; ``None`` if it is."""
+    for entry in NOT_COMPARED:
+        if entry.event not in (event, "*"):
+            continue
+        for field in entry.fields:
+            if path.startswith(field) if field.endswith(":") or not field else _is_below(path, field):
+                return entry
+    return None
+
+
+def _is_below(path: str, field: str) -> bool:
+    return path == field or path.startswith(f"{field}.")

@@ -1,0 +1,126 @@
+"""The processes and disks of a recorded run: which of them run, as which incarnation, on which disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model_check.conform.configuration import Config, NodeConfig
+from model_check.conform.cut import POINTS
+from model_check.conform.found import Found
+from model_check.conform.recording import Event
+
+#: Why a process ends.
+REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
+
+
+@dataclass(slots=True)
+class Process:
+    """What runs on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is how many records
+    the next process must miss, and ``ended_at`` the line of the end that says so; ``directory_at`` is the
+    line that gives the disk; ``silent_until`` is the end of a pause, in global time.
+    """
+
+    node: NodeConfig
+    directory: str
+    runs: bool = False
+    incarnation: int = 0
+    ends: int = 0
+    end_of_log: int = 0
+    lost: int = 0
+    ended_at: int | None = None
+    directory_at: int = 0
+    silent_until: int = 0
+    paused_at: int | None = None
+
+
+class Processes:
+    """All nodes of a run."""
+
+    def __init__(self, config: Config) -> None:
+        self.auto_join = config.auto_join
+        self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
+
+    def runs(self, node: int) -> bool:
+        """Whether a process runs on ``node``; no process runs on an unknown one."""
+        process = self.by_node.get(node)
+        return process is not None and process.runs
+
+    def step(self, event: Event) -> Iterator[Found]:
+        """Hold a step against what is known of its process, and take note of it."""
+        assert event.node is not None
+        process = self.by_node[event.node]
+        yield from _clock(process.node, event)
+        if event.kind == "start":
+            yield from self._start(process, event)
+        elif not process.runs:
+            yield Found("process", "a process runs on the node", "none does", process.ended_at)
+        if event.kind == "end":
+            yield from _end(process, event)
+        elif event.time < process.silent_until and event.kind in ("tick", "recv"):
+            yield Found("t", f"from {process.silent_until} on", event.time, process.paused_at)
+        if event.state is not None:
+            process.end_of_log = event.state.number("leo")
+
+    def _start(self, process: Process, event: Event) -> Iterator[Found]:
+        fields, node = event.fields, process.node
+        if process.runs:
+            yield Found("process", "no process runs on the node", "one does")
+        joins = self.auto_join and node.can_become_voter
+        expected: list[tuple[str, int | str | bool, int | str | bool, int | None]] = [
+            ("inc", process.incarnation + 1, fields.number("inc"), process.ended_at),
+            ("dirId", process.directory, fields.text("dirId"), process.directory_at),
+            ("canBecomeVoter", node.can_become_voter, fields.flag("canBecomeVoter"), 0),
+            ("autoJoin", joins, fields.flag("autoJoin"), 0),
+        ]
+        for name, wanted, found, said_at in expected:
+            if wanted != found:
+                yield Found(name, wanted, found, said_at)
+        lost = fields.number("lostUnflushed")
+        if lost != process.lost:
+            yield Found("lostUnflushed", process.lost, lost, process.ended_at)
+        process.runs, process.incarnation = True, fields.number("inc")
+        process.silent_until, process.lost = 0, 0
+
+    def world(self, event: Event) -> Iterator[Found]:
+        """A pause, a lost disk, or a log written back."""
+        process = self.by_node.get(event.fields.number("n"))
+        if process is None:
+            yield Found("n", "a node of the configuration", event.fields.number("n"))
+        elif event.kind == "wipe":
+            process.directory, process.directory_at = event.fields.text("dirId"), event.seq
+            process.end_of_log, process.lost = 0, 0
+        elif event.kind == "pause":
+            process.silent_until = event.time + event.fields.number("ms")
+            process.paused_at = event.seq
+            if process.silent_until < event.time:
+                yield Found("ms", "a length of time", event.fields.number("ms"))
+        elif event.kind == "osFlush" and event.fields.number("to") != process.end_of_log:
+            yield Found("to", process.end_of_log, event.fields.number("to"))
+
+
+def _end(process: Process, event: Event) -> Iterator[Found]:
+    fields = event.fields
+    incarnation, end, flushed = fields.number("inc"), fields.number("leo"), fields.number("flushed")
+    if incarnation != process.incarnation:
+        yield Found("inc", process.incarnation, incarnation)
+    if ("exception" in fields) != (fields.text("reason") == "fatal"):
+        yield Found("exception", "exactly where the reason is 'fatal'", fields.values.get("exception"))
+    reason = fields.text("reason")
+    if reason not in REASONS:
+        yield Found("reason", f"one of {', '.join(sorted(REASONS))}", reason)
+    loses = reason != "stopped" and fields.flag("powerLoss")
+    process.runs, process.ends = False, process.ends + 1
+    process.end_of_log, process.ended_at = end, event.seq
+    process.lost = max(0, end - flushed) if loses else 0
+
+
+def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
+    """Every step of a node with a clock of its own shows that clock, except its end."""
+    if "lt" in event.fields:
+        if not node.is_skewed:
+            yield Found("lt", None, event.now)
+        elif event.now not in (times := node.local_times(event.time)):
+            yield Found("lt", times[0], event.now)
+    elif node.is_skewed and event.kind != "end":
+        yield Found("lt", node.local_times(event.time)[0], None)

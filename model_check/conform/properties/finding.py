@@ -1,0 +1,25 @@
+"""What the judges report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A property that a recorded run violates, or a hazard: a state that is one message away from that.
+
+    property: its name in the catalogue. seq, time: the event at which it shows, simulated ms. nodes: the node
+    that took the step first, then others involved. evidence: what was seen, a sentence. cause, scenario: the
+    known cause, and the shipped scenario in which the checker finds the same thing; ``None``: not known.
+    """
+
+    run: str
+    property: str
+    seq: int
+    time: int
+    nodes: tuple[int, ...]
+    evidence: str
+    hazard: bool = False
+    cause: str | None = None
+    scenario: str | None = None

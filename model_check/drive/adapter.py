@@ -1,0 +1,40 @@
+"""The reference behind the drive protocol: ``python -m model_check.drive.adapter``.
+
+With ``--mutant ID`` it runs the reference with one guard removed (``kraftcheck mutate``), which must be made
+before anything of the reference is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from model_check.errors import InputError
+from model_check.mutation import catalogue, patch
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Answer questions from standard input on standard output until there are no more."""
+    parser = argparse.ArgumentParser(prog="model_check.drive.adapter", description=__doc__)
+    parser.add_argument("--mutant", metavar="ID", help="run this mutant of the reference instead")
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.mutant is not None:
+            mutants = catalogue.shipped()
+            if arguments.mutant not in mutants:
+                raise InputError(f"there is no mutant '{arguments.mutant}'; see 'kraftcheck mutate --list'.")
+            patch.install(mutants[arguments.mutant])
+        from model_check.drive.serving import ReferenceAdapter, serve
+
+        serve(ReferenceAdapter(), sys.stdin, sys.stdout)
+    except InputError as error:
+        print(f"model_check.drive.adapter: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

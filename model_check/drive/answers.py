@@ -1,0 +1,125 @@
+"""What an adapter says: the handshake and the answers, read strictly where the driver relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from model_check import codec
+from model_check.conform.fields import Fields, Json
+from model_check.drive.process import AdapterError
+from model_check.drive.wire import EFFECTS, EVENTS, PROTOCOL, STATE
+from model_check.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an adapter says of itself.
+
+    name: what the implementation calls itself. events: the kinds of steps it supports; effects and state:
+    what it can show; ordered: whether its effects come in the order in which they happened.
+    """
+
+    name: str
+    events: frozenset[str]
+    effects: frozenset[str]
+    state: frozenset[str]
+    ordered: bool
+
+    def missing(self) -> Mapping[str, tuple[str, ...]]:
+        """What the adapter does not support or show, by kind."""
+        found = {
+            "events": tuple(name for name in EVENTS if name not in self.events),
+            "effects": tuple(name for name in EFFECTS if name not in self.effects),
+            "state": tuple(name for name in STATE if name not in self.state),
+        }
+        return {kind: names for kind, names in found.items() if names}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a step: effects in order and the state afterwards, as they came; ``unsupported``: why the
+    adapter cannot take this step.
+    """
+
+    effects: tuple[dict[str, Json], ...]
+    state: dict[str, Json]
+    unsupported: str | None = None
+
+
+def read_hello(line: str) -> Capabilities:
+    """The answer to the handshake. Raises AdapterError."""
+    fields = _object(line, 0, "the handshake")
+    try:
+        version = fields.number("protocol")
+        if version != PROTOCOL:
+            raise AdapterError(
+                f"speaks version {version} of the drive protocol, and this is version {PROTOCOL}; "
+                "use an adapter of this version (docs/drive.md)"
+            )
+        shown = fields.inner("capabilities")
+        return Capabilities(
+            name=fields.text("name"),
+            events=_names(shown, "events", EVENTS, needed=("start",)),
+            effects=_names(shown, "effects", EFFECTS),
+            state=_names(shown, "state", STATE),
+            ordered=shown.flag("ordered", True),
+        )
+    except AdapterError:
+        raise
+    except InputError as error:
+        raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}") from None
+
+
+def _names(shown: Fields, key: str, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> frozenset[str]:
+    found = shown.items(key)
+    for name in found:
+        if not isinstance(name, str) or name not in known:
+            raise InputError(f"{shown.where}: capabilities.{key}: expected names of {', '.join(known)}")
+    for name in needed:
+        if name not in found:
+            raise InputError(
+                f"{shown.where}: capabilities.{key}: an adapter without {name!r} cannot be driven"
+            )
+    return frozenset(found)
+
+
+def read_answer(line: str, number: int) -> Answer:
+    """The answer to question ``number``. Raises AdapterError."""
+    fields = _object(line, number, f"answer {number}")
+    try:
+        if "error" in fields:
+            raise AdapterError(f"answered with an error: {fields.text('error')[:300]}")
+        if "unsupported" in fields:
+            return Answer((), {}, fields.text("unsupported"))
+        effects = tuple(each.values for each in fields.objects("effects", []))
+        for index, effect in enumerate(effects):
+            kind = effect.get("effect")
+            if not isinstance(kind, str) or kind not in EFFECTS:
+                raise InputError(
+                    f"{fields.where}: effects[{index}].effect: expected one of {', '.join(EFFECTS)}"
+                )
+        state = fields.inner("state").values if "state" in fields else {}
+        return Answer(effects, state)
+    except AdapterError:
+        raise
+    except InputError as error:
+        raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}") from None
+
+
+def _object(line: str, number: int, where: str) -> Fields:
+    try:
+        data = codec.parse(line, where)
+        fields = Fields.of(data, where)
+        found = fields.number("id")
+    except InputError as error:
+        shown = line.strip()[:60]
+        readable = "".join(letter if letter.isprintable() else "?" for letter in shown)
+        raise AdapterError(
+            f"gave a wrong answer: {str(error).rstrip('.')}; the line begins {readable!r}"
+        ) from None
+    if found != number:
+        raise AdapterError(
+            f"answered question {found} when asked question {number}; answers come in order, one for each"
+        )
+    return fields

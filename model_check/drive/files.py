@@ -1,0 +1,146 @@
+"""Sequences as files, and sequences taken from trace files.
+
+A sequence file is JSON with ``"format": "kraftcheck-drive-sequence"``; its values have the form of
+:mod:`model_check.codec`. Reading refuses, with the place in the file, whatever does not belong there.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from model_check import codec
+from model_check.codec import Json
+from model_check.conform.fields import Fields
+from model_check.drive.extract import sequences
+from model_check.drive.stimuli import Crash, DriveSequence, Start, Stimulus, WaitExpired
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.trace import Trace, TraceError, json_form
+from model_check.trace.build import build as build_trace
+from model_check.trace.walk import Walk
+from reference.disk import Disk
+from reference.events import Event
+from reference.protocol import Protocol
+from reference.replica import Replica
+
+FORMAT, VERSION = "kraftcheck-drive-sequence", 1
+MAX_FILE_BYTES = 64 * 2**20
+
+
+# Writing.
+
+
+def encode(sequence: DriveSequence) -> dict[str, Json]:
+    """``sequence`` as JSON data, without where it comes from."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": sequence.name,
+        "protocol": codec.encode(sequence.protocol, Protocol),
+        "identity": codec.encode(sequence.identity, Replica),
+        "disk": codec.encode(sequence.disk, Disk),
+        "written_back": sequence.written_back,
+        "stimuli": [_encode_stimulus(stimulus) for stimulus in sequence.stimuli],
+    }
+
+
+def _encode_stimulus(stimulus: Stimulus) -> Json:
+    if isinstance(stimulus, Start):
+        return {"type": "Start"}
+    if isinstance(stimulus, Crash):
+        return {"type": "Crash", "undone": stimulus.undone, "loses_power": stimulus.loses_power}
+    if isinstance(stimulus, WaitExpired):
+        return {"type": "WaitExpired", "position": stimulus.position}
+    return codec.encode(stimulus, Event)
+
+
+def dumps(sequence: DriveSequence) -> str:
+    """``sequence`` as JSON text, ending with a newline."""
+    return json.dumps(encode(sequence), indent=1) + "\n"
+
+
+# Reading.
+
+
+def decode(data: Json, where: str) -> DriveSequence:
+    """The sequence that JSON data stands for. Raises InputError."""
+    fields = Fields.of(data, where)
+    if fields.number("version") != VERSION:
+        raise InputError(f"{where}: only version {VERSION} of sequence files can be read; make it again.")
+    stimuli = fields.items("stimuli")
+    return DriveSequence(
+        name=fields.text("name"),
+        protocol=codec.decode(fields.value("protocol"), Protocol, f"{where}: protocol"),
+        identity=codec.decode(fields.value("identity"), Replica, f"{where}: identity"),
+        disk=codec.decode(fields.value("disk"), Disk, f"{where}: disk"),
+        stimuli=tuple(_decode_stimulus(each, f"{where}: stimuli[{n}]") for n, each in enumerate(stimuli)),
+        written_back=fields.flag("written_back", False),
+    )
+
+
+def _decode_stimulus(data: Any, where: str) -> Stimulus:
+    fields = Fields.of(data, where)
+    kind = fields.values.get("type")
+    if kind == "Start":
+        return Start()
+    if kind == "Crash":
+        return Crash(_count(fields, "undone"), fields.flag("loses_power"))
+    if kind == "WaitExpired":
+        return WaitExpired(_count(fields, "position"))
+    event: Event = codec.decode(data, Event, where)
+    return event
+
+
+def _count(fields: Fields, key: str) -> int:
+    number = fields.number(key)
+    if not 0 <= number <= codec.INT32:
+        raise InputError(f"{fields.where}: field '{key}' must be from 0 to {codec.INT32}.")
+    return number
+
+
+def load(path: Path) -> list[DriveSequence]:
+    """The sequences in a file, or in all ``.json`` files of a folder by name; a trace file has one for each
+    replica. Raises InputError.
+    """
+    if path.is_dir():
+        files = sorted(path.glob("*.json"))
+        if not files:
+            raise InputError(f"{path}: holds no .json file; give a folder of trace or sequence files.")
+        return [sequence for file in files for sequence in load(file)]
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputError(f"{path}: larger than 64 MiB, so it is neither a trace nor a sequence file.")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a trace file.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text, so it is not a trace file.") from None
+    data = codec.parse(text, str(path))
+    if isinstance(data, dict) and data.get("format") == FORMAT:
+        return [decode(data, str(path))]
+    return _of_trace(json_form.decode(data, str(path)), path)
+
+
+def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
+    system = build(trace.scenario, str(path))
+    try:
+        walk = Walk(system, trace.initial)
+        for step in trace.steps:
+            walk.take(walk.find(step.action, step.message, step.choice, step.duplicate))
+    except TraceError as error:
+        raise InputError(f"{path}: the present reference does not take this behaviour ({error}).") from None
+    return list(sequences(system, trace.scenario, path.stem, walk.taken))
+
+
+# The behaviour that a difference lies in.
+
+
+def behaviour(sequence: DriveSequence, position: int) -> Trace | None:
+    """The trace of the whole quorum up to the step that stimulus ``position`` belongs to, if there is one."""
+    origin = sequence.origin
+    if origin is None:
+        return None
+    system = build(origin.scenario)
+    return build_trace(system, origin.scenario, origin.path[: origin.steps[position]])

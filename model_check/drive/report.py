@@ -1,0 +1,244 @@
+"""What driving an adapter found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import spec
+from model_check.consult.terminal import console, entry, heading, say
+from model_check.drive import files, wire
+from model_check.drive.answers import Capabilities
+from model_check.drive.compare import NOT_COMPARED
+from model_check.drive.coverage import carried_out, not_exercised
+from model_check.drive.narrate import head, lines, questions_until
+from model_check.drive.session import Driven
+from model_check.trace.narrate import printable
+from reference.protocol import Protocol
+
+#: The version of the JSON form.
+FORMAT, VERSION = "kraftcheck-drive", 1
+
+#: What is never compared, whatever an adapter shows.
+NEVER_COMPARED = (
+    "the order of messages that leave together",
+    "the texts of failures",
+    "the exact value of random times, only their range",
+    f"fields that say nothing about the quorum: {', '.join(sorted(NOT_COMPARED))}",
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of all sequences.
+
+    failed: the first difference of each sequence that has one; shortened: the same, after the search for a
+    shorter sequence. not_driven: how many sequences were left when a limit or the first difference came.
+    incomplete, left_out: see :class:`model_check.drive.generate.Generated`.
+    """
+
+    capabilities: Capabilities
+    protocol: Protocol
+    sequences: int = 0
+    not_driven: int = 0
+    limited: bool = False
+    seconds: float = 0.0
+    steps: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    shown: set[str] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)
+    not_known: set[str] = field(default_factory=set)
+    failed: list[Driven] = field(default_factory=list)
+    shortened: list[Driven] = field(default_factory=list)
+    incomplete: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, driven: Driven) -> None:
+        """Count a sequence in."""
+        self.sequences += 1
+        self.steps += driven.steps
+        self.rules.update(driven.rules)
+        self.shown |= driven.shown
+        self.skipped.update(driven.skipped)
+        self.not_known |= driven.not_known
+        if driven.failed is not None:
+            self.failed.append(driven)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Rules that decided only steps of which the adapter shows nothing."""
+        return tuple(rule for rule in carried_out() if rule in self.rules and rule not in self.shown)
+
+    @property
+    def verdict(self) -> str:
+        """``differs``, ``undetermined`` (a limit came first) or ``agrees``."""
+        return "differs" if self.failed else "undetermined" if self.limited else "agrees"
+
+
+# For programs.
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The machine-readable form."""
+    covered = [rule for rule in carried_out() if rule in report.rules]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "adapter": report.capabilities.name,
+        "notShown": {kind: list(names) for kind, names in report.capabilities.missing().items()},
+        "verdict": report.verdict,
+        "sequences": report.sequences,
+        "notDriven": report.not_driven,
+        "steps": report.steps,
+        "skipped": dict(report.skipped),
+        "seconds": round(report.seconds, 3),
+        "rules": {rule: report.rules[rule] for rule in covered},
+        "rulesUnseen": list(report.unseen),
+        "rulesNotExercised": {
+            reason: list(rules) for reason, rules in not_exercised(report.rules, report.protocol).items()
+        },
+        "neverCompared": list(NEVER_COMPARED),
+        "fieldsPassedOver": sorted(report.not_known),
+        "scenariosNotExploredWhole": list(report.incomplete),
+        "leftOut": dict(report.left_out),
+        "differences": [
+            _difference(one, short) for one, short in zip(report.failed, report.shortened, strict=True)
+        ],
+    }
+
+
+def _difference(driven: Driven, shortened: Driven) -> dict[str, Any]:
+    failed = driven.failed
+    assert failed is not None and failed.question.outcome is not None
+    return {
+        "sequence": driven.sequence.name,
+        "step": _number(driven),
+        "event": wire.kind_of(failed.question.event),
+        "differences": [
+            {"field": each.field, "expected": each.expected, "got": each.found} for each in failed.differences
+        ],
+        "rules": list(failed.question.outcome.rules),
+        "shortened": files.encode(shortened.sequence),
+    }
+
+
+def _number(driven: Driven) -> int:
+    assert driven.failed is not None
+    return len(questions_until(driven.sequence, driven.failed.question.position))
+
+
+# For people.
+
+
+def print_report(report: Report, *, verbose: bool) -> None:
+    """Print all of it."""
+    out = console()
+    for driven, shortened in zip(report.failed, report.shortened, strict=True):
+        _print_difference(driven, shortened, verbose=verbose)
+    words = {
+        "agrees": "no difference",
+        "differs": f"{len(report.failed)} sequence{'' if len(report.failed) == 1 else 's'} with a difference",
+        "undetermined": "no difference up to the limit, UNDETERMINED",
+    }
+    say(
+        out,
+        f"{printable(report.capabilities.name)[:60]}: {report.steps:,} steps of {report.sequences:,} "
+        f"sequences compared in {report.seconds:.1f} s: {words[report.verdict]}",
+        "bold",
+        hang=2,
+    )
+    if report.not_driven:
+        say(out, f"not driven: {report.not_driven:,} sequences", indent=2, hang=2)
+    for reason, count in sorted(report.skipped.items()):
+        say(out, f"not taken: {count:,} steps {printable(reason)}", indent=2, hang=2)
+    _print_coverage(report, verbose=verbose)
+
+
+def _print_coverage(report: Report, *, verbose: bool) -> None:
+    out = console()
+    covered = [rule for rule in carried_out() if rule in report.rules]
+    whole = not report.failed or verbose
+    hint = "" if whole else " (-v lists the others)"
+    text = f"rules exercised: {len(covered)} of {len(carried_out())} of the reference{hint}"
+    say(out, text, indent=2, hang=2)
+    for reason, rules in not_exercised(report.rules, report.protocol).items() if whole else ():
+        say(out, f"not exercised, {reason}: {' '.join(rules)}", indent=2, hang=2)
+    for kind, names in report.capabilities.missing().items():
+        say(
+            out,
+            f"not compared, as the adapter does not have them: {kind} {', '.join(names)}",
+            indent=2,
+            hang=2,
+        )
+    if not report.capabilities.ordered:
+        say(out, "not compared, as the adapter does not know it: the order of effects", indent=2, hang=2)
+    if report.unseen:
+        text = "exercised only in steps of which the adapter shows nothing"
+        say(out, f"{text}: {' '.join(report.unseen)}", indent=2, hang=2)
+    say(out, f"never compared: {'; '.join(NEVER_COMPARED)}", indent=2, hang=2)
+    if report.not_known:
+        fields = ", ".join(printable(name)[:40] for name in sorted(report.not_known)[:20])
+        say(out, f"fields of the adapter that were passed over: {fields}", indent=2, hang=2)
+    for name, why in report.left_out.items():
+        say(out, f"left out: {name}: {why}", indent=2, hang=2)
+    if report.incomplete:
+        listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
+        text = f"explored in part, nearest states first: {len(report.incomplete)} scenarios"
+        say(out, text + listed, indent=2, hang=2)
+
+
+def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> None:
+    out = console()
+    failed = driven.failed
+    assert failed is not None and failed.question.outcome is not None
+    say(out, f"Difference in step {_number(driven)} of {driven.sequence.name}", "bold red")
+    _print_differences(failed.differences)
+    heading(out, "Rules that decided in the reference")
+    _print_rules(failed.question.outcome.rules, verbose=verbose)
+    told = driven if verbose else shortened
+    replica = told.sequence.identity.id
+    count, whole = _number(told), _number(driven)
+    text = f"What happens to replica {replica}, and what the reference does"
+    if count < whole:
+        text += f"; shortened from {whole} steps to {count}"
+    heading(out, text)
+    assert told.failed is not None
+    for number, question in enumerate(questions_until(told.sequence, told.failed.question.position), 1):
+        last = question.position == told.failed.question.position
+        say(out, f"{number}. {head(question, replica)}", "bold", indent=2, hang=3)
+        for line in lines(question, replica, verbose=verbose or last):
+            say(out, line, indent=5, hang=2)
+    origin = driven.sequence.origin
+    if origin is not None:
+        step = origin.steps[failed.question.position]
+        heading(
+            out, f"It happens in step {step} of a behaviour of scenario {origin.scenario.name}; -o writes it."
+        )
+    say(out, "")
+
+
+def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+    out = console()
+    if not verbose:
+        say(out, " ".join(decided) or "none", indent=2)
+        return
+    for rule in decided:
+        catalogued = spec.load().rules.get(rule)
+        say(out, rule, "bold", indent=2)
+        say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
+
+
+def _print_differences(differences: Iterable[Any]) -> None:
+    out = console()
+    for each in differences:
+        entry(out, "field", each.field, column=12)
+        entry(out, "expected", _json(each.expected), column=12)
+        entry(out, "got", _json(each.found), "bold red", column=12)
+
+
+def _json(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=True)
+    return text if len(text) < 2000 else text[:1997] + "..."

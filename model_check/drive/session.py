@@ -1,0 +1,174 @@
+"""Driving an adapter along sequences of stimuli, and comparing every step with the reference."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from model_check.conform.fields import Json
+from model_check.conform.state import encode_state
+from model_check.drive import wire
+from model_check.drive.answers import Answer, Capabilities, read_answer, read_hello
+from model_check.drive.asked import STALE, TIMEOUTS, Asking, Question
+from model_check.drive.compare import Difference, compare, unknown_fields
+from model_check.drive.process import AdapterError, AdapterProcess
+from model_check.drive.stimuli import Crash, DriveSequence, Start
+from reference.events import ResponseReceived
+
+#: Why a step is passed over: the adapter could not tell the answer from one that is awaited.
+NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
+
+
+class LimitError(Exception):
+    """The number of steps that may be driven is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A step in which the adapter does something else: the question, and where the answer differs."""
+
+    question: Question
+    differences: tuple[Difference, ...]
+
+
+@dataclass(slots=True)
+class Driven:
+    """What became of one sequence.
+
+    steps: how many steps were compared. rules: how many of them each rule decided; shown: the rules that
+    decided a step of which the adapter shows something. skipped: steps that were not taken, by reason;
+    not_known: fields of messages that were passed over. failed: the step that differs, with which it ends.
+    """
+
+    sequence: DriveSequence
+    steps: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    shown: set[str] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)
+    not_known: set[str] = field(default_factory=set)
+    failed: Failed | None = None
+
+
+class Session:
+    """An adapter that has been greeted. ``steps`` counts the steps taken, at most ``limit`` of them.
+
+    Raises AdapterError if the adapter does not answer the greeting as it should.
+    """
+
+    def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
+        self._process = process
+        self._limit = limit
+        self._asked = 0
+        self.steps = 0
+        greeting = {"id": 0, "type": "hello", "protocol": wire.PROTOCOL, "name": "kraftcheck"}
+        try:
+            self.capabilities: Capabilities = read_hello(process.exchange(json.dumps(greeting)))
+        except AdapterError as error:
+            raise AdapterError(f"the adapter {error}, in the handshake.") from None
+
+    def drive(self, sequence: DriveSequence) -> Driven:
+        """Drive the adapter along ``sequence`` up to the first step that differs.
+
+        Raises AdapterError, which names the step, and LimitError.
+        """
+        driven = Driven(sequence)
+        detached: str | None = None
+        correlations: dict[int, Json] = {}
+        for question in Asking(sequence).questions():
+            if isinstance(question.event, Start):
+                detached, correlations = None, {}
+            detached = detached or self._refusal(question)
+            if detached is not None or self._is_lost(question, correlations):
+                driven.skipped[detached or NOT_PAIRED] += 1
+                continue
+            answer = self._ask(sequence, question, correlations)
+            if answer is None:
+                continue
+            if answer.unsupported is not None:
+                detached = f"after a step that the adapter refuses: {answer.unsupported[:100]}"
+                driven.skipped[detached] += 1
+                continue
+            if self._judge(driven, question, answer, correlations):
+                break
+        return driven
+
+    def _refusal(self, question: Question) -> str | None:
+        kind = wire.kind_of(question.event)
+        if kind in self.capabilities.events or kind == "crash":
+            return None
+        return f"from a step of the kind '{kind}' to the next start"
+
+    def _is_lost(self, question: Question, correlations: dict[int, Json]) -> bool:
+        """Whether this is an answer that an adapter could not tell from one that is awaited."""
+        event = question.event
+        pairs = any(isinstance(given, int) for given in correlations.values())
+        return isinstance(event, ResponseReceived) and event.correlation == STALE and not pairs
+
+    def _ask(
+        self, sequence: DriveSequence, question: Question, correlations: dict[int, Json]
+    ) -> Answer | None:
+        """Put the question. ``None`` where there is nothing to say."""
+        if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
+            return None
+        if self._limit is not None and self.steps >= self._limit:
+            raise LimitError
+        self.steps += 1
+        self._asked += 1
+        asked = wire.encode_question(question, sequence.identity, sequence.protocol, TIMEOUTS)
+        if isinstance(question.event, ResponseReceived):
+            own = question.event.correlation
+            asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
+        try:
+            line = self._process.exchange(json.dumps({"id": self._asked, **asked}))
+            return read_answer(line, self._asked)
+        except AdapterError as error:
+            step = f"step {question.position + 1} of {sequence.name} ({asked['type']})"
+            raise AdapterError(f"the adapter {error}, in {step}.") from None
+
+    def _judge(
+        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int, Json]
+    ) -> bool:
+        """Compare and count; whether there is a difference."""
+        sequence, outcome = driven.sequence, question.outcome
+        driven.steps += 1
+        if outcome is None:
+            return False
+        before = question.before or outcome.replica
+        effects = [wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in outcome.effects]
+        state = {} if question.ended else encode_state(outcome.replica, stopped=False)
+        shown = self.capabilities
+        if question.ended:
+            shown = Capabilities(shown.name, shown.events, shown.effects, frozenset(), shown.ordered)
+        try:
+            found = tuple(compare(shown, effects, state, answer.effects, answer.state))
+        except RecursionError:
+            raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
+        if found:
+            driven.failed = Failed(question, found)
+            return True
+        driven.rules.update(outcome.rules)
+        visible = any(effect["effect"] in shown.effects for effect in effects)
+        if visible or not effects or self._state_shows(question, state):
+            driven.shown.update(outcome.rules)
+        for mine, theirs in _requests(effects, answer.effects):
+            correlations[mine["correlationId"]] = theirs.get("correlationId")
+        for mine, theirs in zip(effects, answer.effects, strict=False):
+            driven.not_known |= unknown_fields(mine.get("data"), theirs.get("data"))
+        return False
+
+    def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
+        before = {} if question.before is None else encode_state(question.before, stopped=False)
+        return any(state.get(name) != before.get(name) for name in self.capabilities.state)
+
+
+def _requests(
+    effects: list[dict[str, Json]], found: tuple[dict[str, Json], ...]
+) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
+    """The requests of a step, each with the one that the adapter reports."""
+    for mine in effects:
+        if mine["effect"] == "request":
+            for theirs in found:
+                if theirs.get("effect") == "request" and theirs.get("to") == mine["to"]:
+                    yield mine, theirs

@@ -1,0 +1,71 @@
+"""What happens to one replica, in order: the unit along which an implementation is driven.
+
+A stimulus is an event of the reference, or a start, a crash, or the end of a parked fetch's wait. Ids of
+requests and answers and the time are not part of it: they are given when the replica is driven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model_check.scenario import Scenario
+from reference.disk import Disk
+from reference.events import Event
+from reference.protocol import Protocol
+from reference.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The process starts on its disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process is killed before its last ``undone`` changes of the disk; ``loses_power``: and what was not
+    flushed is gone as well.
+    """
+
+    undone: int = 0
+    loses_power: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitExpired:
+    """The fetch parked at ``position`` (0: the one parked first) has waited its full time."""
+
+    position: int
+
+
+Stimulus = Start | Crash | WaitExpired | Event
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The behaviour of a whole quorum that a sequence is taken from: a scenario and the options taken.
+
+    ``steps``: for each stimulus the number of the behaviour's step that it belongs to; 0 for a prologue that
+    brings the replica into the state in which the scenario begins.
+    """
+
+    scenario: Scenario
+    path: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSequence:
+    """What happens to one replica.
+
+    identity: what configuration says of the replica (its durable and volatile fields are ignored); disk:
+    what it finds when it first starts; written_back: whether what a dead process wrote and did not flush is
+    durable when its successor starts; origin: ``None`` for a sequence of no behaviour of a quorum.
+    """
+
+    name: str
+    protocol: Protocol
+    identity: Replica
+    disk: Disk
+    stimuli: tuple[Stimulus, ...]
+    written_back: bool = False
+    origin: Origin | None = None

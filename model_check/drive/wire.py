@@ -1,0 +1,350 @@
+"""The messages of the drive protocol as JSON; ``docs/drive.md`` describes them for implementers.
+
+Requests, responses, records and states have the form in which recordings of production show them
+(:mod:`model_check.conform`): the names of Kafka's message schemas, -1 for what is not known.
+"""
+
+from __future__ import annotations
+
+from model_check import codec
+from model_check.conform import wire as recorded
+from model_check.conform.encode import APIS, encode, encode_batch, encode_quorum_state, or_minus_one, uuid
+from model_check.conform.fields import Fields, Json
+from model_check.conform.recording import Message as RecordedMessage
+from model_check.drive.asked import Question, Timeouts
+from model_check.drive.stimuli import Crash, Start
+from model_check.errors import InputError
+from reference.disk import Disk
+from reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    ArmTimer,
+    CallFailed,
+    Duration,
+    Effect,
+    Fatal,
+    Flush,
+    ForgetRequests,
+    HighWatermark,
+    Persist,
+    Reply,
+    Send,
+    Stop,
+    Transition,
+    Truncate,
+)
+from reference.events import (
+    Append,
+    BackoffExpired,
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestReceived,
+    RequestTimedOut,
+    Resign,
+    ResponseReceived,
+    Shutdown,
+    Timer,
+)
+from reference.log import Batch, Voters, log_of
+from reference.messages import METADATA_PARTITION, Message, Request, Response
+from reference.protocol import Protocol
+from reference.replica import QuorumState, Replica
+from reference.voters import Endpoint, ReplicaKey
+
+#: The version of the protocol that this package speaks.
+PROTOCOL = 1
+
+#: The kinds of steps that an adapter may support.
+EVENTS = (
+    "start", "request", "response", "poll", "requestTimedOut", "backoffExpired", "fetchWaitExpired",
+    "append", "resign", "shutdown", "crash",
+)  # fmt: skip
+
+#: The effects that an adapter may report.
+EFFECTS = (
+    "persist", "append", "truncate", "flush", "request", "response", "highWatermark", "transition", "timer",
+    "appendAccepted", "callFailed", "forgetRequests", "stop", "fatal",
+)  # fmt: skip
+
+#: The fields of the state that an adapter may show: those of model_check.conform.state.encode_state.
+STATE = (
+    "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "voters", "votersOffset", "kraftVersion",
+    "isVoter", "election", "epochStart", "progress", "unacked", "resignRequested", "preferredSuccessors",
+    "shuttingDown",
+)  # fmt: skip
+
+#: What a request is about if it is not about the metadata partition.
+OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
+
+_QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
+
+
+# Questions.
+
+
+def encode_question(question: Question, identity: Replica, protocol: Protocol, timeouts: Timeouts) -> Json:
+    """A step as it is sent to an adapter, without its ``id``."""
+    event = question.event
+    head: dict[str, Json] = {"type": kind_of(event), "now": question.now}
+    if isinstance(event, Start):
+        return {**head, **_start(identity, question.disk, protocol, timeouts)}
+    return {**head, **_event(event)}
+
+
+def kind_of(event: Event | Start | Crash) -> str:
+    """What a step is called, one of ``EVENTS``."""
+    names: dict[type, str] = {
+        Start: "start", Crash: "crash", RequestReceived: "request", ResponseReceived: "response",
+        Poll: "poll", RequestTimedOut: "requestTimedOut", BackoffExpired: "backoffExpired",
+        FetchWaitExpired: "fetchWaitExpired", Append: "append", Resign: "resign", Shutdown: "shutdown",
+    }  # fmt: skip
+    return names[type(event)]
+
+
+def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts) -> dict[str, Json]:
+    stored = disk.quorum_state
+    variant = codec.encode(protocol, Protocol)
+    assert isinstance(variant, dict)
+    configured = ("fetch_max_batches", "fetch_max_wait_ms", "fetch_timeout_ms")
+    return {
+        "identity": {
+            "replicaId": identity.id,
+            "replicaDirectoryId": uuid(identity.key.directory),
+            "clusterId": identity.cluster_id,
+            "endpoints": [vars_of(endpoint) for endpoint in identity.endpoints],
+            "canBecomeVoter": identity.can_become_voter,
+            "voters": _voters(identity),
+            "kraftVersion": identity.bootstrap_kraft_version,
+            "maxKraftVersion": identity.max_kraft_version,
+        },
+        "config": {
+            "electionTimeoutMs": timeouts.election,
+            "electionBackoffMaxMs": timeouts.election_backoff_max,
+            "fetchTimeoutMs": protocol.fetch_timeout_ms,
+            "requestTimeoutMs": timeouts.request,
+            "retryBackoffMs": timeouts.retry_backoff,
+            "lingerMs": timeouts.linger,
+            "fetchMaxWaitMs": protocol.fetch_max_wait_ms,
+            "fetchMaxBatches": protocol.fetch_max_batches,
+        },
+        "variant": {name: value for name, value in variant.items() if name not in configured},
+        "disk": {
+            "quorumState": None if stored is None else _stored(stored, identity),
+            "batches": [encode_batch(batch) for batch in disk.log.batches],
+        },
+    }
+
+
+def vars_of(endpoint: Endpoint) -> Json:
+    """An endpoint: name, host, port."""
+    return {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port}
+
+
+def _voters(identity: Replica) -> Json:
+    """The voter set as a KRAFT_VOTERS record holds it."""
+    record = Batch(0, 0, (Voters(identity.bootstrap_voters),))
+    return encode_batch(record)["records"][0]["value"]["voters"]
+
+
+def quorum_state(state: QuorumState, replica: Replica) -> Json:
+    """What the quorum-state file says, whatever its version."""
+    shown = {"votedDirectoryId": uuid(None), **encode_quorum_state(state, replica)}
+    return {name: shown[name] for name in _QUORUM_STATE}
+
+
+def _stored(state: QuorumState, replica: Replica) -> Json:
+    """What a process finds: the directory id of a vote as well, whatever the version of the file."""
+    voted = uuid(None if state.voted is None else state.voted.directory)
+    return {**quorum_state(state, replica), "votedDirectoryId": voted}
+
+
+def _event(event: Event | Crash) -> dict[str, Json]:
+    if isinstance(event, RequestReceived):
+        named = {"from": event.source, "requestId": event.correlation}
+        return {**named, "api": APIS[type(event.request)], "data": _request(event.request)}
+    if isinstance(event, ResponseReceived):
+        named = {"from": event.source, "correlationId": event.correlation}
+        return {**named, "api": APIS[type(event.response)], "data": encode(event.response)}
+    if isinstance(event, Poll):
+        return {"expired": [timer.value for timer in event.expired], "discovery": event.discovery}
+    if isinstance(event, RequestTimedOut | BackoffExpired):
+        return {"node": event.node}
+    if isinstance(event, FetchWaitExpired):
+        return {"from": event.source, "requestId": event.correlation}
+    if isinstance(event, Append):
+        return {"epoch": event.epoch, "values": list(event.values)}
+    return {"epoch": event.epoch} if isinstance(event, Resign) else {}
+
+
+def _request(request: Request) -> Json:
+    """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
+    data = encode(request)
+    if request.partition != METADATA_PARTITION:
+        topic = data["topics"][0]
+        name = "topicId" if "topicId" in topic else "topicName"
+        data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]
+    return data
+
+
+# Effects.
+
+
+def encode_effect(effect: Effect, before: Replica, protocol: Protocol, timeouts: Timeouts) -> dict[str, Json]:
+    """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
+    never expires, and ``"remaining"``: it runs on.
+    """
+    if isinstance(effect, Persist):
+        return {"effect": "persist", "quorumState": quorum_state(effect.quorum_state, before)}
+    if isinstance(effect, AppendBatch):
+        return {"effect": "append", "batches": [encode_batch(effect.batch)]}
+    if isinstance(effect, Send):
+        data = encode(effect.request)
+        named = {"to": effect.to, "correlationId": effect.correlation}
+        return {"effect": "request", **named, "api": APIS[type(effect.request)], "data": data}
+    if isinstance(effect, Reply):
+        data = encode(effect.response)
+        named = {"to": effect.to, "requestId": effect.correlation}
+        return {"effect": "response", **named, "api": APIS[type(effect.response)], "data": data}
+    if isinstance(effect, ArmTimer):
+        spread: Json = timeouts.range(effect.duration, protocol)
+        if effect.duration is Duration.REMAINING:
+            spread = "remaining"
+        return {"effect": "timer", "timer": effect.timer.value, "ms": spread}
+    return _encode_plain(effect)
+
+
+def _encode_plain(effect: Effect) -> dict[str, Json]:
+    if isinstance(effect, Truncate | Flush):
+        return {"effect": "truncate" if isinstance(effect, Truncate) else "flush", "to": effect.offset}
+    if isinstance(effect, HighWatermark):
+        return {"effect": "highWatermark", "offset": effect.offset}
+    if isinstance(effect, Transition):
+        named = {"from": effect.source, "to": effect.target}
+        return {"effect": "transition", **named, "epoch": effect.epoch}
+    if isinstance(effect, AppendAccepted):
+        return {"effect": "appendAccepted", "offset": effect.offset}
+    if isinstance(effect, CallFailed):
+        return {"effect": "callFailed", "reason": effect.reason}
+    if isinstance(effect, ForgetRequests):
+        return {"effect": "forgetRequests", "node": effect.node}
+    if isinstance(effect, Fatal):
+        return {"effect": "fatal", "reason": effect.reason}
+    assert isinstance(effect, Stop)
+    return {"effect": "stop"}
+
+
+# Reading questions: what the adapter of the reference does.
+
+
+def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Timeouts]:
+    """Identity, disk, protocol and timeouts of a ``start``. Raises InputError."""
+    return _identity(data.inner("identity")), _disk(data.inner("disk")), *_config(data)
+
+
+def _identity(data: Fields) -> Replica:
+    value = {"voters": data.items("voters")}
+    record = {"type": "KRAFT_VOTERS", "value": {"version": 0, **value}}
+    voters = _batch({"base": 0, "last": 0, "epoch": 0, "control": True, "records": [record]}, data.where)
+    content = voters.records[0]
+    assert isinstance(content, Voters)
+    endpoints = tuple(
+        Endpoint(each.text("name"), each.text("host"), each.number("port"))
+        for each in data.objects("endpoints")
+    )
+    cluster = data.value("clusterId")
+    return Replica(
+        key=ReplicaKey(data.number("replicaId"), recorded.directory(data.text("replicaDirectoryId"))),
+        bootstrap_voters=content.voters,
+        endpoints=endpoints,
+        bootstrap_kraft_version=data.number("kraftVersion"),
+        can_become_voter=data.flag("canBecomeVoter"),
+        max_kraft_version=data.number("maxKraftVersion"),
+        cluster_id=None if cluster is None else data.text("clusterId"),
+        next_correlation=0,
+    )
+
+
+def _batch(data: Json, where: str) -> Batch:
+    return recorded.batch(Fields.of(data, where))
+
+
+def _disk(data: Fields) -> Disk:
+    log = log_of(tuple(recorded.batch(entry) for entry in data.objects("batches")))
+    if data.value("quorumState") is None:
+        return Disk(None, log, log.end_offset)
+    stored = data.inner("quorumState")
+    leader, voted = stored.number("leaderId"), stored.number("votedId")
+    vote = ReplicaKey(voted, recorded.directory(stored.text("votedDirectoryId")))
+    state = QuorumState(
+        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else vote
+    )
+    return Disk(state, log, log.end_offset)
+
+
+def _config(data: Fields) -> tuple[Protocol, Timeouts]:
+    config = data.inner("config")
+    batches = config.value("fetchMaxBatches")
+    variant = {
+        **data.inner("variant").values,
+        "fetch_max_batches": batches,
+        "fetch_max_wait_ms": config.number("fetchMaxWaitMs"),
+        "fetch_timeout_ms": config.number("fetchTimeoutMs"),
+    }
+    timeouts = Timeouts(
+        election=config.number("electionTimeoutMs"),
+        election_backoff_max=config.number("electionBackoffMaxMs"),
+        request=config.number("requestTimeoutMs"),
+        retry_backoff=config.number("retryBackoffMs"),
+        linger=config.number("lingerMs"),
+    )
+    return codec.decode(variant, Protocol, f"{data.where}: variant"), timeouts
+
+
+def decode_event(data: Fields) -> Event:
+    """The event of a step that is neither a start nor a crash. Raises InputError."""
+    kind, now = data.text("type"), data.number("now")
+    if kind == "request":
+        request = _message(data, is_request=True)
+        assert isinstance(request, Request)
+        return RequestReceived(data.number("from"), request, data.number("requestId"), now)
+    if kind == "response":
+        response = _message(data, is_request=False)
+        assert isinstance(response, Response)
+        return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
+    if kind == "poll":
+        discovery = None if data.value("discovery") is None else data.number("discovery")
+        return Poll(tuple(map(_timer, data.items("expired"))), discovery, now)
+    if kind == "append":
+        return Append(data.number("epoch"), data.numbers("values"))
+    if kind == "fetchWaitExpired":
+        return FetchWaitExpired(data.number("from"), data.number("requestId"))
+    simple: dict[str, Event] = {"shutdown": Shutdown()}
+    if kind in ("requestTimedOut", "backoffExpired"):
+        node = data.number("node")
+        simple = {"requestTimedOut": RequestTimedOut(node), "backoffExpired": BackoffExpired(node)}
+    elif kind == "resign":
+        simple = {"resign": Resign(data.number("epoch"))}
+    if kind not in simple:
+        raise InputError(f"{data.where}: there is no message of type {kind!r}.")
+    return simple[kind]
+
+
+def _timer(word: Json) -> Timer:
+    return codec.decode(word, Timer, "expired")
+
+
+def _message(data: Fields, *, is_request: bool) -> Message:
+    return recorded.decode(
+        RecordedMessage(
+            mid=0,
+            is_request=is_request,
+            api=data.text("api"),
+            source=data.number("from"),
+            destination=None,
+            correlation=or_minus_one(None),
+            version=0,
+            data=data.inner("data"),
+            synthetic=None,
+        )
+    )

@@ -1,0 +1,175 @@
+"""What is compared between nodes: leaders, votes, log positions and committed voter sets.
+
+Clocks of different nodes are never compared, so everything here holds in whatever order the files are read.
+Facts are kept per epoch; of very many epochs the smallest are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from model_check.logs.checks import Where
+from model_check.logs.findings import Findings
+from model_check.logs.states import Key
+
+#: About 50 MB of facts in three-voter clusters.
+EPOCHS_KEPT: Final = 50_000
+SETS_KEPT: Final = 10_000
+
+
+class Seen(NamedTuple):
+    """A value, the node that said so, and where and when."""
+
+    value: int
+    node: int
+    where: Where
+    time: bytes
+
+
+@dataclass(slots=True)
+class Epoch:
+    """What is known of one epoch."""
+
+    leader: Seen | None = None
+    start: Seen | None = None
+    """The offset at which the leader's epoch starts."""
+    high: Seen | None = None
+    """The largest high watermark known in it."""
+    votes: dict[int, Seen] = field(default_factory=dict)
+    """Voter → whom it voted for, by its own log."""
+    grants: dict[int, Seen] = field(default_factory=dict)
+    """Voter → a candidate that counts its grant."""
+    disputed: set[int] = field(default_factory=set)
+    """Nodes that know another leader, reported once."""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Facts of all nodes, compared as they arrive; `finish` makes the comparisons that need all of them."""
+
+    findings: Findings
+    epochs: dict[int, Epoch] = field(default_factory=dict)
+    forgotten: int = 0
+    _floor: Seen | None = None
+    _wiped: set[int] = field(default_factory=set)
+    _sets: dict[int, tuple[frozenset[Key], Seen]] = field(default_factory=dict)
+
+    def _epoch(self, number: int) -> Epoch:
+        known = self.epochs.get(number)
+        if known is None:
+            if len(self.epochs) >= EPOCHS_KEPT:
+                self._forget(EPOCHS_KEPT // 10)
+            known = self.epochs[number] = Epoch()
+        return known
+
+    def _forget(self, count: int) -> None:
+        for number in sorted(self.epochs)[:count]:
+            high = self.epochs.pop(number).high
+            if high is not None and (self._floor is None or high.value > self._floor.value):
+                self._floor = high
+            self.forgotten += 1
+
+    def wiped(self, node: int) -> None:
+        """The node started with an empty disk: its votes before and after may differ (S-28)."""
+        self._wiped.add(node)
+
+    def leader(self, epoch: int, seen: Seen) -> None:
+        """``seen.node`` knows ``seen.value`` as the leader of ``epoch``."""
+        entry = self._epoch(epoch)
+        if entry.leader is None:
+            entry.leader = seen
+        elif (
+            entry.leader.value != seen.value
+            and entry.leader.node != seen.node
+            and seen.node not in entry.disputed
+        ):
+            entry.disputed.add(seen.node)
+            self.findings.problem(
+                "one-leader",
+                seen.node,
+                seen.where,
+                seen.time,
+                f"leader {entry.leader.value} of epoch {epoch}, as node {entry.leader.node} knows it",
+                f"leader {seen.value}",
+                entry.leader.where,
+            )
+
+    def vote(self, epoch: int, seen: Seen) -> None:
+        """``seen.node`` voted for ``seen.value`` in ``epoch``, by its own log."""
+        entry = self._epoch(epoch)
+        entry.votes.setdefault(seen.node, seen)
+        self._agree(epoch, entry, seen.node)
+
+    def grant(self, epoch: int, voter: int, seen: Seen) -> None:
+        """Candidate ``seen.value`` counts a grant of ``voter`` in ``epoch``."""
+        entry = self._epoch(epoch)
+        known = entry.grants.setdefault(voter, seen)
+        if known.value != seen.value and voter not in self._wiped:
+            expected = f"no grant of node {voter} in epoch {epoch}, which candidate {known.value} has"
+            found = f"candidate {seen.value} has it too"
+            self.findings.problem(
+                "votes-agree", seen.node, seen.where, seen.time, expected, found, known.where
+            )
+        self._agree(epoch, entry, voter)
+
+    def _agree(self, epoch: int, entry: Epoch, voter: int) -> None:
+        vote, grant = entry.votes.get(voter), entry.grants.get(voter)
+        if vote is None or grant is None or vote.value == grant.value or voter in self._wiped:
+            return
+        expected = f"a grant of node {voter} for {vote.value} in epoch {epoch}, as its own log has it"
+        found = f"candidate {grant.value} counts its grant"
+        self.findings.problem("votes-agree", grant.node, grant.where, grant.time, expected, found, vote.where)
+        del entry.grants[voter]
+
+    def starts(self, epoch: int, seen: Seen) -> None:
+        """The log of the leader of ``epoch`` ended at ``seen.value`` when it was elected."""
+        entry = self._epoch(epoch)
+        if entry.start is None:
+            entry.start = seen
+
+    def high_watermark(self, epoch: int, seen: Seen) -> None:
+        """A node in ``epoch`` knows the high watermark ``seen.value``."""
+        entry = self._epoch(epoch)
+        if entry.high is None or seen.value > entry.high.value:
+            entry.high = seen
+
+    def committed_set(self, offset: int, voters: frozenset[Key], seen: Seen) -> None:
+        """The voter set at ``offset`` is committed, by ``seen.node``."""
+        known = self._sets.get(offset)
+        if known is None:
+            if len(self._sets) < SETS_KEPT:
+                self._sets[offset] = (voters, seen)
+        elif known[0] != voters:
+            self.findings.problem(
+                "voter-set-committed",
+                seen.node,
+                seen.where,
+                seen.time,
+                f"at offset {offset} the voters {show(known[0])}, as on node {known[1].node}",
+                f"the voters {show(voters)}",
+                known[1].where,
+            )
+
+    def finish(self) -> None:
+        """Compare each leader's log with what was committed in smaller epochs."""
+        high = self._floor
+        for number in sorted(self.epochs):
+            entry = self.epochs[number]
+            if entry.start is not None and high is not None and entry.start.value < high.value:
+                self.findings.problem(
+                    "leader-complete",
+                    entry.start.node,
+                    entry.start.where,
+                    entry.start.time,
+                    f"a log that ends at {high.value} or later, committed before on node {high.node}",
+                    f"epoch {number} starts at {entry.start.value}",
+                    high.where,
+                )
+            if entry.high is not None and (high is None or entry.high.value > high.value):
+                high = entry.high
+
+
+def show(voters: frozenset[Key]) -> str:
+    """``1, 2, 3``, with directory ids."""
+    return ", ".join(str(key) for key in sorted(voters, key=lambda key: (key.id, key.directory or "")))

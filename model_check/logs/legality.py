@@ -1,0 +1,58 @@
+"""Whether a change of state is in the transition table of a release."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import spec
+
+START: Final = spec.START
+
+
+def _production(table: str) -> dict[str, str]:
+    """What production does where the catalogue has a choice."""
+    return {**spec.load().defaults, "V-SM": table}
+
+
+def legal(tables: tuple[str, ...], old: str, new: str, step: int, members: frozenset[str]) -> bool:
+    """Whether one of ``tables`` has a change from role ``old`` to ``new``.
+
+    ``step`` is the epoch after minus the epoch before; ``members`` says whether the node may be a ``voter``,
+    an ``observer`` or either, by its own view.
+    """
+    if step < 0:
+        return False
+    return any(_legal(table, old, new, min(step, 2), members) for table in tables)
+
+
+@lru_cache(maxsize=4096)
+def _legal(table: str, old: str, new: str, step: int, members: frozenset[str]) -> bool:
+    changes = {0: {"same"}, 1: {"larger", "plus-one"}, 2: {"larger"}}[step]
+    protocol = _production(table)
+    return any(
+        row.from_state == old
+        and row.to_state == new
+        and row.epoch in changes
+        and (row.role == "any" or row.role in members)
+        for row in spec.load().table(table)
+        if row.belongs_to(protocol)
+    )
+
+
+@lru_cache(maxsize=1024)
+def rows(tables: tuple[str, ...], old: str) -> str:
+    """What ``tables`` allow from role ``old``, for a message."""
+    found = dict.fromkeys(
+        f"{row.to_state} ({row.epoch} epoch)"
+        for table in tables
+        for row in spec.load().table(table)
+        if row.from_state == old and row.belongs_to(_production(table))
+    )
+    return ", ".join(found) or "nothing"
+
+
+def rules_about(tables: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
+    """Ids of the rules on changes from ``old`` to ``new``; empty if no table has one."""
+    found = (row for table in tables for row in spec.load().table(table))
+    return tuple(dict.fromkeys(row.rule for row in found if row.from_state == old and row.to_state == new))

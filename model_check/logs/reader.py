@@ -1,0 +1,236 @@
+"""Reads log files and folders of them, and reports what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from model_check.errors import InputError
+from model_check.logs.checks import Where
+from model_check.logs.cluster import Cluster
+from model_check.logs.findings import Findings
+from model_check.logs.history import HistoryEntry
+from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern
+from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
+from model_check.logs.node import Node
+from model_check.logs.releases import release_named
+from model_check.logs.scan import Counts, Hit, scan
+from model_check.logs.sources import Source, chunks, find_sources
+from model_check.logs.states import Unreadable
+
+#: More nodes than this in one set of files are not a cluster.
+NODES_KEPT: Final = 1000
+#: So many bytes of an exception are shown.
+_DETAIL: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How logs are read: a conversion pattern and a release, where they are not to be recognised."""
+
+    pattern: str | None = None
+    release: str | None = None
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What one file held."""
+
+    path: Path
+    counts: Counts
+    relevant: int = 0
+    nodes: set[int] = field(default_factory=set)
+    damaged: str | None = None
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What the files showed."""
+
+    nodes: dict[int, Node]
+    files: list[FileReport]
+    copies: list[Path]
+    findings: Findings
+    epochs_forgotten: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of text, decompressed."""
+        return sum(file.counts.bytes for file in self.files)
+
+
+class Reader:
+    """Takes log text, file by file, oldest first."""
+
+    def __init__(self, options: Options, listen: Callable[[HistoryEntry], None] | None = None) -> None:
+        patterns = PATTERNS if options.pattern is None else (options.pattern,)
+        self.layouts = [compile_pattern(pattern) for pattern in patterns]
+        self._release = None if options.release is None else release_named(options.release)
+        self._listen = listen
+        self._findings = Findings()
+        self._cluster = Cluster(self._findings)
+        self._nodes: dict[int, Node] = {}
+        self._files: list[FileReport] = []
+
+    def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
+        """Read one file from its decompressed ``text``."""
+        file = _File(self, FileReport(path, Counts()), layout)
+        for node in self._nodes.values():
+            node.disturb()
+        self._files.append(file.report)
+        for hit in scan(text, file.report.counts):
+            file.take(hit)
+        return file.report
+
+    def finish(self, copies: Sequence[Path] = ()) -> LogReport:
+        """Make the comparisons that need everything, and report."""
+        for node in self._nodes.values():
+            node.finish()
+        self._cluster.finish()
+        nodes = dict(sorted(self._nodes.items()))
+        return LogReport(nodes, self._files, list(copies), self._findings, self._cluster.forgotten)
+
+    def node(self, number: int) -> Node | None:
+        """The node with this id; None if there are too many nodes for one more."""
+        found = self._nodes.get(number)
+        if found is None and len(self._nodes) < NODES_KEPT:
+            found = Node(number, self._findings, self._cluster, self._release, self._listen)
+            self._nodes[number] = found
+        return found
+
+    @property
+    def findings(self) -> Findings:
+        """What was found so far."""
+        return self._findings
+
+
+class _File:
+    """The reading of one file."""
+
+    def __init__(self, reader: Reader, report: FileReport, layout: Layout | None) -> None:
+        self.report = report
+        self._reader = reader
+        self._name = str(report.path)
+        self._layout = layout or reader.layouts[0]
+        self._skip_until: dict[int, bytes] = {}
+        self._last: Node | None = None
+
+    def take(self, hit: Hit) -> None:
+        """One line with a message that matters."""
+        number, line, at, beginning = hit
+        where = Where(self._name, number)
+        if beginning is FATAL_TEXT:
+            self._fatal(line, where)
+            return
+        found = self._layout.read(line, at)
+        if found is None or found.mixed:
+            found = self._read_otherwise(line, at, found)
+        if found is None:
+            self._damaged("unreadable" if self._layout_fits(line) else "no-layout", where)
+            return
+        if found.mixed:
+            self._reader.findings.note("mixed", where)
+            self._disturb()
+        try:
+            fact = parse(beginning, found.message)
+        except Unreadable:
+            self._damaged("unreadable", where)
+            return
+        node = self._reader.node(found.node)
+        if node is None or not self._in_order(found, where, node):
+            return
+        self._last = node
+        self.report.relevant += 1
+        node.apply(fact, where, found.time)
+
+    def _fatal(self, line: bytes, where: Where) -> None:
+        """The line names no node: it is about the one whose lines surround it."""
+        if self._last is not None:
+            time = self._layout.time(line) or self._last.summary.last_time
+            _, _, exception = line.partition(b"\n")
+            detail = exception if self._layout.time(exception) is None else b""
+            self._last.apply(Said(FATAL, detail[:_DETAIL].decode("utf-8", "replace").strip()), where, time)
+
+    def _read_otherwise(self, line: bytes, at: int, found: Found | None) -> Found | None:
+        """The record by the layout that fits best; the file is read with that one from here on."""
+        for layout in self._reader.layouts:
+            other = layout.read(line, at)
+            if other is not None and not other.mixed:
+                self._layout = layout
+                return other
+        return found
+
+    def _layout_fits(self, line: bytes) -> bool:
+        return any(layout.time(line) is not None for layout in self._reader.layouts)
+
+    def _damaged(self, note: str, where: Where) -> None:
+        self._reader.findings.note(note, where)
+        self._disturb()
+
+    def _disturb(self) -> None:
+        for number in self.report.nodes:
+            node = self._reader.node(number)
+            if node is not None:
+                node.disturb()
+
+    def _in_order(self, found: Found, where: Where, node: Node) -> bool:
+        """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
+        last, number = node.summary.last_time, found.node
+        if found.time >= last and number in self.report.nodes and not self._skip_until:
+            return True
+        if number not in self.report.nodes:
+            self.report.nodes.add(number)
+            if last and self._layout.goes_back(found.time, last):
+                self._skip_until[number] = last
+        if (until := self._skip_until.get(number)) is not None:
+            if not self._layout.goes_back(until, found.time):
+                self._reader.findings.note("overlap", where)
+                return False
+            del self._skip_until[number]
+        elif last and self._layout.goes_back(found.time, last):
+            self._reader.findings.note("time-back", where)
+        return True
+
+
+def read_logs(
+    paths: Sequence[Path],
+    options: Options,
+    listen: Callable[[HistoryEntry], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LogReport:
+    """Read the log files among ``paths`` and in the folders among them.
+
+    ``listen`` is told of every step of a node's history as it is read, ``progress`` of the bytes read from
+    disk. Raises InputError if a path cannot be read or no line of a raft node is found.
+    """
+    reader = Reader(options, listen)
+    sources, copies = find_sources(paths, reader.layouts)
+    for source in sources:
+        _read_source(reader, source, progress)
+    report = reader.finish(copies)
+    if not any(file.relevant for file in report.files):
+        raise InputError(_nothing_found(report, options))
+    return report
+
+
+def _read_source(reader: Reader, source: Source, progress: Callable[[int], None] | None) -> None:
+    damaged: list[str] = []
+    file = reader.read(source.path, chunks(source.path, damaged, progress=progress), source.layout)
+    file.damaged = damaged[0] if damaged else None
+
+
+def _nothing_found(report: LogReport, options: Options) -> str:
+    names = ", ".join(str(file.path) for file in report.files[:3])
+    more = f" and {len(report.files) - 3} more" if len(report.files) > 3 else ""
+    damaged = next((f" ({file.damaged})" for file in report.files if file.damaged), "")
+    pattern = options.pattern or PATTERNS[0]
+    if report.findings.notes["no-layout"] or report.findings.notes["unreadable"]:
+        what = f"raft lines are there but not in the layout '{pattern}'; give theirs with --pattern"
+    else:
+        what = (
+            "no line of a raft node in it; expected lines such as '[RaftManager id=1] Completed transition to"
+        )
+        what += " ...' of org.apache.kafka.raft"
+    return f"{names}{more}{damaged}: {what}."

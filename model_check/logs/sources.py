@@ -1,0 +1,161 @@
+"""Log files: which there are, in what order they were written, and their bytes, decompressed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from model_check.errors import InputError
+from model_check.logs.layout import Layout
+
+CHUNK: Final = 1 << 20
+#: So much of a file is looked at to find its first record.
+_PEEK: Final = 1 << 18
+_GZIP: Final = b"\x1f\x8b"
+#: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``kafkaServer.out``.
+_LOG_NAME = re.compile(r".\.(?:log|out)(?:[.-]|\Z)")
+_ROTATED = re.compile(r"\.(?:log|out)\.(\d{1,6})(?:\.gz)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read. ``layout`` is the one that its first record has, if any has."""
+
+    path: Path
+    layout: Layout | None
+    first: tuple[int, ...] | None
+    """When its first record was written; None if there is none."""
+    digest: bytes
+    """Of the beginning of its content, to recognise a copy."""
+
+
+def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
+    """The log files among ``paths`` and in the folders among them, oldest first, and those that are copies.
+
+    Of a folder, files whose name contains ``.log`` or ``.out`` are taken, in subfolders too. Raises
+    InputError for a path that is not there, cannot be read, or is a folder without logs.
+    """
+    sources: list[Source] = []
+    copies: list[Path] = []
+    seen: set[bytes] = set()
+    for path in dict.fromkeys(file for given in paths for file in _files(given)):
+        source = _peek(path, layouts)
+        if source.first is not None and source.digest in seen:
+            copies.append(path)
+            continue
+        seen.add(source.digest)
+        sources.append(source)
+    return sorted(sources, key=_order), copies
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is not a file; give log files or folders of them.")
+        return [path]
+    try:
+        found = sorted(file for file in path.rglob("*") if _LOG_NAME.search(file.name) and file.is_file())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); choose a readable folder.") from None
+    if not found:
+        raise InputError(
+            f"{path}: no log files in this folder; expected names such as server.log or controller.log.1.gz."
+        )
+    return found
+
+
+def _order(source: Source) -> tuple[bool, tuple[int, ...], int, str]:
+    match = _ROTATED.search(source.path.name)
+    rotation = 0 if match is None else int(match[1])
+    return (source.first is None, source.first or (), -rotation, str(source.path))
+
+
+def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
+    """Raises InputError if the file cannot be read."""
+    damaged: list[str] = []
+    beginning = b""
+    for chunk in chunks(path, damaged, size=_PEEK):
+        beginning += chunk
+        if len(beginning) >= _PEEK:
+            break
+    digest = hashlib.sha256(beginning).digest()
+    for line in beginning.splitlines():
+        for layout in layouts:
+            time = layout.time(line)
+            if time is not None:
+                return Source(path, layout, layout.moment(time), digest)
+    return Source(path, None, None, digest)
+
+
+def chunks(
+    path: Path, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
+) -> Iterator[bytes]:
+    """The content of ``path`` in pieces of about ``size`` bytes, decompressed if it is gzip.
+
+    Where the compressed data ends early or is damaged, what came before is yielded and a sentence is added to
+    ``damaged``. ``progress`` is told of the bytes read from disk. Raises InputError if the file cannot be
+    read.
+    """
+    try:
+        with path.open("rb") as file:
+            pieces = iter(lambda: file.read(size), b"")
+            first = file.read(max(size, len(_GZIP)))
+            raw = _reporting(_with(first, pieces), progress)
+            if first.startswith(_GZIP):
+                yield from _inflate(raw, damaged, size)
+            else:
+                yield from raw
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); give log files or folders of them."
+        ) from None
+    except ValueError:
+        raise InputError(
+            f"{str(path)!r}: is not the name of a file; give log files or folders of them."
+        ) from None
+
+
+def _with(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _reporting(pieces: Iterable[bytes], progress: Callable[[int], None] | None) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece
+        if progress is not None:
+            progress(len(piece))
+
+
+def _inflate(pieces: Iterable[bytes], damaged: list[str], size: int) -> Iterator[bytes]:
+    """Any number of gzip members, one after the other; never more than ``size`` bytes at a time."""
+    member = zlib.decompressobj(wbits=31)
+    between = True
+    try:
+        for piece in pieces:
+            data = piece
+            while data:
+                if member.eof:
+                    member, between = zlib.decompressobj(wbits=31), True
+                    data = data.lstrip(b"\0")
+                    if not data:
+                        break
+                between = False
+                text = member.decompress(data, size)
+                if text:
+                    yield text
+                data = member.unused_data if member.eof else member.unconsumed_tail
+            between = between or member.eof
+        while not member.eof and (text := member.decompress(b"", size)):
+            yield text
+    except zlib.error:
+        damaged.append("the compressed data is damaged")
+        return
+    if not between:
+        damaged.append("the compressed data ends early")

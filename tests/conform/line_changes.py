@@ -1,0 +1,106 @@
+"""One change to one field of one line of a recording, and whether a comparison reports it at that line."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from model_check.conform.exceptions import not_compared
+from model_check.conform.lockstep import compare
+from model_check.conform.recording import recording_of
+from model_check.errors import InputError
+
+Json = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """The lines with one change in line ``seq``: at ``path`` is ``value`` instead of ``before``."""
+
+    lines: list[Json]
+    seq: int
+    path: Path
+    before: Any
+    value: Any
+
+    @property
+    def field(self) -> str:
+        return ".".join(str(key) for key in self.path)
+
+    def __str__(self) -> str:
+        event = self.lines[self.seq].get("ev", "line without ev")
+        return f"line {self.seq} ({event}), {self.field}: {self.before!r} -> {self.value!r}"
+
+
+def places(value: Any, path: Path = ()) -> Iterator[Path]:
+    """The path of every value inside ``value``: of leaves, and of whole objects and lists."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from places(inner, (*path, index))
+
+
+def others(value: Any) -> list[Any]:
+    """Other values of the same type."""
+    if isinstance(value, bool):
+        return [not value, int(value)]
+    if isinstance(value, int):
+        return [value + 1, value - 1, value + 100_000, -value - 7, str(value), float(value)]
+    if isinstance(value, float):
+        return [value + 1]
+    if isinstance(value, str):
+        return [value + "?", value[:-1] if value else "x", "other"]
+    if isinstance(value, list) and value:
+        return [value[:-1], [*value, value[-1]], value[1:]]
+    return [] if isinstance(value, dict | list) else [7]
+
+
+def change(lines: Sequence[Json], seq: int, path: Path, draw: random.Random) -> Change:
+    """A change at ``path`` of line ``seq``: another value, ``null``, or no value at all."""
+    changed = list(lines)
+    changed[seq] = copy.deepcopy(lines[seq])
+    container: Any = changed[seq]
+    for key in path[:-1]:
+        container = container[key]
+    key, before = path[-1], container[path[-1]]
+    options: list[Any] = [*others(before), *([] if before is None else [None]), "<removed>"]
+    value = draw.choice(options)
+    if value == "<removed>":
+        del container[key]
+    else:
+        container[key] = value
+    return Change(changed, seq, path, before, value)
+
+
+def any_change(lines: Sequence[Json], draw: random.Random) -> Change:
+    """A change anywhere: each kind of line has the same chance."""
+    kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for line in lines:
+        kinds[line["ev"], line.get("api", "")].append(line["seq"])
+    seq = draw.choice(draw.choice(list(kinds.values())))
+    return change(lines, seq, draw.choice(list(places(lines[seq]))), draw)
+
+
+def is_reported(made: Change) -> bool:
+    """Whether a comparison reports the change at its line: a difference, or bad input that names the line.
+
+    A field that is not compared at its line need not be; an exception other than bad input is never right.
+    """
+    event = str(made.lines[made.seq].get("ev"))
+    excused = not_compared(event, made.field) is not None
+    try:
+        report = compare(recording_of(made.lines))
+    except InputError as error:
+        return excused or f"line {made.seq + 1}" in str(error) or f"line {made.seq + 2}:" in str(error)
+    counters = (report.compared, report.world, report.not_covered, report.skipped)
+    assert sum(counter.total() for counter in counters) == report.recorded == len(made.lines)
+    return excused or any(made.seq in (found.seq, found.shown_at) for found in report.differences)
