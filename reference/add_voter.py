@@ -99,7 +99,8 @@ def request_of(work: Work) -> AddRaftVoterRequest:
     """What an observer asks that may make itself a voter."""
     replica = work.replica
     work.by("ADD-14")
-    return AddRaftVoterRequest(replica.key, replica.endpoints, False, replica.cluster_id)
+    timeout = work.protocol.request_timeout_ms
+    return AddRaftVoterRequest(replica.key, replica.endpoints, False, replica.cluster_id, timeout)
 
 
 def handle_response(work: Work, source: int, error: ErrorCode, settled: ErrorCode) -> None:

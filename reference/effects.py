@@ -79,7 +79,7 @@ class Duration(Enum):
     BEGIN_QUORUM_EPOCH_INTERVAL = "half the fetch timeout"
     LINGER = "append linger"
     REQUEST_TIMEOUT = "request timeout"
-    UPDATE_VOTER_PERIOD = "twice the fetch timeout"
+    UPDATE_VOTER_PERIOD = "update voter period"
     REMAINING = "what is left of the election timer"
     NONE = "no time at all"
     FOREVER = "never expires"

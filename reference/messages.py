@@ -132,12 +132,14 @@ class AddRaftVoterRequest:
     """AddRaftVoter (API 80): make ``voter``, which listens at ``endpoints``, a voter.
 
     ``ack_when_committed`` False (version 1): answer as soon as the new voter set is appended.
+    ``timeout_ms`` is what the client is willing to wait; the leader waits as long as it is configured to.
     """
 
     voter: ReplicaKey
     endpoints: tuple[Endpoint, ...]
     ack_when_committed: bool = True
     cluster_id: str | None = None
+    timeout_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
     if not work.replica.voters.is_voter(fetcher):
         work.by("HWM-5", "FETCH-20")
         _record_observer(work, role, fetcher, offset)
+        count_contact(work, fetcher)
         return
     work.by("FETCH-15", "BEGIN-3")
     progress = tuple(
@@ -125,14 +126,21 @@ def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Prog
 
 
 def count_contact(work: Work, key: ReplicaKey) -> None:
-    """Check quorum: a majority heard from in time keeps the leader in office."""
-    if not work.protocol.check_quorum or not work.replica.voters.is_voter(key):
+    """Check quorum: a majority heard from in time keeps the leader in office.
+
+    Observers are not counted. But whoever is heard from, the count is taken anew: a voter set that has
+    become smaller may need no more than those heard from before, and a single voter needs nobody.
+    """
+    if not work.protocol.check_quorum:
         return
     role = work.replica.role
     assert isinstance(role, Leader)
     replica = work.replica
-    work.by("CHECKQ-3", "CHECKQ-2")
-    contacts = tuple(sorted({*role.contacts, key.id}))
+    contacts = role.contacts
+    if replica.voters.is_voter(key):
+        work.by("CHECKQ-3")
+        contacts = tuple(sorted({*contacts, key.id}))
+    work.by("CHECKQ-2")
     needed = majority(len(replica.voters)) - (1 if replica.is_voter else 0)
     if len(contacts) >= needed:
         work.emit(ArmTimer(Timer.CHECK_QUORUM, Duration.CHECK_QUORUM_TIMEOUT))

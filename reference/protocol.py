@@ -78,7 +78,8 @@ class VoterMembership(Enum):
 class Protocol:
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
     ``fetch_max_wait_ms`` is how long a fetcher lets the leader park its request (0: not at all);
-    ``fetch_timeout_ms`` matters only where events carry clock readings.
+    ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only told
+    to the leader that is asked for a change of the voter set.
     """
 
     state_machine: StateMachine = StateMachine.KIP996
@@ -94,6 +95,7 @@ class Protocol:
     fetch_max_batches: int | None = None
     fetch_max_wait_ms: int = 500
     fetch_timeout_ms: int = 2000
+    request_timeout_ms: int = 2000
 
 
 #: Production, check by check.

@@ -70,6 +70,8 @@ class Clock:
             Duration.FETCH_TIMEOUT: times.fetch,
             Duration.CHECK_QUORUM_TIMEOUT: times.fetch * 3 // 2,
             Duration.BEGIN_QUORUM_EPOCH_INTERVAL: times.fetch // 2,
+            Duration.UPDATE_VOTER_PERIOD: times.fetch,
+            Duration.REQUEST_TIMEOUT: times.request,
             Duration.LINGER: times.linger,
             Duration.ELECTION_TIMEOUT: times.election,
             Duration.NONE: 0,
@@ -86,6 +88,11 @@ class Clock:
                 lasts = self.timeouts.request if connection.awaiting else self.timeouts.retry_backoff
                 deadline = now + lasts
             self.connections[connection] = deadline
+
+    @staticmethod
+    def is_shown(timer: Timer) -> bool:
+        """Whether states show when ``timer`` expires."""
+        return any(timer in shown.values() for shown in SHOWN.values())
 
     def timed_out(self, node: int, now: int) -> None:
         """``node`` has not answered: if it is passed over at all, then in the poll that notices only."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from model_check.conform.encode import APIS, encode, encode_batch
-from model_check.conform.exceptions import CONTENT_UNKNOWN, GRANTING_VOTERS, SEND_ORDER
+from model_check.conform.encode import APIS, ERROR_TEXT, encode, encode_batch
+from model_check.conform.exceptions import CONTENT_UNKNOWN, GRANTING_VOTERS, SEND_ORDER, VOTER_ORDER
 from model_check.conform.fields import Fields, Json
 from model_check.conform.found import Found
 from model_check.conform.recording import NOT_RAFT, Event, Message, Sent
@@ -14,7 +14,7 @@ from model_check.conform.sizes import size_of
 from model_check.conform.state import differences, same
 from model_check.conform.wire import UncoveredMessageError
 from reference.effects import AppendBatch, Effect, Flush, Reply, Send, Truncate
-from reference.log import Batch, LeaderChange
+from reference.log import Batch, LeaderChange, Voters
 from reference.messages import FetchResponse, Request, Response
 from reference.replica import Connection
 
@@ -105,12 +105,15 @@ def _add_append(
     operations.append(operation)
 
 
-def opens_epoch(effects: Sequence[Effect]) -> bool:
-    """Whether the record that opens an epoch is appended by a leader; it lists voters in no order."""
-    return any(
-        isinstance(effect, AppendBatch) and isinstance(effect.batch.records[0], LeaderChange)
-        for effect in effects
-    )
+def unordered(effects: Sequence[Effect]) -> list[str]:
+    """The exceptions for the order of voters in control records that a leader appends."""
+    return _unordered([effect.batch for effect in effects if isinstance(effect, AppendBatch)])
+
+
+def _unordered(batches: Sequence[Batch]) -> list[str]:
+    records = [record for batch in batches if batch.is_control for record in batch.records]
+    named = ((LeaderChange, GRANTING_VOTERS), (Voters, VOTER_ORDER))
+    return [name for kind, name in named if any(isinstance(record, kind) for record in records)]
 
 
 def compare_sent(
@@ -169,9 +172,9 @@ def compare_sent(
 def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
     recorded: dict[tuple[Any, ...], Sent] = {}
     for sent in event.sent:
+        if sent.api == NOT_RAFT and not sent.is_request:
+            continue
         if sent.api not in KNOWN:
-            if sent.api == NOT_RAFT and not sent.is_request:
-                continue
             raise UncoveredMessageError(f"sends {sent.api}")
         if sent.is_request:
             recorded[True, sent.destination, sent.api] = sent
@@ -183,11 +186,17 @@ def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
 def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message, result: Sending) -> None:
     expected = content_shown(effect.request if isinstance(effect, Send) else effect.response)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
-    if any(isinstance(batch.records[0], LeaderChange) for batch in batches):
-        result.exceptions.append(GRANTING_VOTERS)
+    result.exceptions.extend(_unordered(batches))
+    _adopt_words(expected, message.data.values)
     if not same(expected, message.data.values):
         wrong = differences(expected, message.data.values, _path(key))
         result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
+
+
+def _adopt_words(expected: Json, found: Json) -> None:
+    """Where both sides describe an error, the words are production's."""
+    if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
+        expected[ERROR_TEXT] = found[ERROR_TEXT]
 
 
 def content_shown(content: Request | Response) -> Json:

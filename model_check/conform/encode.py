@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from model_check.conform.fields import Json
-from model_check.conform.wire import TOPIC, TOPIC_ID, ZERO_UUID
+from model_check.conform.wire import KRAFT_VERSION, TOPIC, TOPIC_ID, ZERO_UUID
 from reference import messages as m
 from reference.errors import ErrorCode
 from reference.log import Batch, KRaftVersion, LeaderChange, Record, Value, Voters
@@ -20,6 +20,12 @@ from reference.voters import Endpoint, Voter, VoterSet
 
 #: Fields of recorded messages that say nothing about the protocol: how many bytes the records take.
 NOT_MODELLED = frozenset({"recordsSizeInBytes"})
+
+#: The release whose runs are recorded, as its clients name it.
+RELEASE = "4.3.1"
+
+#: What a response says about its error in words; the words are production's own.
+ERROR_TEXT = "errorMessage"
 
 #: The configured limit of a Fetch response, controller.quorum.fetch.max.bytes.
 FETCH_MAX_BYTES = 1048576
@@ -33,6 +39,14 @@ APIS = {
     m.EndQuorumEpochResponse: "EndQuorumEpoch",
     m.FetchRequest: "Fetch",
     m.FetchResponse: "Fetch",
+    m.AddRaftVoterRequest: "AddRaftVoter",
+    m.AddRaftVoterResponse: "AddRaftVoter",
+    m.RemoveRaftVoterRequest: "RemoveRaftVoter",
+    m.RemoveRaftVoterResponse: "RemoveRaftVoter",
+    m.UpdateRaftVoterRequest: "UpdateRaftVoter",
+    m.UpdateRaftVoterResponse: "UpdateRaftVoter",
+    m.ApiVersionsRequest: "ApiVersions",
+    m.ApiVersionsResponse: "ApiVersions",
 }
 
 
@@ -177,6 +191,80 @@ def _(message: m.FetchResponse) -> Json:
     if nodes:
         envelope["nodeEndpoints"] = [{**node, "rack": None} for node in nodes]
     return envelope
+
+
+@encode.register
+def _(message: m.AddRaftVoterRequest) -> Json:
+    return {
+        "clusterId": message.cluster_id,
+        "timeoutMs": message.timeout_ms,
+        "voterId": message.voter.id,
+        "voterDirectoryId": uuid(message.voter.directory),
+        "listeners": _listeners(message.endpoints),
+        "ackWhenCommitted": message.ack_when_committed,
+    }
+
+
+@encode.register
+def _(message: m.RemoveRaftVoterRequest) -> Json:
+    return {
+        "clusterId": message.cluster_id,
+        "voterId": message.voter.id,
+        "voterDirectoryId": uuid(message.voter.directory),
+    }
+
+
+@encode.register
+def _(message: m.UpdateRaftVoterRequest) -> Json:
+    return {
+        "clusterId": message.cluster_id,
+        "currentLeaderEpoch": message.epoch,
+        "voterId": message.voter.id,
+        "voterDirectoryId": uuid(message.voter.directory),
+        "listeners": _listeners(message.endpoints),
+        "kRaftVersionFeature": {
+            "minSupportedVersion": message.min_kraft_version,
+            "maxSupportedVersion": message.max_kraft_version,
+        },
+    }
+
+
+@encode.register
+def _(message: m.ApiVersionsRequest) -> Json:
+    return {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": RELEASE}
+
+
+@encode.register(m.AddRaftVoterResponse)
+@encode.register(m.RemoveRaftVoterResponse)
+def _(message: m.AddRaftVoterResponse | m.RemoveRaftVoterResponse) -> Json:
+    text = None if message.error is ErrorCode.NONE else ""
+    return {"throttleTimeMs": 0, "errorCode": int(message.error), ERROR_TEXT: text}
+
+
+@encode.register
+def _(message: m.UpdateRaftVoterResponse) -> Json:
+    error = message.partition_error if message.error is ErrorCode.NONE else message.error
+    where = message.leader_endpoints[0] if message.leader_endpoints else None
+    return {
+        "throttleTimeMs": 0,
+        "errorCode": int(error),
+        "currentLeader": {
+            "leaderId": or_minus_one(message.leader),
+            "leaderEpoch": message.epoch,
+            "host": "" if where is None else where.host,
+            "port": 0 if where is None else where.port,
+        },
+    }
+
+
+@encode.register
+def _(message: m.ApiVersionsResponse) -> Json:
+    envelope = {"errorCode": int(message.error), "apiKeys": [], "throttleTimeMs": 0}
+    if message.kraft_versions is None:
+        return envelope
+    smallest, largest = message.kraft_versions
+    feature = {"name": KRAFT_VERSION, "minVersion": smallest, "maxVersion": largest}
+    return {**envelope, "supportedFeatures": [feature]}
 
 
 def _voter_response(

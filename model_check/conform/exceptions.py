@@ -13,6 +13,7 @@ ELECTION_TIMEOUT = "random election timeout"
 BOOTSTRAP_SERVER = "random bootstrap server"
 SEND_ORDER = "order of sends"
 GRANTING_VOTERS = "order of granting voters"
+VOTER_ORDER = "order of voters in a voter set"
 CONTENT_UNKNOWN = "content of a message never shown"
 UNRESOLVED = "request left in the queue of an ended process"
 UNKNOWN_FIELD = "unknown field"
@@ -28,8 +29,11 @@ EXCEPTIONS: dict[str, str] = {
     "same ones, with the same correlation ids in some order (VoterSet.voterKeys).",
     GRANTING_VOTERS: "The record that opens an epoch lists them from a hash set; they must be the same "
     "nodes (LeaderState.appendStartOfEpochControlRecords).",
-    CONTENT_UNKNOWN: "The recorder shows a message where it arrives or is lost; this one did neither. "
-    "That it was sent, and to whom, is compared.",
+    VOTER_ORDER: "The record that changes the voter set lists the voters as they lie in a hash table; they "
+    "must be the same ones, with the same endpoints and versions (VoterSet.toVotersRecord).",
+    CONTENT_UNKNOWN: "The recorder shows a message where it arrives or is lost; this one did neither, "
+    "or is an ApiVersions request, of which it shows the arrival alone. That it was sent, and to whom, is "
+    "compared.",
     UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended.",
     UNKNOWN_FIELD: "The recording has a field that this release of kraftcheck does not know.",
     UNKNOWN_TOTAL: "The last line counts something that this release of kraftcheck does not know.",
@@ -107,8 +111,11 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     ),
     NotCompared("final", ("counts.act:", "counts.spinGuard"), "What the simulator did, not what a node did."),
     NotCompared(
-        "adminResult", ("data",), "Answers about voter changes, which the reference does not cover yet."
+        "adminResult",
+        ("data.errorMessage",),
+        "Production's wording; that there is one exactly if there is an error is compared.",
     ),
+    NotCompared("recv", ("data.errorMessage",), "Production's wording, likewise."),
 )
 
 

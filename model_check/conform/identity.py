@@ -50,6 +50,7 @@ def identity_of(config: Config, node: int, start: Fields) -> Replica:
         bootstrap_kraft_version=kraft_version,
         endpoints=endpoints_of(node) if can_become_voter else (),
         can_become_voter=can_become_voter,
+        auto_join=start.flag("autoJoin", False),
         max_kraft_version=MAX_KRAFT_VERSION,
         cluster_id=config.cluster_id,
         next_correlation=0,

@@ -60,6 +60,7 @@ def protocol_for(protocol: Protocol, config: Config) -> Protocol:
         fetch_max_batches=FETCH_MAX_BATCHES,
         fetch_max_wait_ms=config.timeouts.fetch_max_wait,
         fetch_timeout_ms=config.timeouts.fetch,
+        request_timeout_ms=config.timeouts.request,
     )
 
 

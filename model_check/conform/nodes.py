@@ -16,7 +16,7 @@ from model_check.conform import cut
 from model_check.conform import effects as shown
 from model_check.conform.callbacks import Listener
 from model_check.conform.encode import encode_quorum_state, record_names
-from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT, GRANTING_VOTERS
+from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.host import Host
@@ -30,6 +30,7 @@ from reference.disk import Disk
 from reference.effects import (
     AppendAccepted,
     AppendBatch,
+    ArmTimer,
     CallFailed,
     Effect,
     Fatal,
@@ -46,6 +47,7 @@ from reference.events import (
     Resign,
     ResponseReceived,
     Shutdown,
+    UpgradeKRaftVersion,
 )
 from reference.messages import FetchRequest, Request, Response
 from reference.protocol import Protocol
@@ -55,7 +57,7 @@ from reference.replica import Connection, Replica
 APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
 
 #: Local calls that the reference does not know yet.
-UNCOVERED_CALLS = frozenset({"createSnapshot", "upgradeKRaftVersion"})
+UNCOVERED_CALLS = frozenset({"createSnapshot"})
 
 #: The effects that reach the disk.
 DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush)
@@ -259,7 +261,8 @@ class NodeRun:
             return
         self.host.poll(at, None)
         for effect in self.host.effects:
-            if not isinstance(effect, ForgetRequests):
+            unseen = isinstance(effect, ArmTimer) and not self.host.clock.is_shown(effect.timer)
+            if not isinstance(effect, ForgetRequests) and not unseen:
                 self.found.append(Found("a poll between messages", str(effect), None))
         self.host.effects = []
 
@@ -316,6 +319,11 @@ class NodeRun:
                 self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
         elif call == "resign":
             self.host.feed(Resign(event.fields.number("epoch")), event.now)
+        elif call == "upgradeKRaftVersion":
+            # The call does not wake the loop, which waits since the poll before it.
+            self._unseen_poll()
+            version = event.fields.number("version")
+            self.host.feed(UpgradeKRaftVersion(event.fields.number("epoch"), version), event.now)
         elif call == "shutdown":
             self.shutdown_at = event.now + event.fields.number("timeoutMs")
             self.host.feed(Shutdown(), event.now)
@@ -376,8 +384,8 @@ class NodeRun:
             if not same(logged, recorded):
                 wrong = differences(logged, recorded, "log")
                 self.found.extend(self._with_origin(one, logged) for one in wrong)
-            if shown.opens_epoch(effects) and event.kind == "tick":
-                self.used.append(GRANTING_VOTERS)
+            if event.kind == "tick":
+                self.used.extend(shown.unordered(effects))
         self._write(len(effects), written)
         self._compare_sent(effects, event)
         if effects and isinstance(effects[-1], Fatal):

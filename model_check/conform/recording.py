@@ -288,8 +288,10 @@ class _Reading:
 
     def _world(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
         message = self._message(seq, fields) if kind in ("lost", "inflight") else None
-        if kind in ("apiVersions", "adminResult"):
+        if kind == "apiVersions":
             self._is_done(fields.number("mid"), seq, fields)
+        elif kind == "adminResult":
+            self._admin_result(seq, fields)
         return Event(seq, kind, None, time, time, fields, message, (), (), (), (), None)
 
     def _node(self, fields: Fields) -> int:
@@ -316,6 +318,13 @@ class _Reading:
         )
         self.messages[mid] = message
         return message
+
+    def _admin_result(self, seq: int, fields: Fields) -> None:
+        """The content of an answer to the client, which is not shown with its version and correlation id."""
+        mid, data = fields.number("mid"), fields.inner("data")
+        self._is_done(mid, seq, fields)
+        source = fields.number("from")
+        self.messages[mid] = Message(mid, False, fields.text("api"), source, -1, -1, -1, data, None, seq)
 
     def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
         if mid in self._done_at:

@@ -8,15 +8,24 @@ from collections.abc import Iterator
 from model_check.conform.encode import encode_voters, or_minus_one
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
-from reference.replica import Candidate, Leader, Progress, Prospective, Replica, Resigned
+from reference.replica import (
+    AddingVoter,
+    Candidate,
+    Leader,
+    Progress,
+    Prospective,
+    RemovingVoter,
+    Replica,
+    Resigned,
+)
 from reference.transitions import role_name
 from reference.voters import VoterSet
 
 #: Parts of a recorded state that belong to what the reference does not cover yet.
-NOT_COVERED = frozenset({"logStart", "snapshot", "fetchingSnapshot", "pendingAdd", "pendingRemove"})
+NOT_COVERED = frozenset({"logStart", "snapshot", "fetchingSnapshot"})
 
-#: Lists that production writes in the order of a hash set, which no rule fixes.
-UNORDERED = frozenset({"grantingVoters"})
+#: Lists of control records that production writes in the order of a hash table, which no rule fixes.
+UNORDERED = frozenset({"value.grantingVoters", "value.voters"})
 
 
 def encode_state(replica: Replica, *, stopped: bool) -> dict[str, Json]:
@@ -72,6 +81,11 @@ def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
     silent = [entry.id for entry in role.progress if not entry.acknowledged]
     if silent:
         shown["unacked"] = silent
+    if isinstance(role.change, AddingVoter):
+        key = role.change.voter.key
+        shown["pendingAdd"] = [key.id] if key.directory is None else [key.id, key.directory]
+    elif isinstance(role.change, RemovingVoter):
+        shown["pendingRemove"] = role.change.offset
     if role.resign_requested:
         shown["resignRequested"] = True
     return shown
@@ -103,9 +117,10 @@ def same(left: Json, right: Json) -> bool:
 def differences(expected: Json, found: Json, path: str) -> Iterator[Found]:
     """The innermost places where two JSON values differ; ``None`` stands for a field that is absent."""
     if isinstance(expected, dict) and isinstance(found, dict):
+        inside = path.rpartition(".")[2]
         for key in [*expected, *(key for key in found if key not in expected)]:
             left, right = expected.get(key), found.get(key)
-            if key in UNORDERED and isinstance(left, list) and isinstance(right, list):
+            if f"{inside}.{key}" in UNORDERED and isinstance(left, list) and isinstance(right, list):
                 left, right = sorted(left, key=str), sorted(right, key=str)
             if left is None and right is None and (key in expected) != (key in found):
                 yield Found(f"{path}.{key}", *(_shown(key in side) for side in (expected, found)))

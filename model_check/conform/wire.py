@@ -22,6 +22,7 @@ ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 TOPIC = "__cluster_metadata"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 LISTENER = "CONTROLLER"
+KRAFT_VERSION = "kraft.version"
 
 
 class UncoveredMessageError(Exception):
@@ -219,6 +220,71 @@ def _fetch_response(data: Fields) -> m.FetchResponse:
     )
 
 
+# Changes of the voter set.
+
+
+def _voter_key(data: Fields) -> ReplicaKey:
+    return ReplicaKey(data.number("voterId"), directory(data.text("voterDirectoryId")))
+
+
+def _add_request(data: Fields) -> m.AddRaftVoterRequest:
+    return m.AddRaftVoterRequest(
+        voter=_voter_key(data),
+        endpoints=_endpoints(data, "listeners"),
+        ack_when_committed=data.flag("ackWhenCommitted", True),
+        cluster_id=_cluster(data),
+        timeout_ms=data.number("timeoutMs"),
+    )
+
+
+def _remove_request(data: Fields) -> m.RemoveRaftVoterRequest:
+    return m.RemoveRaftVoterRequest(_voter_key(data), _cluster(data))
+
+
+def _update_request(data: Fields) -> m.UpdateRaftVoterRequest:
+    versions = data.inner("kRaftVersionFeature")
+    return m.UpdateRaftVoterRequest(
+        epoch=data.number("currentLeaderEpoch"),
+        voter=_voter_key(data),
+        endpoints=_endpoints(data, "listeners"),
+        min_kraft_version=versions.number("minSupportedVersion"),
+        max_kraft_version=versions.number("maxSupportedVersion"),
+        cluster_id=_cluster(data),
+    )
+
+
+def _api_versions_request(_: Fields) -> m.ApiVersionsRequest:
+    return m.ApiVersionsRequest()
+
+
+def _add_response(data: Fields) -> m.AddRaftVoterResponse:
+    return m.AddRaftVoterResponse(_error(data))
+
+
+def _remove_response(data: Fields) -> m.RemoveRaftVoterResponse:
+    return m.RemoveRaftVoterResponse(_error(data))
+
+
+def _update_response(data: Fields) -> m.UpdateRaftVoterResponse:
+    """Without a leader (an answer made by the network layer) the epoch is unknown."""
+    error = _error(data)
+    if "currentLeader" not in data:
+        return m.UpdateRaftVoterResponse(-1, partition_error=error)
+    current = data.inner("currentLeader")
+    leader = _optional(current.number("leaderId"))
+    host = current.text("host", "")
+    endpoints = (Endpoint(LISTENER, host, current.number("port")),) if host else ()
+    return m.UpdateRaftVoterResponse(current.number("leaderEpoch"), leader, endpoints, error)
+
+
+def _api_versions_response(data: Fields) -> m.ApiVersionsResponse:
+    for feature in data.objects("supportedFeatures", []):
+        if feature.text("name") == KRAFT_VERSION:
+            supported = (feature.number("minVersion"), feature.number("maxVersion"))
+            return m.ApiVersionsResponse(supported, _error(data))
+    return m.ApiVersionsResponse(None, _error(data))
+
+
 def batch(fields: Fields) -> Batch:
     """A record batch as recordings show it. Raises InputError unless it is well formed."""
     base, epoch = fields.number("base"), fields.number("epoch")
@@ -270,10 +336,18 @@ _REQUESTS: dict[str, Callable[[Fields], m.Message]] = {
     "BeginQuorumEpoch": _begin_request,
     "EndQuorumEpoch": _end_request,
     "Fetch": _fetch_request,
+    "AddRaftVoter": _add_request,
+    "RemoveRaftVoter": _remove_request,
+    "UpdateRaftVoter": _update_request,
+    "ApiVersions": _api_versions_request,
 }
 _RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
     "Vote": _vote_response,
     "BeginQuorumEpoch": _begin_response,
     "EndQuorumEpoch": _end_response,
     "Fetch": _fetch_response,
+    "AddRaftVoter": _add_response,
+    "RemoveRaftVoter": _remove_response,
+    "UpdateRaftVoter": _update_response,
+    "ApiVersions": _api_versions_response,
 }

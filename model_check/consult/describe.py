@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model_check.consult import short_log
+from model_check.consult import short_log, short_voter_change
 from model_check.consult.short_event import default_leader, parse_event
 from model_check.consult.short_replica import endpoint_of, epoch_start, leader_endpoints, parse_replica
+from model_check.consult.short_voter_change import ChangeRequest, ChangeResponse
 from model_check.consult.words import (
     INT32,
     NoShortForm,
@@ -29,6 +30,7 @@ from reference.events import (
     RequestTimedOut,
     Resign,
     ResponseReceived,
+    UpgradeKRaftVersion,
 )
 from reference.log import EpochEnd, LeaderChange, Value
 from reference.messages import (
@@ -40,6 +42,7 @@ from reference.messages import (
     Message,
     Request,
     Response,
+    UpdateRaftVoterRequest,
     VoteRequest,
     VoteResponse,
 )
@@ -183,9 +186,9 @@ def print_event(event: Event, replica: Replica) -> str:
 def describe_event(event: Event, replica: Replica) -> str:
     """``event`` as far as the short form can express it."""
     if isinstance(event, RequestReceived):
-        words = describe_request(event.request)
+        words = describe_request(event.request, event.source)
         sender = sender_of(event.request)
-        _add(words, "source", str(event.source), str(sender))
+        _add(words, "source", str(event.source), str(event.source if sender is None else sender))
     elif isinstance(event, ResponseReceived):
         words = [head_of(event.response), f"from={event.source}"]
         words += describe_response(event.response, default_leader(replica, event.source))
@@ -211,6 +214,8 @@ def _local_words(event: Event) -> list[str]:
         return words
     if isinstance(event, Append):
         return ["append", print_numbers(event.values), f"epoch={event.epoch}"]
+    if isinstance(event, UpgradeKRaftVersion):
+        return ["upgrade-kraft-version", f"epoch={event.epoch}", f"version={event.version}"]
     return ["resign", f"epoch={event.epoch}"] if isinstance(event, Resign) else ["shutdown"]
 
 
@@ -220,16 +225,22 @@ def head_of(message: Message) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)[1:]
 
 
-def sender_of(request: Request) -> int:
-    """The id that a request gives for its sender."""
+def sender_of(request: Request) -> int | None:
+    """The id that a request gives for its sender, if it gives one."""
+    if isinstance(request, UpdateRaftVoterRequest):
+        return request.voter.id
+    if isinstance(request, ChangeRequest):
+        return None
     if isinstance(request, VoteRequest):
         return request.candidate.id
     return request.replica.id if isinstance(request, FetchRequest) else request.leader
 
 
-def describe_request(request: Request) -> list[str]:
-    """The words of a request, its head first."""
+def describe_request(request: Request, source: int | None = None) -> list[str]:
+    """The words of a request, its head first; ``source`` sent it, where its content does not say so."""
     words = [head_of(request)]
+    if isinstance(request, ChangeRequest):
+        return words + short_voter_change.describe_request(request, source)
     if isinstance(request, VoteRequest):
         words += [f"from={print_key(request.candidate)}", f"epoch={request.epoch}"]
         words.append(f"last={print_position(EpochEnd(request.last_epoch, request.end_offset))}")
@@ -256,6 +267,8 @@ def describe_request(request: Request) -> list[str]:
 
 def describe_response(response: Response, usual_leader: int | None = None) -> list[str]:
     """The words of a response after its head and sender; records are told by number and epoch only."""
+    if isinstance(response, ChangeResponse):
+        return short_voter_change.describe_response(response)
     words = [f"epoch={response.epoch}"]
     leader = response.leader
     fetched = isinstance(response, FetchResponse)

@@ -9,14 +9,17 @@ from model_check.consult import short_log
 from model_check.consult.words import print_endpoints, print_key, print_keys, print_numbers
 from reference.log import LeaderChange, Record, Value
 from reference.replica import (
+    AddingVoter,
     Candidate,
     Follower,
     Leader,
     ParkedFetch,
     Progress,
     Prospective,
+    RemovingVoter,
     Replica,
     Resigned,
+    VoterChange,
 )
 from reference.transitions import role_name
 
@@ -79,7 +82,8 @@ def _role_fields(replica: Replica) -> dict[str, str]:
         return frozen | tally | {"leader endpoints": print_endpoints(known)}
     if isinstance(role, Follower):
         fetched = "yes" if role.has_fetched else "no"
-        return {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched}
+        updated = {"leader has updated": "yes"} if role.has_updated_leader else {}
+        return {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched} | updated
     if isinstance(role, Leader):
         return {
             "epoch start": str(role.epoch_start_offset),
@@ -89,6 +93,9 @@ def _role_fields(replica: Replica) -> dict[str, str]:
             or NOTHING,
             "contacts": print_numbers(role.contacts),
             "resign requested": "yes" if role.resign_requested else NOTHING,
+            "observers": " ".join(map(_progress, role.observers)) or NOTHING,
+            "voter change": _voter_change(role.change),
+            "reported entries": print_keys(entry.key for entry in role.reported),
         }
     if isinstance(role, Resigned):
         return {
@@ -96,6 +103,16 @@ def _role_fields(replica: Replica) -> dict[str, str]:
             "preferred successors": print_keys(role.preferred_successors),
         }
     return {}
+
+
+def _voter_change(change: VoterChange | None) -> str:
+    if change is None:
+        return NOTHING
+    if isinstance(change, AddingVoter):
+        at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
+        return f"adds {print_key(change.voter.key)} ({at})"
+    kind = "removes a voter" if isinstance(change, RemovingVoter) else "updates a voter"
+    return f"{kind} (appended at {change.offset})"
 
 
 def describe_record(record: Record) -> str:

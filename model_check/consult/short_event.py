@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from model_check.consult import short_log
+from model_check.consult import short_log, short_voter_change
 from model_check.consult.short_replica import endpoint_of
 from model_check.consult.words import INT32, INT64, Grammar, Words, items, number, split
 from reference import log as logs
@@ -26,6 +26,7 @@ from reference.events import (
     ResponseReceived,
     Shutdown,
     Timer,
+    UpgradeKRaftVersion,
 )
 from reference.log import Batch, EpochEnd, LeaderChange
 from reference.messages import (
@@ -71,7 +72,9 @@ GRAMMAR: Mapping[str, Grammar] = {
     "fetch-wait-expired": Grammar({"from": "2", "correlation": "7"}),
     "append": Grammar({"epoch": "5", "values": "7,8"}),
     "resign": Grammar({"epoch": "5"}),
+    "upgrade-kraft-version": Grammar({"epoch": "5", "version": "1"}),
     "shutdown": Grammar({}),
+    **short_voter_change.GRAMMAR,
 }
 
 #: Numbers in messages are as wide as the wire allows: refusing the wrong ones is up to the reference.
@@ -107,6 +110,8 @@ def _local_event(words: Words, head: str, replica: Replica) -> Event:
         _required(words, head, "values")
         values = words.read("values", _values, (), "whole numbers separated by commas")
         return Append(_epoch(words, replica), values)
+    if head == "upgrade-kraft-version":
+        return UpgradeKRaftVersion(_epoch(words, replica), words.number("version", 1, 0, 2**15 - 1))
     return Resign(_epoch(words, replica)) if head == "resign" else Shutdown()
 
 
@@ -205,6 +210,7 @@ _REQUESTS: Mapping[str, Callable[[Words, Replica, ReplicaKey], Request]] = {
     "begin-quorum-epoch-request": _begin_quorum_epoch_request,
     "end-quorum-epoch-request": _end_quorum_epoch_request,
     "fetch-request": _fetch_request,
+    **short_voter_change.REQUESTS,
 }
 
 
@@ -213,7 +219,10 @@ _REQUESTS: Mapping[str, Callable[[Words, Replica, ReplicaKey], Request]] = {
 
 def _response(words: Words, head: str, replica: Replica) -> ResponseReceived:
     source = words.number("from", _required(words, head, "from"), **_ANY)
-    response = _RESPONSES[head](words, replica, source)
+    if head in short_voter_change.RESPONSES:
+        response: Response = short_voter_change.RESPONSES[head](words, replica)
+    else:
+        response = _RESPONSES[head](words, replica, source)
     return ResponseReceived(source, response, _correlation(words), _now(words))
 
 

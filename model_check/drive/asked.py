@@ -22,7 +22,7 @@ from reference.effects import (
 from reference.end_quorum_epoch import successor_backoff_ms
 from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, Poll, RequestReceived, ResponseReceived, Timer
-from reference.messages import Response
+from reference.messages import EpochResponse, Response
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
 from reference.step import Outcome, start, step
@@ -172,6 +172,8 @@ class Asking:
 
 def as_sent(response: Response) -> Response:
     """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id."""
+    if not isinstance(response, EpochResponse):
+        return response
     if response.error is not ErrorCode.NONE:
         return type(response)(-1, error=response.error)
     return response if response.leader is not None else replace(response, leader_endpoints=())

@@ -40,7 +40,7 @@ from reference.messages import (
     EndQuorumEpochResponse,
     FetchRequest,
     FetchResponse,
-    Request,
+    PartitionRequest,
     Response,
     VoteRequest,
     VoteResponse,
@@ -172,7 +172,7 @@ def _bad_messages() -> Iterator[Probe]:
             yield "fetch-response", follower, ResponseReceived(3, fetched)
 
 
-def _requests(replica: Replica, epoch: int) -> Iterator[Request]:
+def _requests(replica: Replica, epoch: int) -> Iterator[PartitionRequest]:
     sender, log = ReplicaKey(2), replica.log
     for voter in (replica.key, None, ReplicaKey(3)):
         for pre_vote in (False, True):

@@ -130,10 +130,10 @@ def _leader(target: Replica, role: Leader) -> Iterator[Attempt]:
     keys = {voter.key.id: voter.key for voter in target.voters.voters}
     fetches: list[Stimulus] = []
     for entry in role.progress:
-        if entry.voter != target.id and entry.end_offset is not None:
+        if entry.id != target.id and entry.end_offset is not None:
             epoch = _epoch_at(target.log.batches, entry.end_offset)
-            request = FetchRequest(target.epoch, keys[entry.voter], entry.end_offset, epoch, None, 0)
-            fetches.append(RequestReceived(entry.voter, request))
+            request = FetchRequest(target.epoch, keys[entry.id], entry.end_offset, epoch, None, 0)
+            fetches.append(RequestReceived(entry.id, request))
     before = QuorumState(target.epoch, None, target.key) if others else QuorumState(target.epoch - 1)
     disk = Disk(before, log, log.end_offset)
     last: list[Stimulus] = [Poll()]
@@ -162,7 +162,7 @@ def _essence(replica: Replica) -> tuple[object, ...]:
     elif isinstance(role, Prospective | Candidate):
         more = (role.election.granted, role.election.rejected)
     elif isinstance(role, Leader):
-        more = (role.epoch_start_offset, tuple((each.voter, each.end_offset) for each in role.progress))
+        more = (role.epoch_start_offset, tuple((each.id, each.end_offset) for each in role.progress))
     batches = tuple(
         replace(batch, records=tuple(_without_granting(record) for record in batch.records))
         for batch in replica.log.batches

@@ -47,7 +47,7 @@ from reference.events import (
     Timer,
 )
 from reference.log import Batch, Voters, log_of
-from reference.messages import METADATA_PARTITION, Message, Request, Response
+from reference.messages import METADATA_PARTITION, Message, PartitionRequest, Request, Response
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.voters import Endpoint, ReplicaKey
@@ -180,7 +180,7 @@ def _event(event: Event | Crash) -> dict[str, Json]:
 def _request(request: Request) -> Json:
     """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
     data = encode(request)
-    if request.partition != METADATA_PARTITION:
+    if isinstance(request, PartitionRequest) and request.partition != METADATA_PARTITION:
         topic = data["topics"][0]
         name = "topicId" if "topicId" in topic else "topicName"
         data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]

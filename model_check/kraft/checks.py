@@ -16,6 +16,7 @@ from reference.events import Event, RequestReceived, ResponseReceived, Timer
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+from reference.voters import majority
 from spec import load
 
 
@@ -218,5 +219,9 @@ def _fetch_violations(before: Replica, request: FetchRequest, execution: Executi
     rearmed = any(
         isinstance(effect, ArmTimer) and effect.timer is Timer.CHECK_QUORUM for effect in execution.effects
     )
-    if before.high_watermark != after.high_watermark or contacts != contacts_after or rearmed:
+    # Whoever fetches, the voters heard from are counted anew: after a change of the voter set they may be
+    # enough, and a single voter needs nobody.
+    needed = majority(len(before.voters)) - (1 if before.is_voter else 0)
+    counted = len(contacts) < needed and (contacts != contacts_after or rearmed)
+    if before.high_watermark != after.high_watermark or counted:
         yield names.OBSERVERS_DO_NOT_COUNT

@@ -14,13 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reference.messages import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    Message,
-    VoteRequest,
-)
+from reference.messages import Message, PartitionRequest, Request, VoteRequest
 from reference.replica import QuorumState
 
 #: The correlation of a request whose sender does not await the answer any more.
@@ -38,9 +32,7 @@ class InFlight:
 
     @property
     def is_request(self) -> bool:
-        return isinstance(
-            self.payload, VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
-        )
+        return isinstance(self.payload, Request)
 
     def __str__(self) -> str:
         return f"{type(self.payload).__name__} {self.source}→{self.destination}"
@@ -72,6 +64,8 @@ def expiry(message: InFlight) -> int | None:
     if message.answerable or not message.is_request:
         return None
     payload = message.payload
+    if not isinstance(payload, PartitionRequest):
+        return None
     if isinstance(payload, VoteRequest):
         return 2 * payload.epoch if payload.pre_vote else 2 * payload.epoch + 1
     return 2 * payload.epoch + 2

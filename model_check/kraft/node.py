@@ -104,7 +104,9 @@ def without_unread_fields(replica: Replica) -> Replica:
         return replica
     pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
     progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
-    return replace(replica, role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=()))
+    return replace(
+        replica, role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=())
+    )
 
 
 def _without_granting_voters(record: Record) -> Record:

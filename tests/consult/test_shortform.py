@@ -102,7 +102,11 @@ def test_a_leader_opens_its_epoch_unless_its_log_has_it() -> None:
     assert settled.role == Leader(
         3,
         VOTERS,
-        (Progress(ReplicaKey(1), 5, True), Progress(ReplicaKey(2), 5, True), Progress(ReplicaKey(3), None, True)),
+        (
+            Progress(ReplicaKey(1), 5, True),
+            Progress(ReplicaKey(2), 5, True),
+            Progress(ReplicaKey(3), None, True),
+        ),
         ((Value(7), Value(8)),),
         (2,),
     )
