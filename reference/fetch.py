@@ -181,13 +181,17 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
         raise work.die(f"would truncate to {offset}, below the high watermark {high_watermark}")
     work.by("FETCH-25")
     work.emit(Truncate(offset))
-    work.update(log=logs.truncate(log, offset))
+    shorter = logs.truncate(log, offset)
+    if shorter.voter_sets != log.voter_sets:
+        work.by("VSET-5")
+    work.update(log=shorter)
 
 
 def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
     if not batches:
         return
     work.by("FETCH-26", "FETCH-28")
+    known = work.replica.voters_offset
     for batch in batches:
         if batch.epoch > work.replica.epoch:
             break
@@ -195,6 +199,8 @@ def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
             raise work.die(f"a batch at {batch.base_offset} does not continue the log")
         work.emit(AppendBatch(batch))
         work.update(log=logs.append(work.replica.log, batch))
+    if work.replica.voters_offset != known:
+        work.by("VSET-2", "VSET-4", "VSET-12")
     if work.replica.is_voter or work.replica.can_become_voter:
         work.by("DEF-5")
         work.emit(Flush(work.replica.log.end_offset))

@@ -202,6 +202,8 @@ def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
             elections.become_candidate(work)
         else:
             work.by("RESIGN-4", "PREVOTE-29")
+            if not work.replica.is_voter:
+                work.by("REMOVE-10")
             transitions.to_unattached(work, work.replica.epoch + 1)
         return
     for voter in role.unacknowledged:

@@ -112,7 +112,10 @@ class Clock:
         Production notices either only when it looks at a connection, so an answer that comes late to one
         at which it does not look is still accepted.
         """
-        watched = _watched(replica, expired)
+        return self.over(_watched(replica, expired), now)
+
+    def over(self, watched: frozenset[int] | None, now: int) -> Iterator[RequestTimedOut | BackoffExpired]:
+        """Of the connections to the nodes ``watched`` (``None``: all), those timed out or out of back-off."""
         for connection, deadline in list(self.connections.items()):
             if deadline <= now and (watched is None or connection.node in watched):
                 node = connection.node

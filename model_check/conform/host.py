@@ -68,6 +68,11 @@ class Host:
         rules = self.rules
         rules.extend([rule for rule in outcome.rules if rule not in rules] if rules else outcome.rules)
 
+    def look_at(self, node: int, now: int) -> None:
+        """A step at ``now`` is about to look at the connection to ``node``, as a poll would."""
+        for stimulus in self.clock.over(frozenset((node,)), now):
+            self.feed(stimulus, now)
+
     def poll(self, now: int, discovery: int | None) -> None:
         """The first half of a poll: ``discovery`` is the bootstrap server to ask if one is to be asked."""
         expired = self.clock.expired(now)

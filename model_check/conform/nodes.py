@@ -49,7 +49,7 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
-from reference.messages import FetchRequest, Request, Response
+from reference.messages import AddRaftVoterRequest, FetchRequest, Request, Response
 from reference.protocol import Protocol
 from reference.replica import Connection, Replica
 
@@ -291,6 +291,8 @@ class NodeRun:
         content = decode(message)
         if message.is_request:
             assert isinstance(content, Request)
+            if isinstance(content, AddRaftVoterRequest):
+                self.host.look_at(content.voter.id, event.now)
             # The message id pairs request and answer: correlation ids repeat after a restart.
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:

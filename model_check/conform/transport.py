@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from model_check.conform.encode import encode
 from model_check.conform.exceptions import UNRESOLVED
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
+from model_check.conform.identity import MAX_KRAFT_VERSION
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
 from reference.errors import ErrorCode
+from reference.messages import ApiVersionsResponse
 
 #: The version that a node of release 4.3 uses for each API, with a peer of the same release.
 VERSIONS = {
@@ -145,6 +148,9 @@ class Transport:
             # A node's server answers; the recorder lists that among a later step's effects.
             self.early[message.mid] = message
             yield from _version(message)
+            expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
+            if message.data.values != expected:
+                yield Found("data", expected, message.data.values)
             return
         yield from self._same(message, event.node)
         if message.is_request:

@@ -196,6 +196,28 @@ def test_times_of_a_voter() -> None:
     assert again.role.progress[1] == Progress(ReplicaKey(2), 2, True, 300, 3, 200)
 
 
+# Check quorum.
+
+
+def test_a_fetch_of_an_observer_counts_the_voters_heard_from_anew() -> None:
+    """A single voter needs nobody; and a voter set that has shrunk may need no more than were heard from."""
+    single = ask("leader id=1 voters=1 epoch=5 log=1@5 hw=1", "fetch-request from=9 offset=1 last-epoch=5")
+    assert armed(single) == {Timer.CHECK_QUORUM: Duration.CHECK_QUORUM_TIMEOUT}
+    shrunk = "leader id=1 voters=1,2,3 epoch=5 log=1@5 contacts=4"
+    outcome = ask(shrunk, "fetch-request from=9 offset=1 last-epoch=5")
+    assert armed(outcome) == {Timer.CHECK_QUORUM: Duration.CHECK_QUORUM_TIMEOUT}
+    assert isinstance(outcome.replica.role, Leader)
+    assert outcome.replica.role.contacts == ()
+
+
+def test_a_fetch_of_an_observer_is_no_contact() -> None:
+    leader = "leader id=1 voters=1,2,3,4,5 epoch=5 log=1@5 contacts=2"
+    outcome = ask(leader, "fetch-request from=9 offset=1 last-epoch=5")
+    assert armed(outcome) == {}
+    assert isinstance(outcome.replica.role, Leader)
+    assert outcome.replica.role.contacts == (2,)
+
+
 # Giving up.
 
 
