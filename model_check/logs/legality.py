@@ -23,11 +23,15 @@ def legal(tables: tuple[str, ...], old: str, new: str, step: int, members: froze
     """
     if step < 0:
         return False
-    return any(_legal(table, old, new, min(step, 2), members) for table in tables)
+    return _legal(tables, old, new, min(step, 2), members)
 
 
 @lru_cache(maxsize=4096)
-def _legal(table: str, old: str, new: str, step: int, members: frozenset[str]) -> bool:
+def _legal(tables: tuple[str, ...], old: str, new: str, step: int, members: frozenset[str]) -> bool:
+    return any(_in_table(table, old, new, step, members) for table in tables)
+
+
+def _in_table(table: str, old: str, new: str, step: int, members: frozenset[str]) -> bool:
     changes = {0: {"same"}, 1: {"larger", "plus-one"}, 2: {"larger"}}[step]
     protocol = _production(table)
     return any(

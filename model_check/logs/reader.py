@@ -121,7 +121,7 @@ class _File:
         """One line with a message that matters."""
         number, line, at, beginning = hit
         where = Where(self._name, number)
-        if beginning is FATAL_TEXT:
+        if beginning == FATAL_TEXT:
             self._fatal(line, where)
             return
         found = self._layout.read(line, at)

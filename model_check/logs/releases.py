@@ -58,10 +58,10 @@ def release_named(text: str) -> str:
     return name
 
 
-def tables_of(releases: Iterable[str]) -> tuple[str, ...]:
+@cache
+def tables_of(releases: Releases) -> tuple[str, ...]:
     """The transition tables of ``releases``, each once, oldest first."""
-    wanted = set(releases)
-    return tuple(dict.fromkeys(forms().tables[one] for one in forms().releases if one in wanted))
+    return tuple(dict.fromkeys(forms().tables[one] for one in forms().releases if one in releases))
 
 
 def span(releases: Iterable[str]) -> str:

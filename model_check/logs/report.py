@@ -64,7 +64,7 @@ def _node(node: Node) -> dict[str, Any]:
     return {
         "node": node.number,
         "releases": [span(one) for one in summary.releases],
-        "tables": list(tables_of(release for one in summary.releases for release in one)),
+        "tables": list(tables_of(frozenset().union(*summary.releases))),
         "relevant": summary.lines,
         "processes": summary.processes,
         "transitions": summary.transitions,
@@ -178,7 +178,7 @@ def _releases(node: Node) -> str:
     spans = node.summary.releases
     if not spans:
         return "not recognised: no transition in these lines"
-    tables = " or ".join(tables_of(release for one in spans for release in one))
+    tables = " or ".join(tables_of(frozenset().union(*spans)))
     return f"{', then '.join(span(one) for one in spans)}; transition table {tables}"
 
 
