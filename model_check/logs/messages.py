@@ -49,6 +49,8 @@ class VoteAnswer:
     last_offset: int
     pre_vote: bool
     granted: bool
+    cluster: bytes
+    """The id of the cluster; empty where it is not printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ _VOTE = re.compile(
     rb", lastOffsetEpoch=(\d{1,10}), lastOffset=(\d{1,19})(?:, preVote=(true|false))?\)"
     rb"[\])]* with epoch (\d{1,10}) is (granted|rejected)\Z"
 )
+_CLUSTER = re.compile(rb"clusterId='([\w-]{1,64})'")
 _AT_OFFSET = re.compile(rb" at offset (-?\d{1,19})\Z")
 _VERSION = re.compile(rb"\D{0,40}?(\d{1,5}) at offset (-?\d{1,19})\Z")
 _TRUNCATED = re.compile(rb"(\d{1,19}) from Fetch response from leader -?\d{1,10}\Z")
@@ -204,6 +207,7 @@ def _vote(rest: bytes) -> Fact:
     match = _VOTE.search(rest)
     if match is None or match[1] != match[7]:
         raise Unreadable
+    cluster = _CLUSTER.match(rest)
     return VoteAnswer(
         candidate=key_of(int(match[2]), match[3]),
         epoch=int(match[1]),
@@ -211,6 +215,7 @@ def _vote(rest: bytes) -> Fact:
         last_offset=int(match[5]),
         pre_vote=match[6] == b"true",
         granted=match[8] == b"granted",
+        cluster=b"" if cluster is None else cluster[1],
     )
 
 

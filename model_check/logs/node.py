@@ -224,7 +224,10 @@ class Node:
         if state is None:
             return
         step = new.epoch - state.epoch
-        follows = legal(tables, state.role, new.role, step, _EITHER)
+        # A follower takes the high watermark along from any state but one that it led in; a start forgets it.
+        forgot = new.role == "Follower" and new.high_watermark is None and process.progress.high is not None
+        forgot = forgot and state.role not in ("Leader", "Resigned")
+        follows = not forgot and legal(tables, state.role, new.role, step, _EITHER)
         if self._loose:
             process.state = None
             if not follows:
@@ -439,6 +442,8 @@ class Node:
                 )
 
     def _vote(self, fact: VoteAnswer) -> None:
+        if fact.cluster and not self._cluster.same(fact.cluster):
+            self._findings.note("other-cluster", self._where)
         state = self._state
         if state is not None and fact.epoch != state.epoch:
             expected, found = f"an answer in epoch {state.epoch}", f"an answer in epoch {fact.epoch}"

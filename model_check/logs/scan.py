@@ -13,8 +13,10 @@ from typing import Final
 
 from model_check.logs.messages import FATAL_TEXT, MESSAGES
 
-#: A longer line is dropped and counted: no raft line comes near it.
+#: A longer line is dropped and counted.
 LONGEST_LINE: Final = 1 << 20
+#: A longer line with a message that matters is dropped and counted; one of a hundred voters is not as long.
+LONGEST_HIT: Final = 1 << 16
 #: So many beginnings of a message are looked at in one line; more than two is noise.
 _HITS_A_LINE: Final = 4
 
@@ -94,7 +96,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         place, beginning = match.start(1), match[1]
         if place >= line_end:
             line_start, line_end, in_line = block.rfind(b"\n", 0, place) + 1, block.find(b"\n", place), 0
-            if line_end - line_start > LONGEST_LINE:
+            if line_end - line_start > LONGEST_HIT:
                 counts.overlong += 1
                 in_line = _HITS_A_LINE
         if in_line >= _HITS_A_LINE:
@@ -105,7 +107,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         end = line_end
         if beginning == FATAL_TEXT:
             end = block.find(b"\n", line_end + 1)  # the exception stands on the next line
-            end = line_end if end < 0 or end - line_end > LONGEST_LINE else end
+            end = line_end if end < 0 or end - line_end > LONGEST_HIT else end
         yield number, block[line_start:end], place - line_start, beginning
 
 

@@ -105,7 +105,8 @@ class LoggedState(NamedTuple):
 _TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
 _OPENING = frozenset(b"([{")
 _KEY = re.compile(
-    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?(<undefined>|Optional\.empty|[\w-]+)"
+    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?"
+    rb"(<undefined>|Optional\.empty|[\w-]{1,64})(?![\w-])"
 )
 _VOTE = re.compile(
     rb"(\d{1,10})=(?:VoterState\(replicaKey=ReplicaKey\([^)]*\), state=)?(GRANTED|REJECTED|UNRECORDED)"
@@ -120,6 +121,8 @@ _ABSENT = (b"null", b"Optional.empty", b"OptionalInt.empty", b"-1")
 _LONGEST_CACHED: Final = 1 << 13
 #: Brackets nest no deeper than this in any known form.
 _DEPTH: Final = 8
+#: More voters than this are no quorum.
+VOTERS_KEPT: Final = 256
 _ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -236,8 +239,11 @@ _parse_known = lru_cache(maxsize=512)(_parse_state)
 
 @_remembered
 def keys(text: bytes) -> tuple[Key, ...]:
-    """All replica keys that ``text`` prints, in order."""
-    return tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
+    """All replica keys that ``text`` prints, in order. Raises Unreadable if there are too many."""
+    found = tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
+    if len(found) > VOTERS_KEPT:
+        raise Unreadable
+    return found
 
 
 def offset(text: bytes) -> int | None:
@@ -264,7 +270,7 @@ def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
     parts = text[1:-1].split(b", ") if len(text) > 2 else []
-    if any(_INTEGER.fullmatch(part) is None for part in parts):
+    if len(parts) > VOTERS_KEPT or any(_INTEGER.fullmatch(part) is None for part in parts):
         raise Unreadable
     return tuple(sorted(int(part) for part in parts))
 
@@ -278,11 +284,15 @@ def _election(
         if text.startswith(mark.encode()):
             releases &= forms().marks[mark]
     votes = {int(match[1]): match[2] for match in _VOTE.finditer(text)}
+    if len(votes) > VOTERS_KEPT:
+        raise Unreadable
     if votes:
         granted = frozenset(one for one, vote in votes.items() if vote == b"GRANTED")
         return granted, frozenset(votes), releases
     # Release 3.9 prints the values as objects without content.
     ids = frozenset(int(match[1]) for match in _VOTER_OBJECT.finditer(text))
+    if len(ids) > VOTERS_KEPT:
+        raise Unreadable
     return None, ids or None, releases
 
 
