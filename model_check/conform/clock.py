@@ -17,7 +17,7 @@ from model_check.conform.recording import Event
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.end_quorum_epoch import successor_backoff_ms
 from reference.events import BackoffExpired, RequestTimedOut, Timer
-from reference.replica import Candidate, Connection, Follower, Leader, Prospective, Replica, Resigned
+from reference.replica import Candidate, Connection, Leader, Prospective, Replica, Resigned
 from reference.transitions import role_name
 
 #: Which timers a role runs, by the names under which states show their deadlines.
@@ -105,7 +105,7 @@ class Clock:
         Production notices either only when it looks at a connection, so an answer that comes late to one
         at which it does not look is still accepted.
         """
-        watched = _watched(replica, expired)
+        watched = self._watched(replica, expired, now)
         for connection, deadline in list(self.connections.items()):
             if deadline <= now and (watched is None or connection.node in watched):
                 node = connection.node
@@ -146,16 +146,19 @@ class Clock:
         self.drawn_at = seq
         self.draws += 1
 
-
-def _watched(replica: Replica, expired: tuple[Timer, ...]) -> frozenset[int] | None:
-    """The nodes whose connections the poll of this role looks at; ``None``: all of them."""
-    role = replica.role
-    if isinstance(role, Prospective | Candidate):
-        return frozenset(role.election.voters) - {*role.election.granted, *role.election.rejected}
-    if isinstance(role, Leader):
-        return frozenset(replica.voters.ids if Timer.BEGIN_QUORUM_EPOCH in expired else ())
-    if isinstance(role, Resigned):
-        return frozenset(role.unacknowledged)
-    if isinstance(role, Follower):
+    def _watched(self, replica: Replica, expired: tuple[Timer, ...], now: int) -> frozenset[int] | None:
+        """The nodes whose connections the poll of this role looks at; ``None``: all of them."""
+        role = replica.role
+        if isinstance(role, Prospective | Candidate):
+            return frozenset(role.election.voters) - {*role.election.granted, *role.election.rejected}
+        if isinstance(role, Leader):
+            return frozenset(self._silent(role, now) if Timer.BEGIN_QUORUM_EPOCH in expired else ())
+        if isinstance(role, Resigned):
+            return frozenset(role.unacknowledged)
         return None
-    return None
+
+    def _silent(self, role: Leader, now: int) -> Iterator[int]:
+        """The voters to which a leader announces itself: those that have not fetched for long."""
+        for entry in role.progress:
+            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.timeouts.fetch // 2:
+                yield entry.voter
