@@ -6,8 +6,11 @@ from functools import lru_cache
 from typing import Final
 
 import spec
+from model_check.logs.states import Key, LoggedState
 
 START: Final = spec.START
+EITHER: Final = frozenset({"voter", "observer"})
+_OBSERVER: Final = frozenset({"observer"})
 
 
 def _production(table: str) -> dict[str, str]:
@@ -42,6 +45,23 @@ def _in_table(table: str, old: str, new: str, step: int, members: frozenset[str]
         for row in spec.load().table(table)
         if row.belongs_to(protocol)
     )
+
+
+def members(node: int, old: LoggedState, new: LoggedState, known: frozenset[Key] | None) -> frozenset[str]:
+    """Whether ``node`` may be voter or observer by its own view; either where lines do not settle it.
+
+    ``known`` is the voter set that its lines showed last, if they showed one.
+    """
+    shown = False
+    for view in (new.voters, new.electorate, old.voters, old.electorate):
+        if view is not None:
+            # The set may hold the node's id with the directory id of another disk.
+            if node in view:
+                return EITHER
+            shown = True
+    if known is not None:
+        return EITHER if any(key.id == node for key in known) else _OBSERVER
+    return _OBSERVER if shown else EITHER
 
 
 @lru_cache(maxsize=1024)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Final
 
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry, Summary
-from model_check.logs.legality import START, legal, rows, rules_about
+from model_check.logs.legality import EITHER, START, legal, members, rows, rules_about
 from model_check.logs.memory import Contradiction, Memory
 from model_check.logs.messages import (
     FATAL,
@@ -32,7 +30,7 @@ from model_check.logs.messages import (
     VoterSetRead,
 )
 from model_check.logs.progress import Progress
-from model_check.logs.releases import Releases, forms, tables_of
+from model_check.logs.releases import Releases, forms, printing, tables_of
 from model_check.logs.states import NOT_SHOWN, Key, LoggedState
 from model_check.logs.votes import check_vote
 
@@ -227,12 +225,12 @@ class Node:
         # A follower takes the high watermark along from any state but one that it led in; a start forgets it.
         forgot = new.role == "Follower" and new.high_watermark is None and process.progress.high is not None
         forgot = forgot and state.role not in ("Leader", "Resigned")
-        follows = not forgot and legal(tables, state.role, new.role, step, _EITHER)
+        follows = not forgot and legal(tables, state.role, new.role, step, EITHER)
         if self._loose:
             process.state = None
             if not follows:
                 self._findings.note("gaps", self._where)
-        elif not follows and legal(tables, START, new.role, step, _EITHER):
+        elif not follows and legal(tables, START, new.role, step, EITHER):
             self._begin()
 
     def _recognise(self, fact: Transition) -> None:
@@ -245,7 +243,7 @@ class Node:
                 self._findings.note("other-release", self._where)
             return
         known = self._process.releases
-        found = _printing(fact.completed, fact.old_shown, new.releases, None if old is None else old.releases)
+        found = printing(fact.completed, fact.old_shown, new.releases, None if old is None else old.releases)
         if known <= found:
             return
         narrowed = known & found
@@ -336,13 +334,15 @@ class Node:
         old = process.state
         if fact.starts:
             role, step = START, 0
-            if legal(tables, START, new.role, 0, _EITHER):
+            if legal(tables, START, new.role, 0, EITHER):
                 return
         elif old is None:
             return
         else:
             role, step = old.role, new.epoch - old.epoch
-            if step < 0 or legal(tables, role, new.role, step, self._members(old, new)):
+            if step < 0 or legal(
+                tables, role, new.role, step, members(self.number, old, new, process.progress.voters)
+            ):
                 return
         self._problem(
             "transition-legal",
@@ -351,20 +351,6 @@ class Node:
             process.state_where,
             rules_about(tables, role, new.role),
         )
-
-    def _members(self, old: LoggedState, new: LoggedState) -> frozenset[str]:
-        """Whether the node may be voter or observer by its own view; either where lines do not settle it."""
-        shown = False
-        for view in (new.voters, new.electorate, old.voters, old.electorate):
-            if view is not None:
-                # The set may hold the node's id with the directory id of another disk.
-                if self.number in view:
-                    return _EITHER
-                shown = True
-        known = self._process.progress.voters
-        if known is not None:
-            return _EITHER if any(key.id == self.number for key in known) else _OBSERVER
-        return _OBSERVER if shown else _EITHER
 
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
@@ -503,20 +489,3 @@ class Node:
                 version=progress.versions[-1][1] if progress.versions else None,
             )
         )
-
-
-_EITHER: Final = frozenset({"voter", "observer"})
-_OBSERVER: Final = frozenset({"observer"})
-
-
-@cache
-def _printing(completed: bool, old_shown: bool, new: Releases, old: Releases | None) -> Releases:
-    """The releases that print such a line of a change between states of those forms; empty for none."""
-    marks = forms().marks
-    found = marks["old state shown" if old_shown else "old state not shown"]
-    if not completed:
-        found &= marks["Attempting durable transition to"]
-    for releases in (new, old):
-        if releases:
-            found &= releases
-    return found

@@ -64,6 +64,19 @@ def tables_of(releases: Releases) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms().tables[one] for one in forms().releases if one in releases))
 
 
+@cache
+def printing(completed: bool, old_shown: bool, new: Releases, old: Releases | None) -> Releases:
+    """The releases that print such a line of a change between states of those forms; empty for none."""
+    marks = forms().marks
+    found = marks["old state shown" if old_shown else "old state not shown"]
+    if not completed:
+        found &= marks["Attempting durable transition to"]
+    for releases in (new, old):
+        if releases:
+            found &= releases
+    return found
+
+
 def span(releases: Iterable[str]) -> str:
     """``4.2 to 4.5``, ``3.9``, or ``unknown`` for none."""
     wanted = set(releases)

@@ -32,7 +32,7 @@ class Source:
     first: tuple[int, ...] | None
     """When its first record was written; None if there is none."""
     digest: bytes
-    """Of the beginning of its content, to recognise a copy."""
+    """Of the beginning of its content and, of a longer file, its size; to recognise a copy."""
 
 
 def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
@@ -85,6 +85,8 @@ def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
         if len(beginning) >= _PEEK:
             break
     digest = hashlib.sha256(beginning).digest()
+    if len(beginning) >= _PEEK:  # a copy of a file that grows begins alike and is not the same
+        digest += path.stat().st_size.to_bytes(8, "big")
     for line in beginning.splitlines():
         for layout in layouts:
             time = layout.time(line)
