@@ -17,7 +17,7 @@ unexport PYTHONPATH PYTHONHOME PYTEST_ADDOPTS MYPYPATH
 
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
-SEEDED := $(PYTEST) --hypothesis-seed=0
+SEEDED := $(PYTEST) --numprocesses=auto --hypothesis-seed=0
 KRAFTCHECK := $(VENV)/bin/kraftcheck
 
 .PHONY: help install check test fast slow scenarios mutants lint format types recorded nightly bench clean

@@ -33,15 +33,18 @@ def accept_append(work: Work, event: Append) -> None:
 
 
 def request_resignation(work: Work, event: Resign) -> None:
-    """The state machine gives up leadership; the next poll acts on it."""
-    role = work.replica.role
+    """The state machine gives up leadership; the next poll acts on it.
+
+    A call that comes too late, after the epoch or the leadership, counts as fulfilled.
+    """
+    replica = work.replica
     work.by("RESIGN-8")
-    if event.epoch < work.replica.epoch:
+    if 0 <= event.epoch < replica.epoch:
         return
-    if event.epoch > work.replica.epoch or not isinstance(role, Leader):
+    if event.epoch != replica.epoch or replica.quorum_state.leader != replica.id:
         work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
-        return
-    work.update_role(resign_requested=True)
+    elif isinstance(replica.role, Leader):
+        work.update_role(resign_requested=True)
 
 
 def append_pending(work: Work) -> None:

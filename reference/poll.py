@@ -196,6 +196,10 @@ def _fetch_for_discovery(work: Work, event: Poll) -> None:
 
 
 def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
+    for voter in role.unacknowledged:
+        if work.connection(voter) is None:
+            work.by("END-1", "END-2", "END-4", "RESIGN-3")
+            work.send(voter, end_quorum_epoch.request_to(work, role))
     if Timer.ELECTION in event.expired and not work.replica.shutting_down:
         if work.protocol.state_machine is StateMachine.PRE_KIP996 and work.replica.is_voter:
             work.by("RESIGN-5")
@@ -205,8 +209,3 @@ def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
             if not work.replica.is_voter:
                 work.by("REMOVE-10")
             transitions.to_unattached(work, work.replica.epoch + 1)
-        return
-    for voter in role.unacknowledged:
-        if work.connection(voter) is None:
-            work.by("END-1", "END-2", "END-4", "RESIGN-3")
-            work.send(voter, end_quorum_epoch.request_to(work, role))

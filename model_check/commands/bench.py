@@ -1,19 +1,33 @@
-"""``kraftcheck bench``: how fast the engine is, against the naive twin, in one run on this machine."""
+"""``kraftcheck bench``: how fast engine, lockstep and log reader are, in one run on this machine."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from model_check.bench import machine
-from model_check.bench.measure import QUICK, Measurement, Plan, measure
+from model_check.bench import lockstep, logs, machine
+from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
+from model_check.conform.runs import find_runs
 from model_check.scenario import find
 
 DEFAULT_SCENARIO = "bench-three-voters"
+PARTS = ("engine", "lockstep", "logs")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The figures of one part, and a line that says what was measured."""
+
+    part: str
+    about: str
+    figures: tuple[Figure, ...]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,44 +38,71 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=DEFAULT_SCENARIO,
         metavar="NAME|FILE",
-        help=f"what to explore (default: {DEFAULT_SCENARIO})",
+        help=f"what the engine explores (default: {DEFAULT_SCENARIO})",
     )
-    parser.add_argument("--quick", action="store_true", help="few states, one round: only to see it run")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument(
+        "--recorded",
+        type=Path,
+        metavar="DIR",
+        help="a folder of recorded runs, compared besides a made-up one",
+    )
+    parser.add_argument("--quick", action="store_true", help="little work, one round: only to see it run")
     parser.add_argument("--json", action="store_true", help="print machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure and print. Raises InputError for an unknown scenario."""
-    scenario = find(arguments.scenario)
-    found = measure(scenario, QUICK if arguments.quick else Plan())
+    """Measure and print. Raises InputError for an unknown scenario or a folder without recorded runs."""
     where = machine.description()
+    out = Console(highlight=False, soft_wrap=True)
+    if not arguments.json:
+        out.print(", ".join(f"{name} {value}" for name, value in where.items()))
+    sections = []
+    for section in _sections(arguments):
+        sections.append(section)
+        if not arguments.json:
+            _report(out, section)
     if arguments.json:
-        print(json.dumps(as_data(found, where), indent=2))
-    else:
-        _report(Console(highlight=False, soft_wrap=True), found, where)
+        print(json.dumps(as_data(sections, where), indent=2))
     return EXIT_EXPECTED
 
 
-def as_data(found: Measurement, where: dict[str, str]) -> dict[str, Any]:
-    """The measurement for machines."""
+def _sections(arguments: argparse.Namespace) -> Iterator[Section]:
+    plan = QUICK if arguments.quick else Plan()
+    rounds = "1 round" if plan.rounds == 1 else f"medians of {plan.rounds} rounds"
+    wanted = (arguments.only,) if arguments.only else PARTS
+    scenario = find(arguments.scenario)
+    runs = find_runs([arguments.recorded]) if arguments.recorded else []
+    if "engine" in wanted:
+        found = measure(scenario, plan)
+        yield Section("engine", f"scenario {scenario.name}, {rounds}; compiled before", found.figures)
+    if "lockstep" in wanted:
+        seconds = 4 if arguments.quick else 40
+        figures = lockstep.figures(runs, plan.rounds, seconds)
+        yield Section("lockstep", f"kraftcheck conform, 1 core, files included, {rounds}", tuple(figures))
+    if "logs" in wanted:
+        size = 200_000 if arguments.quick else 16_000_000
+        figures = logs.figures(size, plan.rounds)
+        yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", tuple(figures))
+
+
+def as_data(sections: list[Section], where: dict[str, str]) -> dict[str, Any]:
+    """The measurements for machines."""
     return {
-        "scenario": found.scenario,
-        "rounds": found.plan.rounds,
         "machine": where,
+        "measured": {section.part: section.about for section in sections},
         "figures": {
             figure.key: {"label": figure.label, "value": figure.value, "unit": figure.unit}
-            for figure in found.figures
+            for section in sections
+            for figure in section.figures
         },
     }
 
 
-def _report(out: Console, found: Measurement, where: dict[str, str]) -> None:
-    out.print(", ".join(f"{name} {value}" for name, value in where.items()))
-    rounds = "1 round" if found.plan.rounds == 1 else f"medians of {found.plan.rounds} rounds"
-    out.print(f"scenario {found.scenario}, {rounds}; compiled before the first round")
-    width = max(len(figure.label) for figure in found.figures)
-    for figure in found.figures:
-        digits = (
-            0 if figure.value >= 1000 or figure.value == int(figure.value) else 4 if figure.value < 0.1 else 1
-        )
+def _report(out: Console, section: Section) -> None:
+    out.print(f"{section.part}: {section.about}")
+    width = max(len(figure.label) for figure in section.figures)
+    for figure in section.figures:
+        whole = figure.value >= 1000 or figure.value == int(figure.value)
+        digits = 0 if whole else 4 if figure.value < 0.1 else 1
         out.print(f"  {figure.label:<{width}}  {figure.value:>12,.{digits}f} {figure.unit}")

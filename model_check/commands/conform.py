@@ -19,9 +19,9 @@ from model_check.conform.report import RunResult, as_json, exit_status
 from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
 from model_check.consult.terminal import console, width
-from model_check.errors import InputError
 from model_check.files import write_atomically
-from reference.protocol import PRESETS, Protocol
+from model_check.variants import add_protocol_options, read_protocol
+from reference.protocol import Protocol
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="folders of recorded runs, or folders of such folders",
     )
-    parser.add_argument("--protocol", default="kafka", help="protocol preset (default: kafka)")
+    add_protocol_options(parser)
     parser.add_argument(
         "--findings",
         choices=("report", "fail"),
@@ -65,17 +65,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs. Exit status: see :func:`model_check.conform.report.exit_status`."""
-    if arguments.protocol not in PRESETS:
-        known = ", ".join(sorted(PRESETS))
-        raise InputError(f"there is no protocol preset '{arguments.protocol[:60]}'; known are {known}.")
+    protocol = read_protocol(arguments.protocol, arguments.settings)
     folders = find_runs(arguments.runs)
     results = []
     with _progress(len(folders)) as tell:
         for number, folder in enumerate(folders, 1):
-            results.append(_result(folder, PRESETS[arguments.protocol], number, tell))
+            results.append(_result(folder, protocol, number, tell))
     out = console()
     if arguments.json:
-        text = json.dumps(as_json(results, arguments.protocol), indent=2)
+        text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
     else:
         wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
         text = as_text(results, wanted, width(out))

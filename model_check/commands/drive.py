@@ -16,7 +16,6 @@ from types import FrameType
 
 from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.ask import read_protocol
 from model_check.drive import files
 from model_check.drive.generate import generate, switches_of
 from model_check.drive.probes import probes
@@ -27,6 +26,7 @@ from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
 from model_check.files import write_atomically
 from model_check.trace import json_form
+from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Protocol
 
 EPILOG = """\
@@ -66,17 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="drive along these trace or sequence files instead (may be repeated)",
     )
-    parser.add_argument(
-        "--protocol", default="kafka", help=f"protocol preset: {', '.join(PRESETS)} (default: kafka)"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="SWITCH=VALUE",
-        help="change a switch of the protocol, for example follower-pre-vote=never",
-    )
+    add_protocol_options(parser)
     parser.add_argument(
         "--seed", type=_number, default=0, help="decides among equally good traces (default: 0)"
     )

@@ -13,16 +13,17 @@ from rich.text import Text
 import spec
 from model_check import codec
 from model_check.consult import fields, table_text, tables
-from model_check.consult.ask import START, Answer, ask, ask_next_poll, question, read_protocol
+from model_check.consult.ask import START, Answer, ask, ask_next_poll, question
 from model_check.consult.describe import describe_event, describe_replica, describe_response, head_of
 from model_check.consult.effect_text import describe_effect
 from model_check.consult.registry import TABLES
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.consult.words import NoShortForm
 from model_check.errors import InputError
+from model_check.variants import add_protocol_options, read_protocol
 from reference.effects import Reply
 from reference.events import Event
-from reference.protocol import PRESETS, Protocol
+from reference.protocol import Protocol
 from reference.step import Outcome
 
 EPILOG = """\
@@ -46,17 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG.format(tables=", ".join(TABLES))
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
-    parser.add_argument(
-        "--protocol", default="kafka", help=f"protocol preset: {', '.join(PRESETS)} (default: kafka)"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="SWITCH=VALUE",
-        help="change a switch of the protocol, for example follower-pre-vote=never",
-    )
+    add_protocol_options(parser)
     parser.add_argument(
         "--poll", action="store_true", help="also run the round of the poll loop that follows"
     )

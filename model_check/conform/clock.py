@@ -17,7 +17,7 @@ from model_check.conform.recording import Event
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.end_quorum_epoch import successor_backoff_ms
 from reference.events import BackoffExpired, RequestTimedOut, Timer
-from reference.replica import Candidate, Connection, Follower, Leader, Prospective, Replica, Resigned
+from reference.replica import Candidate, Connection, Leader, Prospective, Replica, Resigned
 from reference.transitions import role_name
 
 #: Which timers a role runs, by the names under which states show their deadlines.
@@ -112,7 +112,7 @@ class Clock:
         Production notices either only when it looks at a connection, so an answer that comes late to one
         at which it does not look is still accepted.
         """
-        return self.over(_watched(replica, expired), now)
+        return self.over(self._watched(replica, expired, now), now)
 
     def over(self, watched: frozenset[int] | None, now: int) -> Iterator[RequestTimedOut | BackoffExpired]:
         """Of the connections to the nodes ``watched`` (``None``: all), those timed out or out of back-off."""
@@ -156,16 +156,19 @@ class Clock:
         self.drawn_at = seq
         self.draws += 1
 
-
-def _watched(replica: Replica, expired: tuple[Timer, ...]) -> frozenset[int] | None:
-    """The nodes whose connections the poll of this role looks at; ``None``: all of them."""
-    role = replica.role
-    if isinstance(role, Prospective | Candidate):
-        return frozenset(role.election.voters) - {*role.election.granted, *role.election.rejected}
-    if isinstance(role, Leader):
-        return frozenset(replica.voters.ids if Timer.BEGIN_QUORUM_EPOCH in expired else ())
-    if isinstance(role, Resigned):
-        return frozenset(role.unacknowledged)
-    if isinstance(role, Follower):
+    def _watched(self, replica: Replica, expired: tuple[Timer, ...], now: int) -> frozenset[int] | None:
+        """The nodes whose connections the poll of this role looks at; ``None``: all of them."""
+        role = replica.role
+        if isinstance(role, Prospective | Candidate):
+            return frozenset(role.election.voters) - {*role.election.granted, *role.election.rejected}
+        if isinstance(role, Leader):
+            return frozenset(self._silent(role, now) if Timer.BEGIN_QUORUM_EPOCH in expired else ())
+        if isinstance(role, Resigned):
+            return frozenset(role.unacknowledged)
         return None
-    return None
+
+    def _silent(self, role: Leader, now: int) -> Iterator[int]:
+        """The voters to which a leader announces itself: those that have not fetched for long."""
+        for entry in role.progress:
+            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.timeouts.fetch // 2:
+                yield entry.id

@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from model_check.conform.encode import APIS, ERROR_TEXT, encode, encode_batch
-from model_check.conform.exceptions import CONTENT_UNKNOWN, GRANTING_VOTERS, SEND_ORDER, VOTER_ORDER
+from model_check.conform.exceptions import (
+    CONTENT_UNKNOWN,
+    GRANTING_VOTERS,
+    OLDER_VERSION,
+    SEND_ORDER,
+    VOTER_ORDER,
+)
 from model_check.conform.fields import Fields, Json
 from model_check.conform.found import Found
 from model_check.conform.recording import NOT_RAFT, Event, Message, Sent
 from model_check.conform.sizes import size_of
 from model_check.conform.state import differences, same
+from model_check.conform.versions import UNSUPPORTED, at_version, is_older
 from model_check.conform.wire import UncoveredMessageError
 from reference.effects import AppendBatch, Effect, Flush, Reply, Send, Truncate
 from reference.log import Batch, LeaderChange, Voters
@@ -35,15 +42,16 @@ _OPERATIONS = {
 
 class Sending(NamedTuple):
     """The comparison of what was sent: what is wrong, the correlation id that production gave to each
-    connection, and the exceptions that were used.
+    connection, the exceptions that were used, and the correlation ids of requests that no line shows.
     """
 
     found: list[Found]
     correlations: dict[int, int]
     exceptions: list[str]
+    unsure: list[int]
 
 
-NOTHING_SENT = Sending([], {}, [])
+NOTHING_SENT = Sending([], {}, [], [])
 
 
 def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
@@ -137,13 +145,14 @@ def compare_sent(
             expected[False, effect.to, APIS[type(effect.response)], effect.correlation] = effect
     if not expected and not event.sent:
         return NOTHING_SENT
-    result = Sending([], {}, [])
+    result = Sending([], {}, [], [])
     recorded = _recorded(event)
     for key in [key for key in expected if key not in recorded]:
         effect = expected[key]
         content = effect.request if isinstance(effect, Send) else effect.response
         result.found.append(Found(_path(key), encode(content), None))
     numbers: list[int] = []
+    unseen: list[Send] = []
     for key, sent in recorded.items():
         message = messages.get(sent.mid)
         shown = None if message is None else message.seq
@@ -152,20 +161,28 @@ def compare_sent(
             result.found.append(Found(_path(key), None, found, shown))
             continue
         effect = expected[key]
+        if isinstance(effect, Send) and effect.correlation is not None:
+            numbers.append(effect.correlation)
         if message is None:
             result.exceptions.append(CONTENT_UNKNOWN)
+            if isinstance(effect, Send):
+                unseen.append(effect)
             continue
         _compare_content(key, effect, message, result)
         if isinstance(effect, Send) and effect.correlation is not None:
             result.correlations[effect.to] = message.correlation
-            numbers.append(effect.correlation)
     if len(numbers) > 1:
         result.exceptions.append(SEND_ORDER)
-    if sorted(numbers) != sorted(result.correlations.values()):
+    given = sorted(result.correlations.values())
+    left = [number for number in numbers if number not in given]
+    if len(left) != len(unseen) or len(set(given)) != len(given):
         # Any of them may be the wrong one, so each line that shows one is named.
-        given = sorted(result.correlations.values())
         lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
         result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
+    else:
+        # Which of the numbers that are left a request has, its answer says.
+        result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
+        result.unsure.extend(left)
     return result
 
 
@@ -185,6 +202,9 @@ def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
 
 def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message, result: Sending) -> None:
     expected = content_shown(effect.request if isinstance(effect, Send) else effect.response)
+    if is_older(message):
+        expected = _older(expected, message)
+        result.exceptions.append(OLDER_VERSION)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
     _adopt_words(expected, message.data.values)
@@ -197,6 +217,13 @@ def _adopt_words(expected: Json, found: Json) -> None:
     """Where both sides describe an error, the words are production's."""
     if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
         expected[ERROR_TEXT] = found[ERROR_TEXT]
+
+
+def _older(newest: Json, message: Message) -> Json:
+    """``newest`` as the version of ``message`` shows it, unless no peer ever got it in that version."""
+    if message.why == UNSUPPORTED and same(newest, message.data.values):
+        return newest
+    return at_version(newest, message.api, message.version, is_request=message.is_request)
 
 
 def content_shown(content: Request | Response) -> Json:

@@ -16,8 +16,10 @@ GRANTING_VOTERS = "order of granting voters"
 VOTER_ORDER = "order of voters in a voter set"
 CONTENT_UNKNOWN = "content of a message never shown"
 UNRESOLVED = "request left in the queue of an ended process"
+OLDER_VERSION = "message of an older version"
 UNKNOWN_FIELD = "unknown field"
 UNKNOWN_TOTAL = "unknown total"
+UNSEEN_MESSAGES = "total with messages never shown"
 
 #: The reason for each exception, and what is checked nevertheless.
 EXCEPTIONS: dict[str, str] = {
@@ -34,9 +36,14 @@ EXCEPTIONS: dict[str, str] = {
     CONTENT_UNKNOWN: "The recorder shows a message where it arrives or is lost; this one did neither, "
     "or is an ApiVersions request, of which it shows the arrival alone. That it was sent, and to whom, is "
     "compared.",
-    UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended.",
+    UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended, nor what was "
+    "under way or in a queue in the last moments of a run.",
+    OLDER_VERSION: "Which versions a peer knows, no line says; the message must have the fields of the "
+    "version that it names, and an answer the version of its request.",
     UNKNOWN_FIELD: "The recording has a field that this release of kraftcheck does not know.",
     UNKNOWN_TOTAL: "The last line counts something that this release of kraftcheck does not know.",
+    UNSEEN_MESSAGES: "The last line counts more answers of the network, or requests of the client, than "
+    "lines show: some were made for a process that ended before it took them. It must not count fewer.",
 }
 
 
@@ -68,8 +75,7 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     NotCompared(
         "config",
         ("network",),
-        "Parameters of the simulated network, which draws delays and losses; only that messages are dropped "
-        "at all is held against dropP.",
+        "Parameters of the simulated network, which draws delays and losses.",
     ),
     NotCompared(
         "config",
@@ -84,9 +90,15 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         "used cannot be judged.",
     ),
     NotCompared(
+        "lost",
+        ("why",),
+        "The simulated network draws losses. It must be a reason that there is; a link must have been "
+        "blocked, and a dead peer dead, at some time since the message was sent.",
+    ),
+    NotCompared(
         "pause",
         ("n", "ms"),
-        "The node takes no step during its pause; that one was silent for longer says nothing.",
+        "The simulator decides who stands still and how long; what is late afterwards shows in the timers.",
     ),
     NotCompared(
         "osFlush",
@@ -103,13 +115,25 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     NotCompared(
         "end",
         ("exception",),
-        "Production's wording; it is there exactly if the process died, and as in run.json.",
+        "Production's wording; it is there if the process died, and as in run.json.",
     ),
     NotCompared("api", ("threw",), "Production's wording; that the call threw is compared."),
     NotCompared(
         "note", ("",), "A remark of the simulator; what it is about is found or not by the properties."
     ),
     NotCompared("final", ("counts.act:", "counts.spinGuard"), "What the simulator did, not what a node did."),
+    NotCompared(
+        "final",
+        ("counts.synthetic:", "counts.admin:"),
+        "They may count messages that no line shows, where a process ended or a message was left over: then "
+        "they must not be smaller than what the lines show.",
+    ),
+    NotCompared(
+        "run.json",
+        ("distinctCommittedVoterSets", "finalKraftVersion"),
+        "Sums over the whole run, which states and messages show at their lines.",
+    ),
+    NotCompared("run.json", ("invariantNotes",), "Remarks of the simulator, as 'note'."),
     NotCompared(
         "adminResult",
         ("data.errorMessage",),

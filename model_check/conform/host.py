@@ -11,8 +11,8 @@ from model_check.conform.clock import Clock
 from model_check.conform.configuration import Timeouts
 from reference.disk import Disk
 from reference.effects import ArmTimer, Effect, Stop
+from reference.events import BackoffExpired, Poll, RequestTimedOut
 from reference.events import Event as Stimulus
-from reference.events import Poll, RequestTimedOut
 from reference.protocol import Protocol
 from reference.replica import Replica
 from reference.step import Outcome, start, step
@@ -80,6 +80,9 @@ class Host:
             self.feed(stimulus, now)
             if isinstance(stimulus, RequestTimedOut):
                 self.clock.timed_out(stimulus.node, now)
+                if stimulus.node == discovery:
+                    # A static voter is asked for a leader under its own id, the silent leader as well.
+                    self.feed(BackoffExpired(stimulus.node), now)
         if discovery is None:
             discovery = self.any_ready_server()
         self.feed(Poll(expired, discovery, now), now)

@@ -71,7 +71,11 @@ def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
 
 
 def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
-    """The disk that a ``start`` line describes. Raises UncoveredMessageError if it begins with a snapshot."""
+    """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
+    whose content is not ``known``.
+    """
+    if start.state is not None and ("snapshot" in start.state or "logStart" in start.state):
+        raise UncoveredMessageError("a disk with a snapshot")
     quorum_state = None
     if start.fields.value("persisted") is not None:
         stored = start.fields.inner("persisted")
@@ -88,7 +92,7 @@ def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
             )
         content = known.get((entry[0], entry[2]))
         if content is None:
-            raise InputError(f"{start.fields.where}: no line shows the content of the batch at {entry[0]}.")
+            raise UncoveredMessageError("a batch whose content no line shows")
         batches.append(content)
     if batches and batches[0].base_offset > 0:
         raise UncoveredMessageError("a log that starts with a snapshot")

@@ -15,7 +15,8 @@ from model_check.conform.configuration import Config
 from model_check.conform.exceptions import UNKNOWN_FIELD
 from model_check.conform.found import Found
 from model_check.conform.known import KnownBatches
-from model_check.conform.nodes import Difference, NodeRun, Verdict
+from model_check.conform.nodes import NodeRun
+from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.processes import Processes
 from model_check.conform.recording import STEPS, Event, Recording, without_collector
 from model_check.conform.state import NOT_COVERED
@@ -138,8 +139,6 @@ class _Comparison:
                 report.exceptions[wrong] += 1
             else:
                 self._differ(events[seq], source, (wrong,))
-        for seq, wrong in self.transport.too_large():
-            self._differ(events[seq], events[seq].node, (wrong,))
         for total in self.totals.compare(events[-1]):
             if isinstance(total, str):
                 report.exceptions[total] += 1

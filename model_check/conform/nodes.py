@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 from model_check.conform import cut
 from model_check.conform import effects as shown
@@ -22,6 +21,7 @@ from model_check.conform.found import Found
 from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, disk_found, identity_of
 from model_check.conform.known import KnownBatches
+from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.recording import Event, Message, Recording
 from model_check.conform.state import differences, encode_state, same, state_differences
 from model_check.conform.wire import UncoveredMessageError, decode
@@ -63,34 +63,6 @@ UNCOVERED_CALLS = frozenset({"createSnapshot"})
 DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush)
 
 
-class Verdict(Enum):
-    """What became of a recorded step."""
-
-    COMPARED = "compared"
-    NOT_COVERED = "not covered"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A disagreement: ``expected`` is the reference's value, ``found`` is production's.
-
-    ``seq`` is the event at which they disagree, ``shown_at`` the line that shows the value where that is
-    another one: a message's content stands where it arrives. ``node`` is ``None`` for the run as a whole.
-    """
-
-    run: str
-    seq: int
-    node: int | None
-    event: str
-    field: str
-    expected: Json
-    found: Json
-    rules: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
-    shown_at: int | None = None
-
-
 class NodeRun:
     """The comparison of one node. ``detached`` says why steps are skipped until the next start."""
 
@@ -122,6 +94,7 @@ class NodeRun:
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
+        self.unsure: set[int] = set()
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -226,6 +199,7 @@ class NodeRun:
     def _start(self, event: Event) -> None:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
+        self.unsure.clear()
         self._adopt_disk(event)
         config = self.recording.config
         identity = identity_of(config, self.node, event.fields)
@@ -272,7 +246,11 @@ class NodeRun:
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
         else:
-            self.host.poll(event.now, self._discovery_choice(event))
+            if self.shutdown_at is not None and event.now >= self.shutdown_at:
+                # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
+                self.host.stopped = True
+            else:
+                self.host.poll(event.now, self._discovery_choice(event))
             self.unseen_poll_at = None
             self._compare(event)
 
@@ -297,6 +275,8 @@ class NodeRun:
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:
             assert isinstance(content, Response)
+            if message.synthetic is not None and message.correlation in self.unsure:
+                self._settle_number(message)
             source = self._asked(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
@@ -308,6 +288,21 @@ class NodeRun:
             if expected and node == message.source:
                 return connection.node
         return message.source
+
+    def _settle_number(self, message: Message) -> None:
+        """An answer tells the correlation id of a request that no line shows; another one has the other."""
+        connections = self.host.replica.connections
+        asked = [
+            known
+            for known in connections
+            if known.correlation in self.unsure and self.servers.get(known.node, known.node) == message.source
+        ]
+        if asked and asked[0].correlation != message.correlation:
+            numbers = {asked[0].node: message.correlation}
+            for known in connections:
+                if known.correlation == message.correlation:
+                    numbers[known.node] = asked[0].correlation or 0
+            self._renumber(numbers)
 
     def _call(self, event: Event) -> None:
         call = event.fields.text("call")
@@ -414,6 +409,7 @@ class NodeRun:
             return
         self.found.extend(sending.found)
         self.used.extend(sending.exceptions)
+        self.unsure.update(sending.unsure)
         for effect in effects:
             if isinstance(effect, Send) and self._was_drawn(effect):
                 self.used.append(BOOTSTRAP_SERVER)

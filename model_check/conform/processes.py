@@ -18,7 +18,8 @@ REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
 class Process:
     """What runs on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is how many records
     the next process must miss, and ``ended_at`` the line of the end that says so; ``directory_at`` is the
-    line that gives the disk; ``silent_until`` is the end of a pause, in global time.
+    line that gives the disk; ``paused_at`` is the line of the last pause, ``last_step`` that of the last
+    step of any process.
     """
 
     node: NodeConfig
@@ -30,8 +31,9 @@ class Process:
     lost: int = 0
     ended_at: int | None = None
     directory_at: int = 0
-    silent_until: int = 0
     paused_at: int | None = None
+    started_at: int = -1
+    last_step: int = -1
 
 
 class Processes:
@@ -41,10 +43,10 @@ class Processes:
         self.auto_join = config.auto_join
         self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
 
-    def runs(self, node: int) -> bool:
-        """Whether a process runs on ``node``; no process runs on an unknown one."""
+    def ran_since(self, node: int, seq: int) -> bool:
+        """Whether the process on ``node`` has run since line ``seq``; no process runs on an unknown node."""
         process = self.by_node.get(node)
-        return process is not None and process.runs
+        return process is not None and process.runs and process.started_at < seq
 
     def step(self, event: Event) -> Iterator[Found]:
         """Hold a step against what is known of its process, and take note of it."""
@@ -53,12 +55,11 @@ class Processes:
         yield from _clock(process.node, event)
         if event.kind == "start":
             yield from self._start(process, event)
-        elif not process.runs:
+        elif not process.runs and not _fails_to_start(process, event):
             yield Found("process", "a process runs on the node", "none does", process.ended_at)
         if event.kind == "end":
             yield from _end(process, event)
-        elif event.time < process.silent_until and event.kind in ("tick", "recv"):
-            yield Found("t", f"from {process.silent_until} on", event.time, process.paused_at)
+        process.last_step = event.seq
         if event.state is not None:
             process.end_of_log = event.state.number("leo")
 
@@ -80,7 +81,7 @@ class Processes:
         if lost != process.lost:
             yield Found("lostUnflushed", process.lost, lost, process.ended_at)
         process.runs, process.incarnation = True, fields.number("inc")
-        process.silent_until, process.lost = 0, 0
+        process.started_at, process.lost, process.paused_at = event.seq, 0, None
 
     def world(self, event: Event) -> Iterator[Found]:
         """A pause, a lost disk, or a log written back."""
@@ -91,12 +92,24 @@ class Processes:
             process.directory, process.directory_at = event.fields.text("dirId"), event.seq
             process.end_of_log, process.lost = 0, 0
         elif event.kind == "pause":
-            process.silent_until = event.time + event.fields.number("ms")
             process.paused_at = event.seq
-            if process.silent_until < event.time:
+            if event.fields.number("ms") < 0:
                 yield Found("ms", "a length of time", event.fields.number("ms"))
-        elif event.kind == "osFlush" and event.fields.number("to") != process.end_of_log:
-            yield Found("to", process.end_of_log, event.fields.number("to"))
+        elif event.kind == "osFlush":
+            to, end = event.fields.number("to"), process.end_of_log
+            # What of a dead process's log is left to write back, its end says, and the next start.
+            if to > end or (process.runs and to != end):
+                yield Found("to", end, to)
+
+
+def _fails_to_start(process: Process, event: Event) -> bool:
+    """Whether an ``end`` is that of a process which died before it had a state to show."""
+    if event.kind != "end" or event.fields.text("reason") != "fatal":
+        return False
+    if event.fields.number("inc") != process.incarnation + 1:
+        return False
+    process.incarnation += 1
+    return True
 
 
 def _end(process: Process, event: Event) -> Iterator[Found]:
@@ -104,23 +117,23 @@ def _end(process: Process, event: Event) -> Iterator[Found]:
     incarnation, end, flushed = fields.number("inc"), fields.number("leo"), fields.number("flushed")
     if incarnation != process.incarnation:
         yield Found("inc", process.incarnation, incarnation)
-    if ("exception" in fields) != (fields.text("reason") == "fatal"):
-        yield Found("exception", "exactly where the reason is 'fatal'", fields.values.get("exception"))
     reason = fields.text("reason")
+    if reason == "fatal" and "exception" not in fields:
+        yield Found("exception", "there is one where the reason is 'fatal'", None)
     if reason not in REASONS:
         yield Found("reason", f"one of {', '.join(sorted(REASONS))}", reason)
-    loses = reason != "stopped" and fields.flag("powerLoss")
+    loses = fields.flag("powerLoss", False)
     process.runs, process.ends = False, process.ends + 1
     process.end_of_log, process.ended_at = end, event.seq
     process.lost = max(0, end - flushed) if loses else 0
 
 
 def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
-    """Every step of a node with a clock of its own shows that clock, except its end."""
+    """Every step of a node with a clock of its own shows that clock, except its end; one that happens to
+    show the global time need not be shown.
+    """
     if "lt" in event.fields:
-        if not node.is_skewed:
-            yield Found("lt", None, event.now)
-        elif event.now not in (times := node.local_times(event.time)):
+        if event.now not in (times := node.local_times(event.time)):
             yield Found("lt", times[0], event.now)
-    elif node.is_skewed and event.kind != "end":
+    elif node.is_skewed and event.kind != "end" and event.time not in node.local_times(event.time):
         yield Found("lt", node.local_times(event.time)[0], None)

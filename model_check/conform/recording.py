@@ -68,6 +68,16 @@ KEYS: dict[str, frozenset[str]] = {
     "final": _LINE | {"leaders", "committedDataRecords", "counts"},
 }
 
+#: The fields that a node's state may have; others are counted as unknown.
+STATE = frozenset(
+    {
+        *("state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot"),
+        *("voters", "votersOffset", "kraftVersion", "isVoter", "deadlines", "election"),
+        *("epochStart", "progress", "unacked", "pendingAdd", "pendingRemove", "resignRequested"),
+        *("preferredSuccessors", "fetchingSnapshot", "shuttingDown"),
+    }
+)
+
 #: Requests of this API are answered by the node's server, not by its raft module; the recorder lists the
 #: answer among the effects of the node's next step.
 NOT_RAFT = "ApiVersions"
@@ -75,7 +85,7 @@ NOT_RAFT = "ApiVersions"
 
 class Message(NamedTuple):
     """A message with its content. ``destination`` is ``None`` on the line of the node that handles it;
-    ``seq`` is the line that shows the content.
+    ``seq`` is the line that shows the content; ``why`` says why it was lost, if it was.
     """
 
     mid: int
@@ -88,6 +98,7 @@ class Message(NamedTuple):
     data: Fields
     synthetic: str | None
     seq: int = -1
+    why: str | None = None
 
 
 class Sent(NamedTuple):
@@ -178,6 +189,9 @@ def without_collector() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # What was built meanwhile counts as old: as young it would all be searched at once now.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
@@ -271,6 +285,9 @@ class _Reading:
             now = fields.number("lt")
         elif self.nodes[node].is_skewed:
             now = self.nodes[node].local_times(time)[0]
+        state = None if kind == "end" else fields.inner("s")
+        if state is not None and not state.values.keys() <= STATE:
+            self.unknown.update(f"{kind}.s.{key}" for key in state.values.keys() - STATE)
         return Event(
             seq,
             kind,
@@ -283,7 +300,7 @@ class _Reading:
             tuple(fields.objects("persist")) if "persist" in values else (),
             tuple([self._sent(seq, sent) for sent in fields.objects("out")]) if "out" in values else (),
             tuple(fields.objects("cb")) if "cb" in values else (),
-            None if kind == "end" else fields.inner("s"),
+            state,
         )
 
     def _world(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
@@ -315,16 +332,18 @@ class _Reading:
             fields.inner("data"),
             fields.text("synthetic") if "synthetic" in values else None,
             seq,
+            fields.text("why") if "why" in values else None,
         )
         self.messages[mid] = message
         return message
 
     def _admin_result(self, seq: int, fields: Fields) -> None:
-        """The content of an answer to the client, which is not shown with its version and correlation id."""
-        mid, data = fields.number("mid"), fields.inner("data")
+        """The content of an answer to the client; its version and correlation id are those of the request."""
+        mid, api, source = fields.number("mid"), fields.text("api"), fields.number("from")
         self._is_done(mid, seq, fields)
-        source = fields.number("from")
-        self.messages[mid] = Message(mid, False, fields.text("api"), source, -1, -1, -1, data, None, seq)
+        data, request = fields.inner("data"), self.messages.get(fields.number("re"))
+        correlation, version = (-1, -1) if request is None else (request.correlation, request.version)
+        self.messages[mid] = Message(mid, False, api, source, -1, correlation, version, data, None, seq)
 
     def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
         if mid in self._done_at:

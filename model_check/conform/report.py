@@ -11,7 +11,7 @@ from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.conform.exceptions import EXCEPTIONS, NOT_COMPARED
 from model_check.conform.fields import Json
 from model_check.conform.lockstep import RunReport
-from model_check.conform.nodes import Difference
+from model_check.conform.outcome import Difference
 from model_check.conform.properties.catalogue import GOALS, JUDGED, why_not
 from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import Judgement

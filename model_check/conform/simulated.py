@@ -11,7 +11,7 @@ from model_check.conform.fields import Json
 from model_check.conform.host import Host
 from model_check.conform.recording import recording_of
 from model_check.conform.totals import Totals
-from model_check.conform.transport import VERSIONS
+from model_check.conform.versions import VERSIONS
 from reference.disk import Disk
 from reference.messages import Request, Response
 

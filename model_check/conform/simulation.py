@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from model_check.conform import cut
+from model_check.conform.answers import SYNTHETIC, error_answer
 from model_check.conform.callbacks import Listener
 from model_check.conform.configuration import config_of
 from model_check.conform.effects import content_shown
@@ -24,7 +25,6 @@ from model_check.conform.lockstep import protocol_for
 from model_check.conform.recorder import effects_shown
 from model_check.conform.simulated import DELAY, TIMEOUTS, Letter, Node, finished, uuid
 from model_check.conform.state import encode_state, same
-from model_check.conform.transport import SYNTHETIC, error_answer
 from model_check.conform.wire import decode_data
 from reference import disk as disks
 from reference.disk import Disk

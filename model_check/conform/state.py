@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from model_check.conform.encode import encode_voters, or_minus_one
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
+from model_check.conform.recording import STATE
 from reference.replica import (
     AddingVoter,
     Candidate,
@@ -99,10 +100,12 @@ def _progress(replica: Replica, entry: Progress) -> Json:
 
 
 def state_differences(expected: dict[str, Json], found: dict[str, Json]) -> list[Found]:
-    """Where a recorded state differs from the expected one; parts that are not covered are left out."""
+    """Where a recorded state differs from the expected one; parts that are not covered or not known are left
+    out.
+    """
     if same(expected, found):
         return []
-    keys = sorted((expected.keys() | found.keys()) - NOT_COVERED)
+    keys = sorted((expected.keys() | found.keys() & STATE) - NOT_COVERED)
     return [one for key in keys for one in differences(expected.get(key), found.get(key), key)]
 
 

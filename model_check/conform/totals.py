@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from model_check.conform.exceptions import UNKNOWN_TOTAL
+import spec
+from model_check.conform.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
 from model_check.conform.fields import Fields, Json
 from model_check.conform.found import Found
 from model_check.conform.recording import Event, Recording
 from model_check.conform.state import differences
-from reference.errors import ErrorCode
 
 #: Counts of what the simulator did.
 NOT_COUNTED = ("act:", "spinGuard")
 
-#: The names of errors, those included that only answers about voter changes have.
-ERRORS = {
-    **{int(code): code.name for code in ErrorCode},
-    7: "REQUEST_TIMED_OUT",
-    126: "DUPLICATE_VOTER",
-    127: "VOTER_NOT_FOUND",
-}
+#: Counts of messages that may include some that no line shows: answers made for a process that ended before
+#: it took them, and requests of the client that did not arrive.
+AT_LEAST = ("synthetic:", "admin:")
 
 #: Counts of events by kind that the last line always has the way to give.
 _COUNTED = (
@@ -43,6 +39,9 @@ class Totals:
         self.results: Counter[str] = Counter()
         self.entered: Counter[str] = Counter()
         self.leaders: dict[str, int] = {}
+        self.died_leading: dict[str, int] = {}
+        self.unnamed: set[str] = set()
+        self.may_miss = False
         self.committed: set[int] = set()
         self.fatal: list[tuple[int, int, str]] = []
         self.high_watermark = -1
@@ -59,7 +58,10 @@ class Totals:
             self._state(event, event.state)
         if event.message is not None and kind == "recv":
             self._message(event)
+        elif kind == "inflight":
+            self.may_miss = True
         elif kind == "lost":
+            self.may_miss |= event.message is not None and event.message.source == -1
             counts[f"lost:{event.fields.text('why')}"] += 1
         elif kind == "start":
             counts["starts"] += 1
@@ -103,13 +105,21 @@ class Totals:
         assert event.node is not None
         reason = event.fields.text("reason")
         self.counts[f"end:{reason.partition(':')[0]}"] += 1
+        self.may_miss = True
+        for stored in event.persisted:
+            if stored.number("leaderId") == event.node:
+                self.died_leading[str(stored.number("leaderEpoch"))] = event.node
         self._roles.pop(event.node, None)
         if reason == "fatal":
             self.fatal.append((event.time, event.node, event.fields.text("exception", "")))
 
     def _admin_result(self, event: Event) -> None:
         api, code = event.fields.text("api"), event.fields.inner("data").number("errorCode")
-        self.counts[f"adminResult:{api}:{ERRORS.get(code, code)}"] += 1
+        names = [error.name for error in spec.load().errors.values() if error.code == code]
+        if len(names) == 1:
+            self.counts[f"adminResult:{api}:{names[0]}"] += 1
+        else:
+            self.unnamed.add(f"adminResult:{api}:")
         self.results[f"{api}:{code}"] += 1
 
     # What the recording says.
@@ -130,14 +140,24 @@ class Totals:
         }
 
     def _final(self, fields: Fields) -> Iterator[Found | str]:
-        yield from _equal("leaders", self.leaders, fields.inner("leaders").values)
+        leaders = fields.inner("leaders").values
+        yield from _equal("leaders", self._leaders(leaders), leaders)
         yield from _equal("committedDataRecords", len(self.committed), fields.number("committedDataRecords"))
         given = fields.inner("counts")
         for name in sorted(self.counts.keys() | given.values.keys()):
-            if name.startswith(_COUNTED):
+            if name.startswith(tuple(self.unnamed)):
+                yield UNKNOWN_TOTAL
+            elif name.startswith(AT_LEAST) and self.may_miss and given.number(name, 0) > self.counts[name]:
+                yield UNSEEN_MESSAGES
+            elif name.startswith(_COUNTED):
                 yield from _equal(f"counts.{name}", self.counts[name], given.number(name, 0))
             elif not name.startswith(NOT_COUNTED):
                 yield UNKNOWN_TOTAL
+
+    def _leaders(self, given: Json) -> dict[str, int]:
+        """The leader of each epoch, and one that died as it became leader if ``given`` counts it."""
+        died = {epoch: node for epoch, node in self.died_leading.items() if given.get(epoch) == node}
+        return {**self.leaders, **died}
 
     def _summary(self, summary: Fields, final: Event) -> Iterator[Found]:
         counts = self.counts
@@ -147,7 +167,7 @@ class Totals:
             "prospectives": self.entered["Prospective"],
             "candidacies": self.entered["Candidate"],
             "resignations": self.entered["Resigned"],
-            "leaders": self.leaders,
+            "leaders": self._leaders(summary.values.get("leaders") or {}),
             "adminResults": dict(self.results),
             "starts": counts["starts"],
             "ends": self._part("end:"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from model_check.conform.answers import BROKEN, SYNTHETIC, error_answer
 from model_check.conform.encode import encode
 from model_check.conform.exceptions import UNRESOLVED
 from model_check.conform.fields import Json
@@ -19,21 +20,8 @@ from model_check.conform.found import Found
 from model_check.conform.identity import MAX_KRAFT_VERSION
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
-from reference.errors import ErrorCode
+from model_check.conform.versions import UNSUPPORTED, wrong_version
 from reference.messages import ApiVersionsResponse
-
-#: The version that a node of release 4.3 uses for each API, with a peer of the same release.
-VERSIONS = {
-    "Fetch": 18,
-    "Vote": 2,
-    "BeginQuorumEpoch": 1,
-    "EndQuorumEpoch": 1,
-    "FetchSnapshot": 1,
-    "ApiVersions": 4,
-    "AddRaftVoter": 1,
-    "RemoveRaftVoter": 0,
-    "UpdateRaftVoter": 0,
-}
 
 #: The client that is not a node.
 ADMIN = -1
@@ -47,26 +35,28 @@ REASONS = frozenset(
         "hostDown",
         "connectionReset",
         "connectionClosed",
-        "unsupportedVersion",
+        UNSUPPORTED,
     }
 )
 
-#: The top-level error of an answer that the network layer makes in the peer's place.
-SYNTHETIC = {
-    "REQUEST_TIMEOUT": ErrorCode.BROKER_NOT_AVAILABLE,
-    "CONNECTION_REFUSED": ErrorCode.BROKER_NOT_AVAILABLE,
-    "CONNECTION_RESET": ErrorCode.BROKER_NOT_AVAILABLE,
-    "UNSUPPORTED_VERSION": ErrorCode.UNSUPPORTED_VERSION,
-}
-
 
 class _Flight(NamedTuple):
-    """A message that was sent: when, on which line, by which node; ``ends`` of the destination by then."""
+    """A message that was sent: when (``now`` by the sender's own clock), on which line, by which node;
+    ``ends`` of the destination by then.
+    """
 
     sent: Sent
     seq: int
     time: int
+    now: int
     node: int
+    ends: int
+
+
+class _Early(NamedTuple):
+    """The answer of a node's server, seen before the line that lists it; ``ends`` of that node by then."""
+
+    message: Message
     ends: int
 
 
@@ -77,6 +67,7 @@ class Transport:
         self.recording = recording
         self.messages = recording.messages
         self.request_timeout = recording.config.timeouts.request
+        self.final_time = recording.events[-1].time
         self.processes = processes
         self.flights: dict[int, _Flight] = {}
         self.open: set[int] = set()
@@ -86,15 +77,19 @@ class Transport:
         self.arrived: dict[int, int] = {}
         self.strays: set[tuple[int, int, str]] = set()
         self.admin: dict[int, Message] = {}
-        self.early: dict[int, Message] = {}
-        self.blocked: frozenset[tuple[int, int]] = frozenset()
-        self.blocked_at: int | None = None
+        self.early: dict[int, _Early] = {}
+        self.unseen: dict[int, list[int]] = {}
+        self.made: Message | None = None
+        self.broken: dict[tuple[int, int], int] = {}
+        self.blocked: dict[tuple[int, int], int] = {}
+        self.freed: dict[tuple[int, int], int] = {}
 
     def step(self, event: Event) -> Iterator[Found]:
         """The message that a step handles, and those that it sends."""
         assert event.node is not None
         if event.kind == "start":
             self.asked = {key: mid for key, mid in self.asked.items() if key[0] != event.node}
+            self.unseen[event.node] = []
         message = event.message
         if message is not None:
             if message.synthetic is not None:
@@ -108,21 +103,36 @@ class Transport:
 
     def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
         assert event.node is not None
-        destination = self.processes.by_node.get(sent.destination)
-        ends = 0 if destination is None else destination.ends
-        self.flights[sent.mid] = _Flight(sent, event.seq, event.time, event.node, ends)
+        ends = self._ends(sent.destination)
+        self.flights[sent.mid] = _Flight(sent, event.seq, event.time, event.now, event.node, ends)
         if sent.mid in self.early:
-            arrived = self.early.pop(sent.mid)
+            arrived = self.early.pop(sent.mid).message
             yield from _equal("out.api", arrived.api, sent.api, arrived.seq)
             yield from _equal("n", arrived.source, event.node, arrived.seq)
             return
+        yield from self._in_order(sent)
         self.open.add(sent.mid)
         content = self.messages.get(sent.mid)
         if sent.is_request:
             if content is not None:
                 self.asked[event.node, content.correlation] = sent.mid
+            else:
+                self.unseen.setdefault(event.node, []).append(sent.mid)
         elif sent.answers is not None:
             self.answered[sent.answers] = sent.mid
+
+    def _in_order(self, sent: Sent) -> Iterator[Found]:
+        """Messages are numbered as they are made, those included that the network makes."""
+        made = self.made
+        if made is not None and sent.api != NOT_RAFT:
+            self.made = None
+            if made.mid > sent.mid:
+                yield Found("mid", f"below {sent.mid}, which is sent later", made.mid, made.seq)
+
+    def _ends(self, node: int) -> int:
+        """How many processes have ended on ``node`` so far."""
+        process = self.processes.by_node.get(node)
+        return 0 if process is None else process.ends
 
     def _expires(self, event: Event, sent: Sent) -> Iterator[Found]:
         """A Fetch is answered when it has waited as long as it said, by the node's own clock."""
@@ -140,31 +150,37 @@ class Transport:
 
     def _arrives(self, event: Event, message: Message) -> Iterator[Found]:
         assert event.node is not None
-        if message.source == ADMIN and message.is_request:
-            self.admin[message.mid] = message
-            yield from _version(message)
-            return
-        if not message.is_request and message.api == NOT_RAFT and message.mid not in self.flights:
-            # A node's server answers; the recorder lists that among a later step's effects.
-            self.early[message.mid] = message
-            yield from _version(message)
-            expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
-            if message.data.values != expected:
-                yield Found("data", expected, message.data.values)
+        if self._comes_first(message):
+            yield from wrong_version(message)
+            if message.api == NOT_RAFT and not message.is_request:
+                expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
+                if message.data.values != expected:
+                    yield Found("data", expected, message.data.values)
             return
         yield from self._same(message, event.node)
         if message.is_request:
             self.arrived[message.mid] = event.now
-        if event.kind == "recv" and (message.source, event.node) in self.blocked:
-            yield Found("from", "no message over a blocked link", message.source, self.blocked_at)
+        flight, link = self.flights.get(message.mid), (message.source, event.node)
+        blocked_at = self.blocked.get(link)
+        if flight is not None and blocked_at is not None and blocked_at < flight.seq:
+            yield Found("from", "no message over a link blocked all the time", message.source, blocked_at)
+
+    def _comes_first(self, message: Message) -> bool:
+        """Whether no line lists ``message`` as sent, or only a later one: a request of the client, and the
+        answer of a node's server, which the recorder lists among the effects of a later step.
+        """
+        if message.source == ADMIN and message.is_request:
+            self.admin[message.mid] = message
+            return True
+        if not message.is_request and message.api == NOT_RAFT and message.mid not in self.flights:
+            self.early[message.mid] = _Early(message, self._ends(message.source))
+            return True
+        return False
 
     def world(self, event: Event) -> Iterator[Found]:
         """A line that is no step: a loss, a change of the links, or what is left at the end."""
         if event.kind == "net":
-            self.blocked, self.blocked_at = frozenset(_links(event)), event.seq
-            for link in event.fields.texts("blocked"):
-                if not set(_link(link)) <= self.processes.by_node.keys():
-                    yield Found("blocked", "a link a>b between two nodes", link)
+            yield from self._links_change(event)
         elif event.message is not None:
             yield from self._loses(event, event.message)
         elif event.kind == "apiVersions":
@@ -172,21 +188,40 @@ class Transport:
         elif event.kind == "adminResult":
             yield from self._admin_result(event)
 
+    def _links_change(self, event: Event) -> Iterator[Found]:
+        """Keep since when each link is blocked, and until when it last was."""
+        blocked = set(_links(event))
+        for link in self.blocked.keys() - blocked:
+            self.freed[link] = event.seq
+        self.blocked = {link: self.blocked.get(link, event.seq) for link in blocked}
+        for text in event.fields.texts("blocked"):
+            if not set(_link(text)) <= self.processes.by_node.keys():
+                yield Found("blocked", "a link a>b between two nodes", text)
+
     def _loses(self, event: Event, message: Message) -> Iterator[Found]:
         destination = -1 if message.destination is None else message.destination
-        yield from self._same(message, destination)
+        if self._comes_first(message):
+            yield from wrong_version(message)
+        else:
+            yield from self._same(message, destination)
         if event.kind == "inflight":
             return
-        why, link = event.fields.text("why"), (message.source, destination)
+        why = event.fields.text("why")
         self.lost[message.mid] = why
+        if why in BROKEN:
+            self.broken[_pair(message.source, destination)] = event.seq
         if why not in REASONS:
             yield Found("why", f"one of {', '.join(sorted(REASONS))}", why)
-        elif why == "partition" and link not in self.blocked:
-            yield Found("why", "a reason other than a partition: the link is open", why, self.blocked_at)
-        elif why == "hostDown" and self.processes.runs(destination):
-            yield Found("why", "a reason other than a dead process: it runs", why)
-        elif why == "drop" and not self.recording.config.may_drop:
-            yield Found("why", "no message is dropped: dropP is 0", why)
+        flight = self.flights.get(message.mid)
+        if flight is not None:
+            yield from self._reason_fits(why, (message.source, destination), flight)
+
+    def _reason_fits(self, why: str, link: tuple[int, int], flight: _Flight) -> Iterator[Found]:
+        """A reason must have held at some time since the message was sent."""
+        if why == "partition" and link not in self.blocked and self.freed.get(link, -1) < flight.seq:
+            yield Found("why", "another reason: the link was open all the time", why, self.freed.get(link))
+        elif why == "hostDown" and self.processes.ran_since(link[1], flight.seq):
+            yield Found("why", "another reason: the process ran all the time", why)
 
     def _resolved(self, event: Event, mid: int, node: int, api: str) -> Iterator[Found]:
         """A message whose content the line does not show has reached ``node``."""
@@ -201,13 +236,23 @@ class Transport:
         yield from _equal("to", flight.sent.destination, node, flight.seq)
 
     def _admin_result(self, event: Event) -> Iterator[Found]:
-        mid, api = event.fields.number("mid"), event.fields.text("api")
-        yield from self._resolved(event, mid, ADMIN, api)
-        flight, request = self.flights.get(mid), event.fields.number("re")
+        """The client has an answer: a node's, or one that the network made because nothing came."""
+        mid, request = event.fields.number("mid"), event.fields.number("re")
+        flight = self.flights.get(mid)
+        if flight is None and not self._was_answered(request):
+            return
+        yield from self._resolved(event, mid, ADMIN, event.fields.text("api"))
         if flight is not None:
             yield from _equal("re", flight.sent.answers, request, flight.seq)
         if request not in self.admin:
             yield Found("re", "a request of the client", request)
+
+    def _was_answered(self, request: int) -> bool:
+        """Whether an answer to ``request`` is under way; a request that no line shows may have waited in a
+        queue, and then has none.
+        """
+        answer = self.answered.get(request)
+        return answer is not None and answer in self.open
 
     def _same(self, message: Message, node: int) -> Iterator[Found]:
         """What arrives at ``node``, or is lost on its way there, is what was sent."""
@@ -229,7 +274,7 @@ class Transport:
             yield from _equal("from", flight.node, message.source, seq)
             yield from _equal("to", sent.destination, node, seq)
         if sent.is_request:
-            yield from _version(message)
+            yield from wrong_version(message)
         else:
             yield from self._answers(message, sent, node, seq)
 
@@ -265,16 +310,31 @@ class Transport:
         assert event.node is not None
         mid = self.asked.get((event.node, message.correlation))
         if mid is None:
+            mid = self._unseen_request(event.node, message)
+        if mid is None:
             yield Found("corr", "the correlation id of a request", message.correlation)
             return
         flight = self.flights[mid]
         yield from _equal("api", flight.sent.api, message.api, flight.seq)
         yield from _equal("from", flight.sent.destination, message.source, flight.seq)
+        request = self.messages.get(mid)
+        if request is not None and request.why != UNSUPPORTED:
+            yield from _equal("ver", request.version, message.version, request.seq)
+
+    def _unseen_request(self, node: int, message: Message) -> int | None:
+        """A request of ``node`` whose content no line shows, for which ``message`` may be the answer."""
+        for mid in self.unseen.get(node, ()):
+            sent = self.flights[mid].sent
+            if (sent.api, sent.destination) == (message.api, message.source):
+                self.unseen[node].remove(mid)
+                self.asked[node, message.correlation] = mid
+                return mid
+        return None
 
     def _synthetic(self, event: Event, message: Message) -> Iterator[Found]:
         """An answer made in the peer's place: to a request of this process, with nothing but an error."""
         assert event.node is not None and message.synthetic is not None
-        yield from _version(message)
+        yield from wrong_version(message)
         yield from self._pairs(event, message)
         if message.is_request:
             yield Found("kind", "resp", "req")
@@ -288,55 +348,52 @@ class Transport:
         mid = self.asked.get((event.node, message.correlation))
         if message.mid in self.flights:
             yield Found("mid", "a message that no node sent", message.mid, self.flights[message.mid].seq)
+        elif self.made is None or self.made.mid < message.mid:
+            self.made = message
         if mid is not None:
             if message.mid < mid:
                 yield Found("mid", f"above {mid}, the request's", message.mid)
-            yield from self._fate(event, message, self.flights[mid])
+            if not self._fits(event, message, self.flights[mid]):
+                yield Found(
+                    "synthetic", "what became of the request", message.synthetic, self.flights[mid].seq
+                )
 
-    def _fate(self, event: Event, message: Message, request: _Flight) -> Iterator[Found]:
+    def _fits(self, event: Event, message: Message, request: _Flight) -> bool:
         """What happened to the request must be a reason for this kind of answer."""
-        lost = self.lost.get(request.sent.mid)
-        answer = self.lost.get(self.answered.get(request.sent.mid, -1))
+        mid, peer = request.sent.mid, request.sent.destination
+        shown = self.messages.get(mid)
+        lost = None if shown is None else shown.why
         if message.synthetic == "CONNECTION_REFUSED":
-            fits = lost == "hostDown"
-        elif message.synthetic == "REQUEST_TIMEOUT":
-            fits = event.time - request.time >= self.request_timeout
-        elif message.synthetic == "UNSUPPORTED_VERSION":
-            fits = lost == "unsupportedVersion"
-        else:
-            resets = ("reset", "connectionReset", "connectionClosed")
-            peer = self.processes.by_node.get(request.sent.destination)
-            restarted = peer is not None and peer.ends > request.ends
-            fits = lost in resets or answer in resets or restarted
-        if not fits:
-            yield Found("synthetic", "what became of the request", message.synthetic, request.seq)
+            return lost == "hostDown"
+        if message.synthetic == "UNSUPPORTED_VERSION":
+            return lost == UNSUPPORTED
+        if message.synthetic == "REQUEST_TIMEOUT":
+            # The network may count by either clock.
+            return max(event.time - request.time, event.now - request.now) >= self.request_timeout
+        answer = self.lost.get(self.answered.get(mid, -1))
+        broke = self.broken.get(_pair(request.node, peer), -1) > request.seq
+        return lost in BROKEN or answer in BROKEN or broke or self._ends(peer) > request.ends
 
     def finish(self) -> Iterator[tuple[int, int, Found | str]]:
         """What is left at the end: line, node, and what is wrong or the exception that covers it."""
         for mid in sorted(self.open):
             flight = self.flights[mid]
-            peer = self.processes.by_node.get(flight.sent.destination)
+            to = flight.sent.destination
             # A message that nobody sent has arrived in its place: then it did not wait in a queue.
-            strayed = (flight.node, flight.sent.destination, flight.sent.api) in self.strays
-            if flight.sent.is_request and peer is not None and peer.ends > flight.ends and not strayed:
+            strayed = (flight.node, to, flight.sent.api) in self.strays
+            waits = self._ends(to) > flight.ends or self.final_time - flight.time < self.request_timeout
+            if waits and not strayed:
                 yield flight.seq, flight.node, UNRESOLVED
             else:
                 wrong = "a message that arrives, is lost or is left over"
                 yield flight.seq, flight.node, Found(f"out.mid {mid}", wrong, "none does")
-        for mid, message in self.early.items():
-            expected = "an answer that the node's server lists as sent"
-            yield message.seq, message.source, Found("mid", expected, mid)
-
-    def too_large(self) -> Iterator[tuple[int, Found]]:
-        """Messages are numbered without gaps: an answer made by the network has one of the numbers.
-
-        Those made for a process that ended before it took them are never shown.
-        """
-        made = len(self.flights.keys() | self.messages.keys())
-        unseen = 16 * sum(process.ends for process in self.processes.by_node.values())
-        for message in self.messages.values():
-            if message.mid >= made + unseen:
-                yield message.seq, Found("mid", f"below {made + unseen}", message.mid)
+        for mid, (message, ends) in self.early.items():
+            late = self.processes.by_node.get(message.source)
+            if late is not None and (late.ends > ends or late.last_step < message.seq):
+                yield message.seq, message.source, UNRESOLVED
+            else:
+                expected = "an answer that the node's server lists as sent"
+                yield message.seq, message.source, Found("mid", expected, mid)
 
 
 def _equal(name: str, expected: Json, found: Json, shown_at: int) -> Iterator[Found]:
@@ -344,30 +401,12 @@ def _equal(name: str, expected: Json, found: Json, shown_at: int) -> Iterator[Fo
         yield Found(name, expected, found, shown_at)
 
 
+def _pair(left: int, right: int) -> tuple[int, int]:
+    return min(left, right), max(left, right)
+
+
 def _kind(is_request: bool) -> str:
     return "req" if is_request else "resp"
-
-
-def _version(message: Message) -> Iterator[Found]:
-    expected = VERSIONS.get(message.api)
-    if expected is None:
-        yield Found("api", f"one of {', '.join(sorted(VERSIONS))}", message.api)
-    elif message.version != expected:
-        yield Found("ver", expected, message.version)
-
-
-def error_answer(api: str, error: int) -> Json:
-    """An answer that holds nothing but a top-level error, as the JSON converter of its API shows it.
-
-    ``None`` for the APIs that the reference does not cover yet.
-    """
-    if api == "Fetch":
-        return {"throttleTimeMs": 0, "errorCode": error, "sessionId": 0, "responses": []}
-    if api == "ApiVersions":
-        return {"errorCode": error, "apiKeys": [], "throttleTimeMs": 0}
-    if api in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch"):
-        return {"errorCode": error, "topics": []}
-    return None
 
 
 def _links(event: Event) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,8 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 LISTENER = "CONTROLLER"
 KRAFT_VERSION = "kraft.version"
 
+_ERRORS = frozenset(int(code) for code in ErrorCode)
+
 
 class UncoveredMessageError(Exception):
     """A message that the reference has no counterpart for yet."""
@@ -111,13 +113,17 @@ def _begin_request(data: Fields) -> m.BeginQuorumEpochRequest:
 
 def _end_request(data: Fields) -> m.EndQuorumEpochRequest:
     partition, name = _partition(data)
+    if "preferredCandidates" in partition:
+        successors = tuple(
+            ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
+            for key in partition.objects("preferredCandidates")
+        )
+    else:
+        successors = tuple(ReplicaKey(id) for id in partition.numbers("preferredSuccessors"))
     return m.EndQuorumEpochRequest(
         epoch=partition.number("leaderEpoch"),
         leader=partition.number("leaderId"),
-        preferred_successors=tuple(
-            ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
-            for key in partition.objects("preferredCandidates")
-        ),
+        preferred_successors=successors,
         leader_endpoints=_endpoints(data, "leaderEndpoints"),
         cluster_id=_cluster(data),
         partition=name,
@@ -143,11 +149,11 @@ def _fetch_request(data: Fields) -> m.FetchRequest:
 
 
 def _error(data: Fields) -> ErrorCode:
+    """The error of a response. Who receives one that the quorum protocol does not name treats it like any
+    other unexpected error, whatever its number (Kafka: KafkaRaftClient.handleTopLevelError).
+    """
     code = data.number("errorCode")
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        raise InputError(f"{data.where}: field 'errorCode' has the unknown value {code}.") from None
+    return ErrorCode(code) if code in _ERRORS else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _leader_endpoints(data: Fields, leader: int | None) -> tuple[Endpoint, ...]:

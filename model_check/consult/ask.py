@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,12 +11,11 @@ from model_check import codec
 from model_check.consult.consistency import require_consistent
 from model_check.consult.short_event import parse_event
 from model_check.consult.short_replica import parse_replica
-from model_check.consult.words import number
 from model_check.errors import InputError
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.events import Event, Poll, ResponseReceived, Timer
-from reference.protocol import PRESETS, Protocol
+from reference.protocol import Protocol
 from reference.replica import Connection, Replica
 from reference.step import Outcome, start, step
 
@@ -60,34 +57,6 @@ def _is_due_at_once(effect: ArmTimer) -> bool:
 
 
 # Reading the question.
-
-
-def read_protocol(preset: str, settings: Sequence[str] = ()) -> Protocol:
-    """The protocol of a preset with some switches set, each ``switch=value``. Raises InputError."""
-    if preset not in PRESETS:
-        near = difflib.get_close_matches(preset, PRESETS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise InputError(f"--protocol {preset!r}: expected one of {', '.join(PRESETS)}{hint}")
-    protocol = PRESETS[preset]
-    names = {field.name for field in fields(Protocol)}
-    for setting in settings:
-        switch, equals, word = setting.partition("=")
-        name = switch.replace("-", "_")
-        if not equals or name not in names:
-            near = difflib.get_close_matches(name, names, n=1) or sorted(names)
-            raise InputError(
-                f"--set {setting!r}: expected switch=value with one of the switches "
-                f"{', '.join(sorted(names))}, for example '{near[0]}=...'."
-            )
-        changed = codec.decode({name: _setting(word)}, Protocol, f"--set {setting!r}")
-        protocol = replace(protocol, **{name: getattr(changed, name)})
-    return protocol
-
-
-def _setting(word: str) -> codec.Json:
-    known: dict[str, codec.Json] = {"true": True, "false": False, "null": None, "none": None}
-    value = number(word)
-    return known.get(word, word if value is None else value)
 
 
 def read_text(argument: str, what: str) -> str:

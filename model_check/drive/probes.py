@@ -45,7 +45,7 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.protocol import Protocol
+from reference.protocol import PreVoteCompatibility, Protocol
 from reference.replica import QuorumState, Replica
 from reference.step import Outcome
 from reference.transitions import role_name
@@ -66,7 +66,9 @@ def probes(protocol: Protocol) -> Iterator[DriveSequence]:
     expected: set[Deed] = set()
     seen: set[Deed] = set()
     numbers: dict[str, int] = {}
-    for name, replica, event in itertools.chain(_from_tables(), _bad_messages(), _calls()):
+    for name, replica, event in itertools.chain(
+        _from_tables(), _bad_messages(), _calls(), _without_flag(protocol)
+    ):
         likely = _likely(protocol, replica, event)
         if likely in expected:
             continue
@@ -223,6 +225,14 @@ def _fetched(follower: Replica) -> Iterator[FetchResponse]:
             yield FetchResponse(epoch, 3, committed, batches[:count])
     for of_epoch, offset in itertools.product((0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 9)):
         yield FetchResponse(epoch, 3, None, diverging=EpochEnd(of_epoch, offset))
+
+
+def _without_flag(protocol: Protocol) -> Iterator[Probe]:
+    """An answer to a pre-vote by a peer that took it for a vote, where answers carry the flag."""
+    if protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG:
+        for replica in _replicas():
+            answer = VoteResponse(replica.epoch, pre_vote=False)
+            yield "response without pre-vote", replica, ResponseReceived(2, answer)
 
 
 def _calls() -> Iterator[Probe]:

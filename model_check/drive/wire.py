@@ -6,6 +6,8 @@ Requests, responses, records and states have the form in which recordings of pro
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model_check import codec
 from model_check.conform import wire as recorded
 from model_check.conform.encode import APIS, encode, encode_batch, encode_quorum_state, or_minus_one, uuid
@@ -33,6 +35,7 @@ from reference.effects import (
     Transition,
     Truncate,
 )
+from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
@@ -47,7 +50,14 @@ from reference.events import (
     Timer,
 )
 from reference.log import Batch, Voters, log_of
-from reference.messages import METADATA_PARTITION, Message, PartitionRequest, Request, Response
+from reference.messages import (
+    METADATA_PARTITION,
+    Message,
+    PartitionRequest,
+    Request,
+    Response,
+    VoteResponse,
+)
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.voters import Endpoint, ReplicaKey
@@ -165,7 +175,7 @@ def _event(event: Event | Crash) -> dict[str, Json]:
         return {**named, "api": APIS[type(event.request)], "data": _request(event.request)}
     if isinstance(event, ResponseReceived):
         named = {"from": event.source, "correlationId": event.correlation}
-        return {**named, "api": APIS[type(event.response)], "data": encode(event.response)}
+        return {**named, "api": APIS[type(event.response)], "data": _response(event.response)}
     if isinstance(event, Poll):
         return {"expired": [timer.value for timer in event.expired], "discovery": event.discovery}
     if isinstance(event, RequestTimedOut | BackoffExpired):
@@ -187,6 +197,14 @@ def _request(request: Request) -> Json:
     return data
 
 
+def _response(response: Response) -> Json:
+    """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field."""
+    data = encode(response)
+    if isinstance(response, VoteResponse) and response.pre_vote is not None and data["topics"]:
+        data["topics"][0]["partitions"][0]["preVote"] = response.pre_vote
+    return data
+
+
 # Effects.
 
 
@@ -203,7 +221,7 @@ def encode_effect(effect: Effect, before: Replica, protocol: Protocol, timeouts:
         named = {"to": effect.to, "correlationId": effect.correlation}
         return {"effect": "request", **named, "api": APIS[type(effect.request)], "data": data}
     if isinstance(effect, Reply):
-        data = encode(effect.response)
+        data = _response(effect.response)
         named = {"to": effect.to, "requestId": effect.correlation}
         return {"effect": "response", **named, "api": APIS[type(effect.response)], "data": data}
     if isinstance(effect, ArmTimer):
@@ -311,6 +329,10 @@ def decode_event(data: Fields) -> Event:
     if kind == "response":
         response = _message(data, is_request=False)
         assert isinstance(response, Response)
+        if isinstance(response, VoteResponse) and response.error is ErrorCode.NONE:
+            partition = data.inner("data").only("topics").only("partitions")
+            flag = partition.flag("preVote") if "preVote" in partition else None
+            response = replace(response, pre_vote=flag)
         return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind == "poll":
         discovery = None if data.value("discovery") is None else data.number("discovery")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from enum import Enum
+from dataclasses import replace
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 from model_check import shortform
 from model_check.engine.system import Loss, Network, Outcome
@@ -18,9 +17,10 @@ from model_check.kraft.node import Node, execute, without_unread_fields
 from model_check.kraft.outcomes import Action, Wiring, restart, steps
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.scenario import Scenario
+from model_check.variants import with_switches
 from reference.disk import Disk
 from reference.events import Poll, Timer
-from reference.protocol import PRESETS, PreVoteCompatibility, Protocol
+from reference.protocol import PreVoteCompatibility, Protocol
 from reference.replica import Leader, Replica
 from reference.voters import (
     Endpoint,
@@ -32,8 +32,6 @@ from reference.voters import (
     voter_set,
 )
 from spec import load
-
-_LARGEST_SWITCH = 2**31 - 1
 
 #: The goals by which an *eventually* property may be judged.
 EVENTUALLY = {
@@ -51,36 +49,6 @@ def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False
     Raises InputError where the scenario contradicts itself.
     """
     return _Builder(scenario, where or scenario.file, absorbs).build()
-
-
-def protocol_of(preset: str, switches: dict[str, Any], where: str) -> Protocol:
-    """A preset with switches changed. Raises InputError for an unknown switch or value."""
-    protocol = PRESETS[preset]
-    known = {field.name.replace("_", "-"): field.name for field in fields(Protocol)}
-    for switch, value in switches.items():
-        name = known.get(switch)
-        if name is None:
-            raise InputError(f"{where}: '{switch}' is no protocol switch; there are {', '.join(known)}.")
-        protocol = replace(protocol, **{name: _switch_value(getattr(protocol, name), switch, value, where)})
-    return protocol
-
-
-def _switch_value(current: Any, switch: str, value: Any, where: str) -> Any:
-    if isinstance(current, Enum):
-        for choice in type(current):
-            if choice.value == value:
-                return choice
-        allowed = ", ".join(str(choice.value) for choice in type(current))
-        raise InputError(f"{where}: switch '{switch}' has no value {value!r}; there are {allowed}.")
-    wanted = bool if isinstance(current, bool) else int
-    if type(value) is not wanted:
-        raise InputError(f"{where}: switch '{switch}' takes a {wanted.__name__}, not {value!r}.")
-    smallest = 0 if switch == "fetch-max-wait-ms" else 1
-    if wanted is int and not smallest <= value <= _LARGEST_SWITCH:
-        raise InputError(
-            f"{where}: switch '{switch}' takes a number from {smallest} to {_LARGEST_SWITCH}, not {value}."
-        )
-    return value
 
 
 @cache
@@ -185,7 +153,7 @@ class _Builder:
         switches = {**choice.set, **choice.at.get(str(replica), {})}
         if not self.scenario.environment.parking:
             switches["fetch-max-wait-ms"] = 0
-        return protocol_of(choice.preset, switches, self.where)
+        return with_switches(choice.preset, switches, self.where)
 
     def _identity(self, replica: int) -> Replica:
         replicas = self.scenario.replicas

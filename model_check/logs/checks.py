@@ -126,6 +126,7 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
         "time-back": "lines whose time is before the line above",
         "overlap": "lines skipped because an earlier file has the same stretch of time",
         "interrupted": "attempted transitions that a restart cut off",
+        "other-cluster": "votes in another cluster than in earlier lines: read its logs by themselves",
         "empty-disk": "starts with an empty disk after the node had one",
         "fetch-back": "replicas that fetched at a smaller offset than before (their log got shorter)",
     }

@@ -15,7 +15,9 @@ from model_check.logs.states import Key
 
 #: About 50 MB of facts in three-voter clusters.
 EPOCHS_KEPT: Final = 50_000
-SETS_KEPT: Final = 10_000
+#: Votes and grants of all epochs together.
+VOTES_KEPT: Final = 500_000
+SETS_KEPT: Final = 2_000
 
 
 class Seen(NamedTuple):
@@ -51,24 +53,34 @@ class Cluster:
     findings: Findings
     epochs: dict[int, Epoch] = field(default_factory=dict)
     forgotten: int = 0
+    id: bytes = b""
+    """The id of the cluster; empty until a line shows it."""
     _floor: Seen | None = None
+    _votes: int = 0
     _wiped: set[int] = field(default_factory=set)
     _sets: dict[int, tuple[frozenset[Key], Seen]] = field(default_factory=dict)
 
     def _epoch(self, number: int) -> Epoch:
         known = self.epochs.get(number)
         if known is None:
-            if len(self.epochs) >= EPOCHS_KEPT:
-                self._forget(EPOCHS_KEPT // 10)
+            if len(self.epochs) >= EPOCHS_KEPT or self._votes >= VOTES_KEPT:
+                self._forget(max(1, len(self.epochs) // 10))
             known = self.epochs[number] = Epoch()
         return known
 
     def _forget(self, count: int) -> None:
         for number in sorted(self.epochs)[:count]:
-            high = self.epochs.pop(number).high
+            dropped = self.epochs.pop(number)
+            self._votes -= len(dropped.votes) + len(dropped.grants)
+            high = dropped.high
             if high is not None and (self._floor is None or high.value > self._floor.value):
                 self._floor = high
             self.forgotten += 1
+
+    def same(self, cluster: bytes) -> bool:
+        """Whether ``cluster`` is the id of this cluster; the first one shown is."""
+        self.id = self.id or cluster
+        return self.id == cluster
 
     def wiped(self, node: int) -> None:
         """The node started with an empty disk: its votes before and after may differ (S-28)."""
@@ -98,13 +110,20 @@ class Cluster:
     def vote(self, epoch: int, seen: Seen) -> None:
         """``seen.node`` voted for ``seen.value`` in ``epoch``, by its own log."""
         entry = self._epoch(epoch)
-        entry.votes.setdefault(seen.node, seen)
+        if seen.node not in entry.votes:
+            entry.votes[seen.node] = seen
+            self._votes += 1
         self._agree(epoch, entry, seen.node)
 
     def grant(self, epoch: int, voter: int, seen: Seen) -> None:
         """Candidate ``seen.value`` counts a grant of ``voter`` in ``epoch``."""
         entry = self._epoch(epoch)
-        known = entry.grants.setdefault(voter, seen)
+        known = entry.grants.get(voter)
+        if known is None:
+            if self._votes >= 2 * VOTES_KEPT:
+                return
+            known = entry.grants[voter] = seen
+            self._votes += 1
         if known.value != seen.value and voter not in self._wiped:
             expected = f"no grant of node {voter} in epoch {epoch}, which candidate {known.value} has"
             found = f"candidate {seen.value} has it too"
@@ -121,6 +140,7 @@ class Cluster:
         found = f"candidate {grant.value} counts its grant"
         self.findings.problem("votes-agree", grant.node, grant.where, grant.time, expected, found, vote.where)
         del entry.grants[voter]
+        self._votes -= 1
 
     def starts(self, epoch: int, seen: Seen) -> None:
         """The log of the leader of ``epoch`` ended at ``seen.value`` when it was elected."""

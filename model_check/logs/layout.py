@@ -25,6 +25,9 @@ PATTERNS: Final = (
 #: The log context of a raft node: ``id`` since release 3.5, ``nodeId`` before, ``Node`` in simulations.
 CONTEXT: Final = rb"\[(?:RaftManager (?:i|nodeI)d=|Node )(?P<node>\d{1,10})\] "
 
+#: The log context of something else, whose messages may begin like those of a raft node.
+_FOREIGN: Final = re.compile(rb"\[(?!RaftManager |Node )[A-Z]\w*[ \]][^\[\]\n]{0,200}?\]? \Z")
+
 _DEFAULT_DATE: Final = "yyyy-MM-dd HH:mm:ss,SSS"
 _NAMED_DATES: Final = {
     "DEFAULT": _DEFAULT_DATE,
@@ -156,6 +159,12 @@ def _number(text: bytes | None) -> int:
     if text is None:
         return 0
     return _MONTHS.index(text) + 1 if text in _MONTHS else int(text)
+
+
+def is_foreign(line: bytes, at: int) -> bool:
+    """Whether the message that starts at ``at`` has the log context of another part of the process."""
+    start = line.rfind(b"[", 0, at)
+    return start >= 0 and _FOREIGN.match(line[start:at]) is not None
 
 
 @cache

@@ -6,8 +6,11 @@ from functools import lru_cache
 from typing import Final
 
 import spec
+from model_check.logs.states import Key, LoggedState
 
 START: Final = spec.START
+EITHER: Final = frozenset({"voter", "observer"})
+_OBSERVER: Final = frozenset({"observer"})
 
 
 def _production(table: str) -> dict[str, str]:
@@ -23,11 +26,15 @@ def legal(tables: tuple[str, ...], old: str, new: str, step: int, members: froze
     """
     if step < 0:
         return False
-    return any(_legal(table, old, new, min(step, 2), members) for table in tables)
+    return _legal(tables, old, new, min(step, 2), members)
 
 
 @lru_cache(maxsize=4096)
-def _legal(table: str, old: str, new: str, step: int, members: frozenset[str]) -> bool:
+def _legal(tables: tuple[str, ...], old: str, new: str, step: int, members: frozenset[str]) -> bool:
+    return any(_in_table(table, old, new, step, members) for table in tables)
+
+
+def _in_table(table: str, old: str, new: str, step: int, members: frozenset[str]) -> bool:
     changes = {0: {"same"}, 1: {"larger", "plus-one"}, 2: {"larger"}}[step]
     protocol = _production(table)
     return any(
@@ -38,6 +45,23 @@ def _legal(table: str, old: str, new: str, step: int, members: frozenset[str]) -
         for row in spec.load().table(table)
         if row.belongs_to(protocol)
     )
+
+
+def members(node: int, old: LoggedState, new: LoggedState, known: frozenset[Key] | None) -> frozenset[str]:
+    """Whether ``node`` may be voter or observer by its own view; either where lines do not settle it.
+
+    ``known`` is the voter set that its lines showed last, if they showed one.
+    """
+    shown = False
+    for view in (new.voters, new.electorate, old.voters, old.electorate):
+        if view is not None:
+            # The set may hold the node's id with the directory id of another disk.
+            if node in view:
+                return EITHER
+            shown = True
+    if known is not None:
+        return EITHER if any(key.id == node for key in known) else _OBSERVER
+    return _OBSERVER if shown else EITHER
 
 
 @lru_cache(maxsize=1024)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from model_check.logs.states import WORDS, Key, LoggedState, Unreadable, key_of, keys, parse_state
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """``Attempting durable transition to`` (``completed`` is False) or ``Completed transition to``."""
 
     completed: bool
@@ -27,8 +27,7 @@ class Transition:
     old_shown: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HighWatermark:
+class HighWatermark(NamedTuple):
     """A high watermark becomes known or moves to ``offset``."""
 
     offset: int
@@ -50,6 +49,8 @@ class VoteAnswer:
     last_offset: int
     pre_vote: bool
     granted: bool
+    cluster: bytes
+    """The id of the cluster; empty where it is not printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +140,12 @@ _HIGH_FROM = re.compile(rb"\) from (?:Optional\[)?LogOffsetMetadata\(offset=(\d{
 _HIGH_EPOCH = re.compile(rb" for (the first time for )?epoch (\d{1,10})\b")
 _END = re.compile(rb"endOffset=Optional(?:\[LogOffsetMetadata\(offset=(\d{1,19}),|\.empty)")
 _VOTE = re.compile(
-    rb".*?\b(?:replica|candidate)Epoch=(\d{1,10}), (?:replica|candidate)Id=(\d{1,10})"
-    rb"(?:, (?:replica|candidate)DirectoryId=([\w-]+))?"
-    rb".*?\blastOffsetEpoch=(\d{1,10}), lastOffset=(\d{1,19})(?:, preVote=(true|false))?\)"
-    rb".* with epoch (\d{1,10}) is (granted|rejected)\Z"
+    rb", (?:replica|candidate)Epoch=(\d{1,10}), (?:replica|candidate)Id=(\d{1,10})"
+    rb"(?:, (?:replica|candidate)DirectoryId=([\w-]+))?(?:, voterDirectoryId=[\w-]+)?"
+    rb", lastOffsetEpoch=(\d{1,10}), lastOffset=(\d{1,19})(?:, preVote=(true|false))?\)"
+    rb"[\])]* with epoch (\d{1,10}) is (granted|rejected)\Z"
 )
+_CLUSTER = re.compile(rb"clusterId='([\w-]{1,64})'")
 _AT_OFFSET = re.compile(rb" at offset (-?\d{1,19})\Z")
 _VERSION = re.compile(rb"\D{0,40}?(\d{1,5}) at offset (-?\d{1,19})\Z")
 _TRUNCATED = re.compile(rb"(\d{1,19}) from Fetch response from leader -?\d{1,10}\Z")
@@ -154,22 +156,22 @@ _OFFSET_AND_EPOCH = re.compile(rb"OffsetAndEpoch[\[(]offset=(\d{1,19}), epoch=(\
 _APPENDED = re.compile(rb"(\d{1,19}), new end offset is ")
 
 
-def _transition(rest: bytes, completed: bool) -> Transition:
+def _transition(rest: bytes) -> Transition:
     if rest.endswith(b") from null"):
-        return Transition(completed, parse_state(rest[:-10]), None, starts=True, old_shown=True)
+        return Transition(True, parse_state(rest[:-10]), None, starts=True, old_shown=True)
     arrow = _ARROW.search(rest)
     if arrow is None:
-        return Transition(completed, parse_state(rest), None, starts=False, old_shown=False)
+        return Transition(True, parse_state(rest), None, starts=False, old_shown=False)
     new, old = parse_state(rest[: arrow.start() + 1]), parse_state(rest[arrow.end() :])
-    return Transition(completed, new, old, starts=False, old_shown=True)
+    return Transition(True, new, old, starts=False, old_shown=True)
+
+
+#: Most changes are printed twice, attempted and completed; few texts are between the two.
+_completed: Final = lru_cache(maxsize=32)(_transition)
 
 
 def _attempting(rest: bytes) -> Fact:
-    return _transition(rest, completed=False)
-
-
-def _completed(rest: bytes) -> Fact:
-    return _transition(rest, completed=True)
+    return _completed(rest)._replace(completed=False)
 
 
 def _high_watermark(rest: bytes) -> Fact:
@@ -202,9 +204,10 @@ def _updated(rest: bytes) -> Fact:
 
 
 def _vote(rest: bytes) -> Fact:
-    match = _VOTE.match(rest)
+    match = _VOTE.search(rest)
     if match is None or match[1] != match[7]:
         raise Unreadable
+    cluster = _CLUSTER.match(rest)
     return VoteAnswer(
         candidate=key_of(int(match[2]), match[3]),
         epoch=int(match[1]),
@@ -212,6 +215,7 @@ def _vote(rest: bytes) -> Fact:
         last_offset=int(match[5]),
         pre_vote=match[6] == b"true",
         granted=match[8] == b"granted",
+        cluster=b"" if cluster is None else cluster[1],
     )
 
 
@@ -219,7 +223,7 @@ def _latest_voters(rest: bytes) -> Fact:
     match = _AT_OFFSET.search(rest)
     if match is None or not rest.startswith(b"VoterSet("):
         raise Unreadable
-    return VoterSetRead(keys(rest), int(match[1]))
+    return VoterSetRead(keys(rest[: match.start()]), int(match[1]))
 
 
 def _starting_voters(rest: bytes) -> Fact:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry, Summary
-from model_check.logs.legality import START, legal, rows, rules_about
+from model_check.logs.legality import EITHER, START, legal, members, rows, rules_about
 from model_check.logs.memory import Contradiction, Memory
 from model_check.logs.messages import (
     FATAL,
@@ -31,7 +30,7 @@ from model_check.logs.messages import (
     VoterSetRead,
 )
 from model_check.logs.progress import Progress
-from model_check.logs.releases import Releases, forms, tables_of
+from model_check.logs.releases import Releases, forms, printing, tables_of
 from model_check.logs.states import NOT_SHOWN, Key, LoggedState
 from model_check.logs.votes import check_vote
 
@@ -196,8 +195,8 @@ class Node:
         self._recognise(fact)
         if fact.old is not None:
             self._continue_from(fact.old)
-        elif not fact.starts and self._looks_like_a_start(fact.new):
-            self._begin()
+        elif not fact.starts:
+            self._continue_unseen(fact.new)
         if fact.completed:
             self._completed(fact)
         else:
@@ -212,37 +211,45 @@ class Node:
             self.summary.processes = 1
         self._loose = False
 
-    def _looks_like_a_start(self, new: LoggedState) -> bool:
-        """Up to release 3.4 no line tells a start: a change that is legal from the start only must be one."""
-        state, tables = self._process.state, self._tables()
-        if state is None or self._loose:
-            return False
+    def _continue_unseen(self, new: LoggedState) -> None:
+        """Up to release 3.4 no line tells the old state, nor a start.
+
+        A change that is legal from the start only must be one. Where lines may be missing, the state known
+        need not be the old one, and nothing is held against it.
+        """
+        process, tables = self._process, self._tables()
+        state = process.state
+        if state is None:
+            return
         step = new.epoch - state.epoch
-        members = frozenset({"voter", "observer"})
-        return not legal(tables, state.role, new.role, step, members) and legal(
-            tables, START, new.role, step, members
-        )
+        # A follower takes the high watermark along from any state but one that it led in; a start forgets it.
+        forgot = new.role == "Follower" and new.high_watermark is None and process.progress.high is not None
+        forgot = forgot and state.role not in ("Leader", "Resigned")
+        follows = not forgot and legal(tables, state.role, new.role, step, EITHER)
+        if self._loose:
+            process.state = None
+            if not follows:
+                self._findings.note("gaps", self._where)
+        elif not follows and legal(tables, START, new.role, step, EITHER):
+            self._begin()
 
     def _recognise(self, fact: Transition) -> None:
         """Narrow down the releases that print such lines."""
-        for state in (fact.new, fact.old):
-            if state is not None and not state.releases:
-                self._findings.note("unknown-form", self._where)
+        new, old = fact.new, fact.old
+        if not new.releases or (old is not None and not old.releases):
+            self._findings.note("unknown-form", self._where)
         if self._fixed is not None:
-            if fact.new.releases and not self._fixed & fact.new.releases:
+            if new.releases and not self._fixed & new.releases:
                 self._findings.note("other-release", self._where)
             return
-        marks = forms().marks
-        found = marks["old state shown" if fact.old_shown else "old state not shown"]
-        if not fact.completed:
-            found &= marks["Attempting durable transition to"]
-        for state in (fact.new, fact.old):
-            if state is not None and state.releases:
-                found &= state.releases
-        narrowed = self._process.releases & found
+        known = self._process.releases
+        found = printing(fact.completed, fact.old_shown, new.releases, None if old is None else old.releases)
+        if known <= found:
+            return
+        narrowed = known & found
         if found and not narrowed:
             self._findings.note("other-release", self._where)
-        self._process.releases = narrowed or found or self._process.releases
+        self._process.releases = narrowed or found or known
 
     def _tables(self) -> tuple[str, ...]:
         return tables_of(self._process.releases)
@@ -251,7 +258,7 @@ class Node:
         """Hold the old state of a line against the state known, and go on from it."""
         process = self._process
         known = process.state
-        if known is None or old.identity != known.identity:
+        if known is None or (old is not known and old.identity != known.identity):
             self._resume(old, known)
             process.state, process.state_where = old, self._where
             self._observe(old)
@@ -327,13 +334,15 @@ class Node:
         old = process.state
         if fact.starts:
             role, step = START, 0
-            if legal(tables, START, new.role, 0, _EITHER):
+            if legal(tables, START, new.role, 0, EITHER):
                 return
         elif old is None:
             return
         else:
             role, step = old.role, new.epoch - old.epoch
-            if step < 0 or legal(tables, role, new.role, step, self._members(old, new)):
+            if step < 0 or legal(
+                tables, role, new.role, step, members(self.number, old, new, process.progress.voters)
+            ):
                 return
         self._problem(
             "transition-legal",
@@ -342,18 +351,6 @@ class Node:
             process.state_where,
             rules_about(tables, role, new.role),
         )
-
-    def _members(self, old: LoggedState, new: LoggedState) -> frozenset[str]:
-        """Whether the node may be voter or observer by its own view; either where lines do not settle it."""
-        views = [
-            set(view) for state in (old, new) for view in (state.voters, state.electorate) if view is not None
-        ]
-        known = self._process.progress.voters
-        if known is not None:
-            views.append({key.id for key in known})
-        inside = any(self.number in view for view in views)
-        # The set may hold the node's id with the directory id of another disk.
-        return _EITHER if inside or not views else frozenset({"observer"})
 
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
@@ -431,6 +428,8 @@ class Node:
                 )
 
     def _vote(self, fact: VoteAnswer) -> None:
+        if fact.cluster and not self._cluster.same(fact.cluster):
+            self._findings.note("other-cluster", self._where)
         state = self._state
         if state is not None and fact.epoch != state.epoch:
             expected, found = f"an answer in epoch {state.epoch}", f"an answer in epoch {fact.epoch}"
@@ -490,6 +489,3 @@ class Node:
                 version=progress.versions[-1][1] if progress.versions else None,
             )
         )
-
-
-_EITHER: Final = frozenset({"voter", "observer"})

@@ -14,8 +14,8 @@ from model_check.logs.states import Key, LoggedState
 
 Report = Callable[[Contradiction], None]
 
-#: Voter sets and versions kept by offset; the oldest are dropped.
-_ENTRIES_KEPT: Final = 64
+#: Voter sets and versions kept by offset; the oldest are dropped. Only one can be uncommitted (VSET-7).
+_ENTRIES_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,6 @@ class Progress:
         if self.end is not None and self.end != start:
             expected = f"an epoch that starts at {self.end}, the end of the log"
             report(Contradiction("log-end", expected, str(start), self.end_where))
-        if self.high is not None and start < self.high:
-            expected = f"a log that ends at the high watermark {self.high} or later"
-            report(Contradiction("leader-complete", expected, str(start), self.high_where))
 
     def truncate(self, offset: int, where: Where, report: Report) -> None:
         """The log now ends at ``offset``; what was read at or after it is void (VSET-5)."""

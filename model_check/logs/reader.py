@@ -12,7 +12,7 @@ from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry
-from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern
+from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from model_check.logs.node import Node
 from model_check.logs.releases import release_named
@@ -22,6 +22,8 @@ from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
+#: Lines of one ms that are remembered.
+_HASHES_KEPT: Final = 1000
 #: So many bytes of an exception are shown.
 _DETAIL: Final = 300
 
@@ -61,6 +63,21 @@ class LogReport:
         return sum(file.counts.bytes for file in self.files)
 
 
+@dataclass(slots=True)
+class LastLines:
+    """The time of a node's last line, and the hashes of its lines of that time: many have the same one."""
+
+    time: bytes = b""
+    hashes: list[int] = field(default_factory=list)
+
+    def add(self, time: bytes, line: bytes) -> None:
+        """A line was read."""
+        if time != self.time:
+            self.time, self.hashes = time, [hash(line)]
+        elif len(self.hashes) < _HASHES_KEPT:
+            self.hashes.append(hash(line))
+
+
 class Reader:
     """Takes log text, file by file, oldest first."""
 
@@ -72,6 +89,7 @@ class Reader:
         self._findings = Findings()
         self._cluster = Cluster(self._findings)
         self._nodes: dict[int, Node] = {}
+        self._last_lines: dict[int, LastLines] = {}
         self._files: list[FileReport] = []
 
     def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
@@ -100,6 +118,13 @@ class Reader:
             self._nodes[number] = found
         return found
 
+    def last_lines(self, number: int) -> LastLines:
+        """The last lines of a node that were read."""
+        found = self._last_lines.get(number)
+        if found is None:
+            found = self._last_lines[number] = LastLines()
+        return found
+
     @property
     def findings(self) -> Findings:
         """What was found so far."""
@@ -114,20 +139,22 @@ class _File:
         self._reader = reader
         self._name = str(report.path)
         self._layout = layout or reader.layouts[0]
-        self._skip_until: dict[int, bytes] = {}
+        self._skip: dict[int, LastLines] = {}
         self._last: Node | None = None
 
     def take(self, hit: Hit) -> None:
         """One line with a message that matters."""
         number, line, at, beginning = hit
         where = Where(self._name, number)
-        if beginning is FATAL_TEXT:
+        if beginning == FATAL_TEXT:
             self._fatal(line, where)
             return
         found = self._layout.read(line, at)
         if found is None or found.mixed:
             found = self._read_otherwise(line, at, found)
         if found is None:
+            if is_foreign(line, at):
+                return
             self._damaged("unreadable" if self._layout_fits(line) else "no-layout", where)
             return
         if found.mixed:
@@ -139,7 +166,7 @@ class _File:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, where, node):
+        if node is None or not self._in_order(found, line, where):
             return
         self._last = node
         self.report.relevant += 1
@@ -175,23 +202,31 @@ class _File:
             if node is not None:
                 node.disturb()
 
-    def _in_order(self, found: Found, where: Where, node: Node) -> bool:
+    def _in_order(self, found: Found, line: bytes, where: Where) -> bool:
         """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
-        last, number = node.summary.last_time, found.node
-        if found.time >= last and number in self.report.nodes and not self._skip_until:
-            return True
-        if number not in self.report.nodes:
-            self.report.nodes.add(number)
-            if last and self._layout.goes_back(found.time, last):
-                self._skip_until[number] = last
-        if (until := self._skip_until.get(number)) is not None:
-            if not self._layout.goes_back(until, found.time):
+        time, number = found.time, found.node
+        last = self._reader.last_lines(number)
+        if time < last.time or number not in self.report.nodes or self._skip:
+            if self._is_overlap(number, time, line, last):
                 self._reader.findings.note("overlap", where)
                 return False
-            del self._skip_until[number]
-        elif last and self._layout.goes_back(found.time, last):
-            self._reader.findings.note("time-back", where)
+            if number not in self._skip and last.time and self._layout.goes_back(time, last.time):
+                self._reader.findings.note("time-back", where)
+        last.add(time, line)
         return True
+
+    def _is_overlap(self, number: int, time: bytes, line: bytes, last: LastLines) -> bool:
+        if number not in self.report.nodes:
+            self.report.nodes.add(number)
+            if last.time and not self._layout.goes_back(last.time, time):
+                self._skip[number] = LastLines(last.time, list(last.hashes))
+        skip = self._skip.get(number)
+        if skip is None:
+            return False
+        if self._layout.goes_back(skip.time, time):
+            del self._skip[number]
+            return False
+        return self._layout.goes_back(time, skip.time) or hash(line) in skip.hashes
 
 
 def read_logs(

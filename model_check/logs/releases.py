@@ -58,10 +58,23 @@ def release_named(text: str) -> str:
     return name
 
 
-def tables_of(releases: Iterable[str]) -> tuple[str, ...]:
+@cache
+def tables_of(releases: Releases) -> tuple[str, ...]:
     """The transition tables of ``releases``, each once, oldest first."""
-    wanted = set(releases)
-    return tuple(dict.fromkeys(forms().tables[one] for one in forms().releases if one in wanted))
+    return tuple(dict.fromkeys(forms().tables[one] for one in forms().releases if one in releases))
+
+
+@cache
+def printing(completed: bool, old_shown: bool, new: Releases, old: Releases | None) -> Releases:
+    """The releases that print such a line of a change between states of those forms; empty for none."""
+    marks = forms().marks
+    found = marks["old state shown" if old_shown else "old state not shown"]
+    if not completed:
+        found &= marks["Attempting durable transition to"]
+    for releases in (new, old):
+        if releases:
+            found &= releases
+    return found
 
 
 def span(releases: Iterable[str]) -> str:

@@ -244,4 +244,4 @@ def record(time: str, node: int, message: str, release: str, logger: str, level:
 
 def has_pre_votes(release: str) -> bool:
     """Whether the release has Prospective."""
-    return tables_of([release]) == ("kip996",)
+    return tables_of(frozenset({release})) == ("kip996",)

@@ -64,7 +64,7 @@ def _node(node: Node) -> dict[str, Any]:
     return {
         "node": node.number,
         "releases": [span(one) for one in summary.releases],
-        "tables": list(tables_of(release for one in summary.releases for release in one)),
+        "tables": list(tables_of(frozenset().union(*summary.releases))),
         "relevant": summary.lines,
         "processes": summary.processes,
         "transitions": summary.transitions,
@@ -113,7 +113,7 @@ def history_json(step: HistoryEntry) -> dict[str, Any]:
 
 def history_text(step: HistoryEntry) -> str:
     """One step of a history for people."""
-    return f"{step.time}  node {step.node}  {_said(step)}  [{step.where}]"
+    return f"{step.time}  node {step.node}  {_said(step)}  [{plain(str(step.where))}]"
 
 
 def _said(step: HistoryEntry) -> str:
@@ -139,6 +139,11 @@ def _said(step: HistoryEntry) -> str:
 def _voters(step: HistoryEntry) -> str:
     ids = "not known" if step.voters is None else ", ".join(str(key.id) for key in step.voters) or "none"
     return ids if step.voters_offset is None else f"{ids} at offset {step.voters_offset}"
+
+
+def plain(text: str) -> str:
+    """``text`` for a terminal: names of files and lines of logs may hold anything."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def print_report(out: Console, report: LogReport, limit: int) -> None:
@@ -178,7 +183,7 @@ def _releases(node: Node) -> str:
     spans = node.summary.releases
     if not spans:
         return "not recognised: no transition in these lines"
-    tables = " or ".join(tables_of(release for one in spans for release in one))
+    tables = " or ".join(tables_of(frozenset().union(*spans)))
     return f"{', then '.join(span(one) for one in spans)}; transition table {tables}"
 
 
@@ -206,14 +211,18 @@ def _print_files(out: Console, report: LogReport) -> None:
             entry(out, "damage", f"{count:,} {what}")
     for file in report.files:
         if file.damaged:
-            entry(out, "damage", f"{file.path}: {file.damaged}; read up to line {file.counts.lines:,}")
+            entry(
+                out,
+                "damage",
+                f"{plain(str(file.path))}: {file.damaged}; read up to line {file.counts.lines:,}",
+            )
         elif not file.relevant:
-            entry(out, "no raft", f"{file.path}: no line of a raft node")
+            entry(out, "no raft", f"{plain(str(file.path))}: no line of a raft node")
     for path in report.copies:
-        entry(out, "copy", f"{path}: begins like a file read already, skipped")
+        entry(out, "copy", f"{plain(str(path))}: begins like a file read already, skipped")
     for name, count in sorted(report.findings.notes.items()):
         where = report.findings.first_notes[name]
-        entry(out, f"{name}", f"{count:,}: {NOTES[name]}; first at {where}", column=16)
+        entry(out, f"{name}", f"{count:,}: {NOTES[name]}; first at {plain(str(where))}", column=16)
     if report.epochs_forgotten:
         entry(
             out, "epochs", f"{report.epochs_forgotten:,} small epochs were forgotten in comparisons of nodes"
@@ -222,12 +231,12 @@ def _print_files(out: Console, report: LogReport) -> None:
 
 def _print_problem(out: Console, number: int, problem: Problem) -> None:
     heading(out, f"problem {number}: {problem.check}, node {problem.node}")
-    entry(out, "at", f"{problem.where}, {problem.time}")
+    entry(out, "at", plain(f"{problem.where}, {problem.time}"))
     entry(out, "demanded", CHECKS[problem.check].demands)
     entry(out, "expected", problem.expected)
-    entry(out, "found", problem.found)
+    entry(out, "found", plain(problem.found))
     if problem.earlier is not None:
-        entry(out, "against", str(problem.earlier))
+        entry(out, "against", plain(str(problem.earlier)))
     if problem.cites:
         entry(out, "rules", " ".join(problem.cites))
 

@@ -13,13 +13,15 @@ from typing import Final
 
 from model_check.logs.messages import FATAL_TEXT, MESSAGES
 
-#: A longer line is dropped and counted: no raft line comes near it.
+#: A longer line is dropped and counted.
 LONGEST_LINE: Final = 1 << 20
+#: A longer line with a message that matters is dropped and counted; one of a hundred voters is not as long.
+LONGEST_HIT: Final = 1 << 16
 #: So many beginnings of a message are looked at in one line; more than two is noise.
 _HITS_A_LINE: Final = 4
 
 _ANCHOR: Final = re.compile(rb"\] (" + b"|".join(re.escape(text) for text in MESSAGES) + rb")")
-_FATAL: Final = re.compile(re.escape(FATAL_TEXT))
+_FATAL: Final = re.compile(rb"(" + re.escape(FATAL_TEXT) + rb")")
 
 
 #: A line with a message that matters: its number from 1, its bytes, where the message starts, and the
@@ -90,10 +92,11 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         counts.invalid += _not_utf8(block)
     number, counted = first, 0
     line_start, line_end, in_line = 0, -1, 0
-    for place, beginning in _places(block):
+    for match in _matches(block):
+        place, beginning = match.start(1), match[1]
         if place >= line_end:
             line_start, line_end, in_line = block.rfind(b"\n", 0, place) + 1, block.find(b"\n", place), 0
-            if line_end - line_start > LONGEST_LINE:
+            if line_end - line_start > LONGEST_HIT:
                 counts.overlong += 1
                 in_line = _HITS_A_LINE
         if in_line >= _HITS_A_LINE:
@@ -102,18 +105,18 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
         number += block.count(b"\n", counted, line_start)
         counted = line_start
         end = line_end
-        if beginning is FATAL_TEXT:
+        if beginning == FATAL_TEXT:
             end = block.find(b"\n", line_end + 1)  # the exception stands on the next line
-            end = line_end if end < 0 or end - line_end > LONGEST_LINE else end
+            end = line_end if end < 0 or end - line_end > LONGEST_HIT else end
         yield number, block[line_start:end], place - line_start, beginning
 
 
-def _places(block: bytes) -> Iterator[tuple[int, bytes]]:
+def _matches(block: bytes) -> Iterator[re.Match[bytes]]:
+    """The beginnings of messages in ``block``, in order."""
+    matches = _ANCHOR.finditer(block)
     if FATAL_TEXT not in block:
-        return ((match.span(1)[0], match[1]) for match in _ANCHOR.finditer(block))
-    found = [(match.start(1), match[1]) for match in _ANCHOR.finditer(block)]
-    found += [(match.start(), FATAL_TEXT) for match in _FATAL.finditer(block)]
-    return iter(sorted(found))
+        return matches
+    return iter(sorted((*matches, *_FATAL.finditer(block)), key=lambda match: match.start(1)))
 
 
 def _not_utf8(block: bytes) -> int:

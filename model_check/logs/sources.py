@@ -16,6 +16,7 @@ from model_check.logs.layout import Layout
 CHUNK: Final = 1 << 20
 #: So much of a file is looked at to find its first record.
 _PEEK: Final = 1 << 18
+_STEP: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
 #: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``kafkaServer.out``.
 _LOG_NAME = re.compile(r".\.(?:log|out)(?:[.-]|\Z)")
@@ -31,7 +32,7 @@ class Source:
     first: tuple[int, ...] | None
     """When its first record was written; None if there is none."""
     digest: bytes
-    """Of the beginning of its content, to recognise a copy."""
+    """Of the beginning of its content and, of a longer file, its size; to recognise a copy."""
 
 
 def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
@@ -84,6 +85,8 @@ def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
         if len(beginning) >= _PEEK:
             break
     digest = hashlib.sha256(beginning).digest()
+    if len(beginning) >= _PEEK:  # a copy of a file that grows begins alike and is not the same
+        digest += path.stat().st_size.to_bytes(8, "big")
     for line in beginning.splitlines():
         for layout in layouts:
             time = layout.time(line)
@@ -133,13 +136,19 @@ def _reporting(pieces: Iterable[bytes], progress: Callable[[int], None] | None) 
             progress(len(piece))
 
 
+def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Small pieces: at the end of each gzip member, what follows in the piece is copied."""
+    for piece in pieces:
+        for start in range(0, len(piece), _STEP):
+            yield piece[start : start + _STEP]
+
+
 def _inflate(pieces: Iterable[bytes], damaged: list[str], size: int) -> Iterator[bytes]:
     """Any number of gzip members, one after the other; never more than ``size`` bytes at a time."""
     member = zlib.decompressobj(wbits=31)
     between = True
     try:
-        for piece in pieces:
-            data = piece
+        for data in _small(pieces):
             while data:
                 if member.eof:
                     member, between = zlib.decompressobj(wbits=31), True

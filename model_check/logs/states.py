@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple
@@ -60,9 +59,8 @@ class Key(NamedTuple):
         return str(self.id) if self.directory is None else f"{self.id} ({self.directory})"
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedState:
-    """A state as one line shows it."""
+class LoggedState(NamedTuple):
+    """A state as one line shows it. A plain tuple: there are many."""
 
     role: str
     """As in the specification: Unattached, Voted, Prospective, Candidate, Leader, Follower, Resigned."""
@@ -106,10 +104,9 @@ class LoggedState:
 
 _TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
 _OPENING = frozenset(b"([{")
-_BRACKET = re.compile(rb"[\[({]")
-_CLOSING = re.compile(rb"[\])}]")
 _KEY = re.compile(
-    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?(<undefined>|Optional\.empty|[\w-]+)"
+    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?"
+    rb"(<undefined>|Optional\.empty|[\w-]{1,64})(?![\w-])"
 )
 _VOTE = re.compile(
     rb"(\d{1,10})=(?:VoterState\(replicaKey=ReplicaKey\([^)]*\), state=)?(GRANTED|REJECTED|UNRECORDED)"
@@ -120,7 +117,29 @@ _NODE = re.compile(rb"\(id: (\d{1,10}) ")
 _INTEGER = re.compile(rb"-?\d{1,19}")
 _OPTIONAL = re.compile(rb"OptionalInt\[(\d{1,10})\]")
 _ABSENT = (b"null", b"Optional.empty", b"OptionalInt.empty", b"-1")
+#: Texts up to this length are remembered with what they say; production's are far shorter.
+_LONGEST_CACHED: Final = 1 << 13
+#: Brackets nest no deeper than this in any known form.
+_DEPTH: Final = 8
+#: More voters than this are no quorum.
+VOTERS_KEPT: Final = 256
 _ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def _value() -> bytes:
+    """The regular expression of one value: no ``=``, comma or space in it but within balanced brackets.
+
+    Nothing that is matched is given back, so that the time is linear in the length of the text.
+    """
+    inner = rb"[^()\[\]{}]*+"
+    for _ in range(_DEPTH - 1):
+        inner = rb"[^()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^()\[\]{}]*+)*+"
+    return rb"[^=, ()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^=, ()\[\]{}]*+)*+"
+
+
+_VALUE: Final = _value()
+#: As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
+_NODE_VALUE: Final = rb"[^=, ()]*+(?: \([^()]*+\))?+"
 
 
 def fields(body: bytes) -> dict[str, bytes]:
@@ -146,78 +165,85 @@ def fields(body: bytes) -> dict[str, bytes]:
     return found
 
 
+#: The same voters and keys are printed again and again; texts are short, since long lines are dropped.
+_remembered: Final = lru_cache(maxsize=256)
+
+
+class _Form(NamedTuple):
+    """A known form: its fields in order, a regular expression with a group for each, and who prints it."""
+
+    names: tuple[str, ...]
+    pattern: re.Pattern[bytes]
+    releases: Releases
+
+
 @cache
-def _known_forms(word: bytes) -> tuple[tuple[tuple[str, ...], re.Pattern[bytes]], ...]:
-    """The known forms of ``word``: their fields, and a regular expression with a group for each."""
+def _known_forms(word: bytes) -> tuple[_Form, ...]:
+    """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
     found = []
-    for name, shown in forms().states:
+    for (name, shown), releases in forms().states.items():
         if name.encode() == word:
-            pattern = rb"(?:, |,| )".join(field.encode() + b"=(.*?)" for field in shown)
-            found.append((shown, re.compile(pattern + rb"\Z", re.DOTALL)))
+            values = (_NODE_VALUE if field == "leader" else _VALUE for field in shown)
+            named = (
+                field.encode() + b"=(" + value + b")" for field, value in zip(shown, values, strict=True)
+            )
+            found.append(_Form(shown, re.compile(rb"(?:, |,| )".join(named) + rb"\Z"), releases))
     return tuple(found)
 
 
-def _fields(word: bytes, body: bytes) -> dict[str, bytes]:
-    """As `fields`, faster where the form is known."""
-    for names, pattern in _known_forms(word):
-        match = pattern.match(body)
+def _read_form(word: bytes, body: bytes) -> tuple[dict[str, bytes], Releases]:
+    """The fields of a state, and the releases that print them so; faster than `fields` for known forms."""
+    for form in _known_forms(word):
+        match = form.pattern.match(body)
         if match is not None:
-            values = match.groups()
-            if all(_one_value(value) for value in values):
-                return dict(zip(names, values, strict=True))
-    return fields(body)
+            return dict(zip(form.names, match.groups(), strict=True)), form.releases
+    shown = fields(body)
+    return shown, forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
 
 
-def _one_value(value: bytes) -> bool:
-    """Whether it is one balanced value, and not several fields of a form that is not known."""
-    bracket = _BRACKET.search(value)
-    if bracket is None:
-        return b"=" not in value and _CLOSING.search(value) is None
-    if b"=" in value and (value[-1] not in b"])}" or b"=" in value[: bracket.start()]):
-        return False
-    return (
-        value.count(b"(") == value.count(b")")
-        and value.count(b"[") == value.count(b"]")
-        and value.count(b"{") == value.count(b"}")
-    )
-
-
-@lru_cache(maxsize=512)
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
+    return _parse_known(text) if len(text) <= _LONGEST_CACHED else _parse_state(text)
+
+
+def _parse_state(text: bytes) -> LoggedState:
     word, bracket, rest = text.partition(b"(")
-    if word not in ROLES or not bracket or not rest.endswith(b")"):
+    role = ROLES.get(word)
+    if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
-    shown = _fields(word, rest[:-1])
-    form = (word.decode("ascii"), tuple(shown))
-    releases = forms().states.get(form, frozenset())
-    role = ROLES[word]
+    shown, releases = _read_form(word, rest[:-1])
+    granted = electorate = None
     votes = shown.get("epochElection", shown.get("voteStates"))
-    granted, electorate = _election(votes)
     if votes is not None:
-        for mark in ("EpochElection[", "EpochElection("):
-            if votes.startswith(mark.encode()):
-                releases &= forms().marks[mark]
+        granted, electorate, releases = _election(votes, releases)
     local = _local(shown)
+    voters, high = shown.get("voters"), shown.get("highWatermark")
     return LoggedState(
-        role=role,
-        epoch=_integer(shown, "epoch"),
-        leader=_leader(role, shown, local),
-        voted=_voted(role, shown, local),
-        voters=_ids(shown["voters"]) if "voters" in shown else None,
-        high_watermark=_high_watermark(shown),
-        timeout=_timeout(shown),
-        local=local,
-        epoch_start=_integer(shown, "epochStartOffset") if role == "Leader" else None,
-        granted=granted,
-        electorate=electorate,
-        releases=releases,
+        role,
+        _integer(shown, "epoch"),
+        _leader(role, shown, local),
+        _voted(role, shown, local),
+        None if voters is None else _ids(voters),
+        NOT_SHOWN if high is None else offset(high),
+        _timeout(shown),
+        local,
+        _integer(shown, "epochStartOffset") if role == "Leader" else None,
+        granted,
+        electorate,
+        releases,
     )
 
 
+_parse_known = lru_cache(maxsize=512)(_parse_state)
+
+
+@_remembered
 def keys(text: bytes) -> tuple[Key, ...]:
-    """All replica keys that ``text`` prints, in order."""
-    return tuple(_as_key(match[1], match[2]) for match in _KEY.finditer(text))
+    """All replica keys that ``text`` prints, in order. Raises Unreadable if there are too many."""
+    found = tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
+    if len(found) > VOTERS_KEPT:
+        raise Unreadable
+    return found
 
 
 def offset(text: bytes) -> int | None:
@@ -232,46 +258,58 @@ def key_of(replica: int, directory: bytes | None) -> Key:
     return Key(replica, None if text in (None, _ZERO_UUID, "<undefined>", "Optional.empty") else text)
 
 
-def _as_key(replica: bytes, directory: bytes) -> Key:
-    return key_of(int(replica), directory)
-
-
 def _integer(shown: Mapping[str, bytes], name: str) -> int:
-    if (value := shown.get(name)) is None or _INTEGER.fullmatch(value) is None:
+    value = shown.get(name)
+    if value is None or not ((value.isdigit() and len(value) < 20) or _INTEGER.fullmatch(value)):
         raise Unreadable
     return int(value)
 
 
+@_remembered
 def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
     parts = text[1:-1].split(b", ") if len(text) > 2 else []
-    if any(_INTEGER.fullmatch(part) is None for part in parts):
+    if len(parts) > VOTERS_KEPT or any(_INTEGER.fullmatch(part) is None for part in parts):
         raise Unreadable
     return tuple(sorted(int(part) for part in parts))
 
 
-def _election(text: bytes | None) -> tuple[frozenset[int] | None, frozenset[int] | None]:
-    if text is None:
-        return None, None
+@_remembered
+def _election(
+    text: bytes, releases: Releases
+) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:
+    """The voters that have granted, those that are asked, and which of ``releases`` print them so."""
+    for mark in ("EpochElection[", "EpochElection("):
+        if text.startswith(mark.encode()):
+            releases &= forms().marks[mark]
     votes = {int(match[1]): match[2] for match in _VOTE.finditer(text)}
+    if len(votes) > VOTERS_KEPT:
+        raise Unreadable
     if votes:
-        return frozenset(one for one, vote in votes.items() if vote == b"GRANTED"), frozenset(votes)
+        granted = frozenset(one for one, vote in votes.items() if vote == b"GRANTED")
+        return granted, frozenset(votes), releases
     # Release 3.9 prints the values as objects without content.
     ids = frozenset(int(match[1]) for match in _VOTER_OBJECT.finditer(text))
-    return None, ids or None
+    if len(ids) > VOTERS_KEPT:
+        raise Unreadable
+    return None, ids or None, releases
 
 
 def _local(shown: Mapping[str, bytes]) -> Key | None:
-    for name in ("localVoterNode", "localReplicaKey"):
-        if name in shown:
-            found = keys(shown[name])
-            if not found:
-                raise Unreadable
-            return found[0]
+    text = shown.get("localVoterNode", shown.get("localReplicaKey"))
+    if text is not None:
+        return _first_key(text)
     if "localId" not in shown:
         return None
     return key_of(_integer(shown, "localId"), shown.get("localDirectoryId"))
+
+
+def _first_key(text: bytes) -> Key:
+    found = keys(text)
+    if not found:
+        raise Unreadable
+    return found[0]
 
 
 def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | Hidden | None:
@@ -280,8 +318,11 @@ def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | H
     if role in ("Candidate", "Voted"):
         return None
     text = shown.get("leader", shown.get("leaderId"))
-    if text is None:
-        return NOT_SHOWN
+    return NOT_SHOWN if text is None else _leader_id(text)
+
+
+@_remembered
+def _leader_id(text: bytes) -> int | None:
     if text in _ABSENT:
         return None
     match = _OPTIONAL.fullmatch(text) or _NODE.search(text)
@@ -293,22 +334,10 @@ def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | H
 def _voted(role: str, shown: Mapping[str, bytes], local: Key | None) -> Key | Hidden | None:
     if role == "Candidate":
         return NOT_SHOWN if local is None else local
-    if "votedId" in shown:
-        return Key(_integer(shown, "votedId"), None)
     text = shown.get("votedKey")
-    if text is None:
-        return NOT_SHOWN
-    if text in _ABSENT:
-        return None
-    found = keys(text)
-    if not found:
-        raise Unreadable
-    return found[0]
-
-
-def _high_watermark(shown: Mapping[str, bytes]) -> int | Hidden | None:
-    text = shown.get("highWatermark")
-    return NOT_SHOWN if text is None else offset(text)
+    if text is not None:
+        return None if text in _ABSENT else _first_key(text)
+    return Key(_integer(shown, "votedId"), None) if "votedId" in shown else NOT_SHOWN
 
 
 def _timeout(shown: Mapping[str, bytes]) -> int | None:

@@ -24,7 +24,7 @@ class Walk:
     end: int = 0
 
     def __post_init__(self) -> None:
-        self.table = tables_of([self.release])[0]
+        self.table = tables_of(frozenset({self.release}))[0]
 
     def start(self) -> Drawn:
         """The first state of a node with an empty disk."""

@@ -13,7 +13,7 @@ from small_recording import eventful_recording, first, small_recording
 
 from model_check.conform.exceptions import EXCEPTIONS
 from model_check.conform.lockstep import RunReport, compare
-from model_check.conform.nodes import Difference
+from model_check.conform.outcome import Difference
 from model_check.conform.recording import STEPS, WORLD, recording_of
 from model_check.conform.simulation import Simulation
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from model_check.conform.lockstep import RunReport
-from model_check.conform.nodes import Difference
+from model_check.conform.outcome import Difference
 from model_check.conform.properties.catalogue import GOALS, JUDGED
 from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import Judgement, Remark

@@ -18,7 +18,7 @@ from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively
 from tests.engine.random_systems import RandomSystem, systems
 
-MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def reachable(system: System, threads: int, keep_going: bool) -> tuple[Exploration, list[GlobalState]]:

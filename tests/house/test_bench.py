@@ -10,6 +10,9 @@ FIGURES = {
     "engine_1", "engine_2", "filled_1", "filled_2", "twin",
     "engine_1_to_twin", "engine_2_to_twin", "filled_1_to_twin", "filled_2_to_twin", "two_to_one",
     "engine_states", "twin_states", "engine_calls", "twin_calls", "visited_bytes", "resident_bytes",
+    "lockstep_simulated",
+    "logs_trace_plain", "logs_trace_gzip", "logs_debug_plain", "logs_debug_gzip",
+    "logs_controller_plain", "logs_controller_gzip",
 }  # fmt: skip
 MACHINE = {"cores", "load", "processor", "memory", "system", "python", "numba", "numpy"}
 
@@ -26,8 +29,15 @@ def test_every_figure_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_text_has_a_line_for_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "three-voters-elect", "--quick"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + len(FIGURES)
-    assert all(line.startswith("  ") for line in lines[2:])
+    headings = [line for line in lines[1:] if not line.startswith("  ")]
+    assert [line.split(":")[0] for line in headings] == ["engine", "lockstep", "logs"]
+    assert len(lines) == 1 + len(headings) + len(FIGURES)
+
+
+def test_one_part_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--quick", "--only", "logs", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {key.split("_")[0] for key in report["figures"]} == {"logs"}
 
 
 def test_an_unknown_scenario_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

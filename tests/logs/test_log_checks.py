@@ -331,3 +331,68 @@ def test_several_nodes_in_one_file_are_told_apart() -> None:
     report, _ = read(b"".join(line for pair in zip(one, three, strict=True) for line in pair))
     assert report.findings.problems == []
     assert [node.summary.transitions for node in report.nodes.values()] == [2, 2]
+
+
+@pytest.mark.parametrize("release", ("3.3", "3.5", "3.8", "3.9", "4.0", "4.3"))
+def test_an_epoch_that_starts_below_what_is_committed_is_reported_once(release: str) -> None:
+    follower = state("Follower", 1, leader=2, high=100)
+    later = state("Unattached", 2, high=100)
+    candidate = state("Candidate", 3, voted=1, high=100, granted=frozenset({1, 2}))
+    states = [state("Unattached", 0), state("Follower", 1, leader=2), follower, later, candidate]
+    messages = change(states[0], None, release) + change(states[1], states[0], release)
+    messages.append("Follower high watermark updated to 100")
+    messages += change(later, follower, release)
+    before = later
+    if release >= "4.0":
+        before = state("Prospective", 2, high=100, granted=frozenset({1, 2}))
+        messages += change(before, later, release)
+    messages += change(candidate, before, release)
+    messages += change(state("Leader", 3, start=99), candidate, release)
+    assert problems(text_of(messages, release=release)) == ["leader-complete"]
+
+
+@pytest.mark.parametrize("release", ("3.3", "3.4"))
+def test_a_follower_that_forgets_its_high_watermark_has_started_anew(release: str) -> None:
+    """No line tells a start up to 3.4, and a follower follows itself up in the same epoch when it starts."""
+    follower = state("Follower", 1, leader=2)
+    messages = change(state("Unattached", 1), None, release) + change(follower, None, release)
+    messages += ["Follower high watermark updated to 100", *change(follower, None, release)]
+    messages.append("Follower high watermark updated to 50")
+    report, _ = read(text_of(messages, release=release))
+    assert report.findings.problems == []
+    assert not report.findings.notes
+
+
+@pytest.mark.parametrize("release", ("3.3", "4.3"))
+def test_after_a_damaged_line_a_change_is_not_held_against_the_state_before(release: str) -> None:
+    steps = [state("Unattached", 1), state("Follower", 1, leader=2), state("Leader", 2)]
+    messages = change(steps[0], None, release) + change(steps[1], steps[0], release)
+    damaged = text_of(["Completed transition to CandidateState("], release=release)
+    shown = None if release < "3.5" else state("Candidate", 2, voted=1, granted=frozenset({1, 2}))
+    after = text_of(change(steps[2], shown, release), release=release, start=100)
+    report, _ = read(text_of(messages, release=release) + damaged + after)
+    assert report.findings.problems == []
+    assert report.findings.notes["unreadable"] == report.findings.notes["gaps"] == 1
+
+
+def test_messages_of_other_parts_of_the_process_disturb_nothing() -> None:
+    foreign = (
+        b"[2026-01-01 00:00:00,000] INFO [%s] Truncated to offset 5 from Fetch response from leader 2 (a.B)\n"
+    )
+    contexts = (b"RaftLog partition=__cluster_metadata-0, nodeId=1", b"MetadataLoader id=1", b"Controller 1")
+    follower = state("Follower", 1, leader=2)
+    messages = [*change(state("Unattached", 1), None), *change(follower, state("Unattached", 1))]
+    high = [*messages, "Follower high watermark updated to 100"]
+    for context in contexts:
+        later = text_of(["Follower high watermark updated to 90"], start=200)
+        report, _ = read(text_of(high) + foreign % context + later)
+        assert [one.check for one in report.findings.problems] == ["high-watermark-monotone"]
+        assert not report.findings.notes
+
+
+def test_votes_of_another_cluster_are_counted() -> None:
+    messages = [*change(state("Unattached", 1), None)]
+    first = vote_line(2, 1, "rejected", log=(0, 0))
+    messages += [first, first, first.replace("clusterId='c'", "clusterId='d'")]
+    report, _ = read(text_of(messages))
+    assert report.findings.notes["other-cluster"] == 1

@@ -19,6 +19,7 @@ from model_check.logs.messages import MESSAGES
 from model_check.logs.reader import Options, Reader, read_logs
 from model_check.logs.scan import LONGEST_LINE, Counts, scan
 from model_check.logs.sources import chunks, find_sources
+from model_check.logs.states import VOTERS_KEPT
 
 LAYOUTS = [compile_pattern(pattern) for pattern in PATTERNS]
 STEPS = steps_of(random.Random(5).choice, "4.3", 60)
@@ -245,3 +246,51 @@ def test_memory_does_not_grow_with_the_file() -> None:
     small, large = peak(50), peak(1000)
     assert large < small + 3_000_000
     assert large < 16_000_000
+
+
+def test_lines_read_twice_within_one_ms_are_overlap(tmp_path: Path) -> None:
+    """The second file begins with lines of the time at which the first ends."""
+    now = "2026-01-01 00:00:00,000"
+    lines = [b"[" + now.encode() + line[24:] for line in LINES]
+    for cut in range(2, len(lines) - 1, 5):
+        (tmp_path / "a.log").write_bytes(b"".join(lines[:cut]))
+        (tmp_path / "b.log").write_bytes(b"".join(lines[cut - 2 :]))
+        report = read_logs([tmp_path], Options())
+        assert report.findings.problems == []
+        assert report.findings.notes == {"overlap": 2}
+        assert report.nodes[1].summary.transitions == len(STEPS)
+
+
+def test_a_copy_of_a_file_that_grew_since_hides_nothing(tmp_path: Path) -> None:
+    noise = b"[2026-01-01 00:00:00,000] INFO nothing (org.apache.kafka.server.Other)\n" * 5000
+    (tmp_path / "a.log").write_bytes(noise + TEXT[: len(TEXT) // 2])
+    (tmp_path / "b.log").write_bytes(noise + TEXT)
+    report = read_logs([tmp_path], Options())
+    assert report.copies == []
+    assert report.findings.problems == []
+    assert report.nodes[1].summary.transitions == len(STEPS)
+
+
+def test_many_small_gzip_members(tmp_path: Path) -> None:
+    (tmp_path / "a.log.gz").write_bytes(b"".join(gzip.compress(line) + gzip.compress(b"") for line in LINES))
+    report = read_logs([tmp_path], Options())
+    assert report.files[0].damaged is None
+    assert report.nodes[1].summary.transitions == len(STEPS)
+
+
+@pytest.mark.parametrize("count", (VOTERS_KEPT, VOTERS_KEPT + 1))
+def test_sets_of_voters_that_no_quorum_has_are_not_read(count: int) -> None:
+    """They would fill the memory: sets of voters are kept."""
+    ids = ", ".join(map(str, range(count)))
+    keys = ", ".join(f"ReplicaKey(id={one}, directoryId=d{one})" for one in range(count))
+    election = ", ".join(f"{one}=GRANTED" for one in range(count))
+    messages = [
+        f"Latest set of voters is VoterSet(voters={{{keys}}}) at offset 1",
+        f"Completed transition to Unattached(epoch=1, voters=[{ids}], electionTimeoutMs=1)",
+        "Completed transition to CandidateState(localId=1, epoch=1, retries=1, "
+        f"voteStates={{{election}}}, highWatermark=Optional.empty, electionTimeoutMs=1)",
+    ]
+    for message in messages:
+        reader = Reader(Options())
+        reader.read(Path("one.log"), [text_of([message])], None)
+        assert reader.findings.notes["unreadable"] == (count > VOTERS_KEPT)

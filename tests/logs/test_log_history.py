@@ -105,7 +105,7 @@ def test_the_release_is_recognised(release: str) -> None:
     }
     spans = report.nodes[1].summary.releases
     assert [span(one) for one in spans] == [known.get(release, "4.2 to 4.5")]
-    assert tables_of(spans[0]) == tables_of([release])
+    assert tables_of(spans[0]) == tables_of(frozenset({release}))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS[1:])

@@ -131,3 +131,18 @@ def test_the_page_lists_every_check_and_every_note() -> None:
     page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.M))
     assert rows == {*CHECKS, *NOTES}
+
+
+def test_what_a_terminal_could_take_as_a_command_is_not_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fatal = (
+        b"[2026-01-01 00:00:01,000] ERROR Encountered fatal fault: Unexpected error in raft IO thread (x.Y)\n"
+    )
+    text = text_of(change(state("Unattached", 1), None)) + fatal + b"Error: \x1b[31m\x07 [bold] \xff\n"
+    path = tmp_path / "a\x1b[1m.log"
+    path.write_bytes(text)
+    assert main(["logs", "--history", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "Error: ?[31m? [bold]" in shown
+    assert "\x1b" not in shown

@@ -1,0 +1,101 @@
+"""Protocol variants as people name them: a preset and switches, in scenarios and on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from enum import Enum
+from typing import Any
+
+from model_check.errors import InputError
+from reference.protocol import PRESETS, Protocol
+
+_LARGEST = 2**31 - 1
+_SWITCHES = {field.name.replace("_", "-"): field.name for field in fields(Protocol)}
+#: Numbers are at least 1, but for these.
+_SMALLEST = {"fetch-max-wait-ms": 0}
+#: Switches that may be left open.
+_OPTIONAL = ("fetch-max-batches",)
+
+
+def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Protocol:
+    """A preset with switches changed; ``where`` is what an error names. Raises InputError."""
+    if preset not in PRESETS:
+        near = difflib.get_close_matches(preset, PRESETS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InputError(
+            f"{where}: there is no preset {preset!r}; expected one of {', '.join(PRESETS)}{hint}"
+        )
+    protocol = PRESETS[preset]
+    for switch, value in switches.items():
+        name = _SWITCHES.get(switch)
+        if name is None:
+            near = difflib.get_close_matches(switch, _SWITCHES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise InputError(
+                f"{where}: {switch!r} is no protocol switch; there are {', '.join(_SWITCHES)}{hint}"
+            )
+        protocol = replace(protocol, **{name: _value(getattr(protocol, name), switch, value, where)})
+    return protocol
+
+
+def _value(current: Any, switch: str, value: Any, where: str) -> Any:
+    if isinstance(current, Enum):
+        for choice in type(current):
+            if choice.value == value:
+                return choice
+        allowed = ", ".join(str(choice.value) for choice in type(current))
+        raise InputError(f"{where}: switch '{switch}' has no value {value!r}; there are {allowed}.")
+    if value is None and switch in _OPTIONAL:
+        return None
+    if isinstance(current, bool):
+        if isinstance(value, bool):
+            return value
+        raise InputError(f"{where}: switch '{switch}' takes true or false, not {value!r}.")
+    smallest = _SMALLEST.get(switch, 1)
+    if type(value) is not int or not smallest <= value <= _LARGEST:
+        raise InputError(
+            f"{where}: switch '{switch}' takes a number from {smallest} to {_LARGEST}, not {value!r}."
+        )
+    return value
+
+
+# On the command line.
+
+
+def add_protocol_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--protocol`` and ``--set``, which :func:`read_protocol` reads."""
+    parser.add_argument(
+        "--protocol", default="kafka", help=f"protocol preset: {', '.join(PRESETS)} (default: kafka)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="SWITCH=VALUE",
+        help="change a switch of the protocol, for example follower-pre-vote=never",
+    )
+
+
+def read_protocol(preset: str, settings: Sequence[str] = ()) -> Protocol:
+    """The protocol of a preset with some switches set, each ``switch=value``. Raises InputError."""
+    protocol = with_switches(preset, {}, "--protocol")
+    switches: dict[str, Any] = {}
+    for setting in settings:
+        switch, equals, word = setting.partition("=")
+        where = f"--set {setting!r}"
+        if not equals:
+            raise InputError(f"{where}: expected switch=value, for example 'follower-pre-vote=never'.")
+        switches[switch.replace("_", "-")] = _setting(word)
+        protocol = with_switches(preset, switches, where)
+    return protocol
+
+
+def _setting(word: str) -> Any:
+    known = {"true": True, "false": False, "none": None}
+    digits = word.removeprefix("-")
+    whole = digits.isascii() and digits.isdigit() and len(digits) <= 12
+    return known.get(word, int(word) if whole else word)
