@@ -58,6 +58,9 @@ RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("Leader", "epoch_start_offset"): (0, INT64),
     ("Progress", "end_offset"): (0, INT64),
     ("Disk", "flushed"): (0, INT64),
+    ("Log", "start_offset"): (0, INT64),
+    ("Snapshot", "size"): (1, INT64),
+    ("Snapshot", "kraft_version"): (0, 2**15 - 1),
     ("Protocol", "fetch_max_batches"): (1, INT32),
     ("Protocol", "fetch_max_wait_ms"): (0, INT32),
     ("Protocol", "fetch_timeout_ms"): (1, INT32),
@@ -147,9 +150,14 @@ def _enum_word(member: Enum) -> str:
 
 def _follows(value: Log) -> Mapping[str, Any]:
     """What the fields of a log are if nothing but its batches is known."""
-    derived = log.log_of(value.batches)
+    derived = log.log_of(value.batches, value.start_offset, value.snapshots)
     names = ("epoch_starts", "voter_sets", "kraft_versions")
-    return {"batches": (), **{name: getattr(derived, name) for name in names}}
+    return {
+        "batches": (),
+        "start_offset": 0,
+        "snapshots": (),
+        **{name: getattr(derived, name) for name in names},
+    }
 
 
 # Decoding.
@@ -287,7 +295,8 @@ def _checked(cls: type, values: dict[str, Any], where: str) -> Any:
 
 def _decode_log(values: dict[str, Any], where: str) -> Log:
     try:
-        decoded = dataclasses.replace(log.log_of(values.get("batches", ())), **values)
+        start, snapshots = values.get("start_offset", 0), values.get("snapshots", ())
+        decoded = dataclasses.replace(log.log_of(values.get("batches", ()), start, snapshots), **values)
     except ValueError as error:
         raise InputError(f"{where}.batches: {error}.") from None
     starts = decoded.epoch_starts

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reference import log as logs
-from reference.effects import AppendBatch, Effect, Flush, Persist, Truncate
+from reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Flush,
+    LoadSnapshot,
+    Persist,
+    StoreSnapshot,
+    Truncate,
+)
 from reference.log import Log
 from reference.replica import QuorumState
 
@@ -35,6 +44,12 @@ def apply(disk: Disk, effect: Effect) -> Disk:
         return replace(disk, log=log, flushed=min(disk.flushed, log.end_offset))
     if isinstance(effect, Flush):
         return replace(disk, flushed=min(effect.offset, disk.log.end_offset))
+    if isinstance(effect, StoreSnapshot):
+        return replace(disk, log=logs.with_snapshot(disk.log, effect.snapshot))
+    if isinstance(effect, DeleteBefore):
+        return replace(disk, log=logs.delete_before(disk.log, effect.id.end_offset))
+    if isinstance(effect, LoadSnapshot):
+        return replace(disk, log=logs.reset_to(effect.snapshot), flushed=effect.snapshot.id.end_offset)
     return disk
 
 
@@ -49,5 +64,8 @@ def as_found(disk: Disk, *, written_back: bool = True) -> Disk:
     ``written_back``: whether what the last process wrote and did not flush is durable by now. Nothing in
     production makes it so at start-up; the operating system does, some time later.
     """
-    log = logs.log_of(disk.log.batches)
-    return replace(disk, log=log, flushed=log.end_offset if written_back else disk.flushed)
+    log = logs.log_of(disk.log.batches, disk.log.start_offset, disk.log.snapshots)
+    log = logs.or_newest_snapshot(log)
+    return replace(
+        disk, log=log, flushed=log.end_offset if written_back else max(disk.flushed, log.start_offset)
+    )

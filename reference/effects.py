@@ -1,8 +1,8 @@
 """What a step does to the world, in order. A crash may fall between any two effects.
 
-``Persist``, ``AppendBatch``, ``Truncate`` and ``Flush`` touch the disk (:mod:`reference.disk` applies
-them); ``Send`` and ``Reply`` hand a message to the network; the rest tell the host of the replica
-something.
+``Persist``, ``AppendBatch``, ``Truncate``, ``Flush``, ``StoreSnapshot``, ``DeleteBefore`` and
+``LoadSnapshot`` touch the disk (:mod:`reference.disk` applies them); ``Send`` and ``Reply`` hand a message
+to the network; the rest tell the host of the replica something.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from reference.events import Timer
-from reference.log import Batch
+from reference.log import Batch, Snapshot, SnapshotId
 from reference.messages import Request, Response
 from reference.replica import QuorumState
 
@@ -42,6 +42,27 @@ class Flush:
     """Everything below ``offset`` is durable from here on."""
 
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSnapshot:
+    """A snapshot is written and is durable when the next effect begins."""
+
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBefore:
+    """Records before the end of the snapshot ``id`` are deleted, and older snapshots."""
+
+    id: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSnapshot:
+    """A snapshot takes the place of the whole log, at once and durably."""
+
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +173,9 @@ Effect = (
     | AppendBatch
     | Truncate
     | Flush
+    | StoreSnapshot
+    | DeleteBefore
+    | LoadSnapshot
     | Send
     | Reply
     | ForgetRequests

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from reference.log import SnapshotId
 from reference.messages import Request, Response
 
 
@@ -102,6 +103,19 @@ class UpgradeKRaftVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSnapshot:
+    """The state machine has written down its state at ``id``, in ``values``; the whole has ``size`` bytes.
+
+    ``delete_prefix``: what it stands for is deleted from the log.
+    """
+
+    id: SnapshotId
+    values: tuple[int, ...] = ()
+    size: int = 1
+    delete_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """A graceful shutdown begins."""
 
@@ -116,5 +130,6 @@ Event = (
     | Append
     | Resign
     | UpgradeKRaftVersion
+    | CreateSnapshot
     | Shutdown
 )

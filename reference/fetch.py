@@ -7,7 +7,7 @@ FollowerState.updateHighWatermark, ThresholdPurgatory.
 
 from __future__ import annotations
 
-from reference import epochs, progress, voter_changes
+from reference import epochs, progress, snapshots, voter_changes
 from reference import log as logs
 from reference import parked as parked_fetches
 from reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
@@ -56,7 +56,7 @@ def _is_due(work: Work, request: FetchRequest, response: FetchResponse) -> bool:
     """Whether ``response`` is worth sending at once."""
     if response.partition_error is not ErrorCode.NONE or request.max_wait_ms == 0:
         return True
-    if response.batches or response.diverging is not None:
+    if response.batches or response.diverging is not None or response.snapshot is not None:
         return True
     theirs = -1 if request.high_watermark is None else request.high_watermark
     ours = -1 if response.high_watermark is None else response.high_watermark
@@ -74,6 +74,9 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
         return parked_fetches.error_response(work, ErrorCode.UNKNOWN_SERVER_ERROR)
     work.by("FETCH-8")
     log = work.replica.log
+    needed = _needed_snapshot(work, request)
+    if needed is not None:
+        return _response(work, snapshot=needed)
     if not logs.is_valid_position(log, request.offset, request.last_epoch):
         work.by("FETCH-9")
         diverging = logs.end_offset_for_epoch(log, request.last_epoch)
@@ -88,8 +91,25 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     return _response(work, batches=batches)
 
 
+def _needed_snapshot(work: Work, request: FetchRequest) -> logs.SnapshotId | None:
+    """The snapshot that the fetcher has to load before it can be given records, if any."""
+    log = work.replica.log
+    if not log.snapshots:
+        return None
+    if request.offset == 0:
+        work.by("FETCH-13")
+        return log.snapshots[-1].id
+    if logs.needs_snapshot(log, request.offset, request.last_epoch):
+        work.by("FETCH-12")
+        return log.snapshots[-1].id
+    return None
+
+
 def _response(
-    work: Work, batches: tuple[logs.Batch, ...] = (), diverging: logs.EpochEnd | None = None
+    work: Work,
+    batches: tuple[logs.Batch, ...] = (),
+    diverging: logs.EpochEnd | None = None,
+    snapshot: logs.SnapshotId | None = None,
 ) -> FetchResponse:
     replica = work.replica
     return FetchResponse(
@@ -99,6 +119,8 @@ def _response(
         batches=batches,
         diverging=diverging,
         leader_endpoints=replica.leader_endpoints,
+        log_start_offset=replica.log.start_offset,
+        snapshot=snapshot,
     )
 
 
@@ -162,6 +184,9 @@ def handle_response(work: Work, source: int, response: FetchResponse) -> None:
     work.by("FETCH-30")
     if response.diverging is not None:
         _truncate(work, response.diverging)
+    elif response.snapshot is not None:
+        if not snapshots.start_loading(work, source, response.snapshot):
+            return
     else:
         _append(work, response.batches)
         _learn_high_watermark(work, response.high_watermark)

@@ -80,30 +80,70 @@ class EpochEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotId:
+    """What names a snapshot: the offset after the last record in it, and that record's epoch."""
+
+    end_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The committed state up to an offset: what the control records before it say, and the application's.
+
+    ``voters`` is ``None`` under kraft.version 0. ``values`` is the application's part, into which the
+    protocol never looks; ``size`` is that of the whole in bytes, at least 1.
+    """
+
+    id: SnapshotId
+    voters: VoterSet | None = None
+    kraft_version: int = 0
+    values: tuple[int, ...] = ()
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
     own); ``voter_sets`` and ``kraft_versions`` list the control records by offset, committed or not.
+
+    Records before ``start_offset`` have been deleted: a snapshot stands for them. ``snapshots`` are those
+    that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
     """
 
     batches: tuple[Batch, ...] = ()
     epoch_starts: tuple[EpochStart, ...] = ()
     voter_sets: tuple[tuple[int, VoterSet], ...] = field(default=(), repr=False, compare=False)
     kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
+    start_offset: int = 0
+    snapshots: tuple[Snapshot, ...] = ()
 
     @property
     def end_offset(self) -> int:
-        """One past the offset of the last record; 0 for an empty log."""
-        return self.batches[-1].end_offset if self.batches else 0
+        """One past the offset of the last record; where the log starts if it is empty."""
+        return self.batches[-1].end_offset if self.batches else self.start_offset
 
     @property
     def last_epoch(self) -> int:
-        """The latest epoch known to the log; 0 for an empty one."""
-        return self.epoch_starts[-1].epoch if self.epoch_starts else 0
+        """The latest epoch known to the log, that of a snapshot if nothing follows it; 0 for an empty one."""
+        if self.epoch_starts:
+            return self.epoch_starts[-1].epoch
+        newest = self.snapshots[-1].id if self.snapshots else None
+        return newest.epoch if newest is not None and newest.end_offset == self.end_offset else 0
 
 
-def log_of(batches: tuple[Batch, ...]) -> Log:
-    """The log with these batches, as it is found on disk. Raises ValueError if they do not form a log."""
-    log = Log()
+def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[Snapshot, ...] = ()) -> Log:
+    """The log with these batches and snapshots, as it is found on disk. Raises ValueError if they do not
+    form a log. What the newest snapshot says is known as of its last record (KRaftControlRecordStateMachine).
+    """
+    ends = [snapshot.id.end_offset for snapshot in snapshots]
+    if start_offset and start_offset not in ends:
+        raise ValueError(f"the log starts at offset {start_offset} and no snapshot ends there")
+    if ends != sorted(set(ends)) or min(ends, default=start_offset) < start_offset:
+        raise ValueError(f"the snapshots must end at ascending offsets from {start_offset} on, found {ends}")
+    log = Log(start_offset=start_offset, snapshots=snapshots)
+    if snapshots:
+        log = _with_control_records(log, snapshots[-1])
     for batch in batches:
         if not batch.records:
             raise ValueError(f"the batch at offset {batch.base_offset} has no record")
@@ -120,15 +160,20 @@ def log_of(batches: tuple[Batch, ...]) -> Log:
 def append(log: Log, batch: Batch) -> Log:
     """``log`` with ``batch`` at its end. Control records take effect at once, committed or not."""
     starts = log.epoch_starts
-    if batch.epoch > log.last_epoch:
+    if batch.epoch > (starts[-1].epoch if starts else 0):
         starts = _with_start(log, EpochStart(batch.epoch, batch.base_offset))
     voter_sets, kraft_versions = log.voter_sets, log.kraft_versions
     for offset, record in enumerate(batch.records, batch.base_offset):
+        if voter_sets and offset <= voter_sets[-1][0]:
+            continue
         if isinstance(record, Voters):
             voter_sets = (*voter_sets, (offset, record.voters))
         elif isinstance(record, KRaftVersion):
             kraft_versions = (*kraft_versions, (offset, record.version))
-    return Log((*log.batches, batch), starts, voter_sets, kraft_versions)
+    batches = (*log.batches, batch)
+    if not log.snapshots:
+        return Log(batches, starts, voter_sets, kraft_versions)
+    return Log(batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots)
 
 
 def start_epoch(log: Log, epoch: int) -> Log:
@@ -151,7 +196,63 @@ def truncate(log: Log, offset: int) -> Log:
         tuple(start for start in log.epoch_starts if start.offset < offset),
         tuple(entry for entry in log.voter_sets if entry[0] < offset),
         tuple(entry for entry in log.kraft_versions if entry[0] < offset),
+        log.start_offset,
+        log.snapshots,
     )
+
+
+# Snapshots.
+
+
+def _with_control_records(log: Log, snapshot: Snapshot) -> Log:
+    """``log`` knowing nothing of voter sets and kraft.version but what ``snapshot`` says."""
+    last = snapshot.id.end_offset - 1
+    voter_sets = () if snapshot.voters is None else ((last, snapshot.voters),)
+    return replace(log, voter_sets=voter_sets, kraft_versions=((last, snapshot.kraft_version),))
+
+
+def with_snapshot(log: Log, snapshot: Snapshot) -> Log:
+    """``log`` with one snapshot more."""
+    return replace(log, snapshots=(*log.snapshots, snapshot))
+
+
+def delete_before(log: Log, offset: int) -> Log:
+    """``log`` without the records before ``offset``, the end of one of its snapshots, and without older
+    snapshots. The epoch that contains ``offset`` starts there as far as the log still knows.
+    """
+    before = [start for start in log.epoch_starts if start.offset <= offset]
+    kept = tuple(start for start in log.epoch_starts if start.offset > offset)
+    clamped = (EpochStart(before[-1].epoch, offset),) if before else ()
+    return replace(
+        log,
+        batches=tuple(batch for batch in log.batches if batch.end_offset > offset),
+        epoch_starts=clamped + kept,
+        start_offset=offset,
+        snapshots=tuple(one for one in log.snapshots if one.id.end_offset >= offset),
+    )
+
+
+def reset_to(snapshot: Snapshot) -> Log:
+    """The log of a replica that has loaded ``snapshot`` and has nothing else."""
+    return log_of((), snapshot.id.end_offset, (snapshot,))
+
+
+def or_newest_snapshot(log: Log) -> Log:
+    """``log`` as a process finds it: what it has lost below its newest snapshot, it takes from there."""
+    if not log.snapshots:
+        return log
+    newest = log.snapshots[-1]
+    ahead = (newest.id.epoch, newest.id.end_offset) > (log.last_epoch, log.end_offset)
+    return reset_to(newest) if ahead else log
+
+
+def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
+    """Whether the start of ``log`` is beyond what a fetcher that ends like this can be given records for."""
+    if not log.snapshots or (log.start_offset == 0 and offset == 0):
+        return False
+    earliest = log.snapshots[0].id
+    at_start = offset == log.start_offset and epoch != earliest.epoch
+    return offset < log.start_offset or at_start or epoch < earliest.epoch
 
 
 def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reference.errors import ErrorCode
-from reference.log import Batch, EpochEnd
+from reference.log import Batch, EpochEnd, Snapshot, SnapshotId
 from reference.voters import Endpoint, ReplicaKey
 
 METADATA_PARTITION = "__cluster_metadata-0"
@@ -114,7 +114,7 @@ class EndQuorumEpochResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """Answer to Fetch: records and the high watermark, or where the logs diverge."""
+    """Answer to Fetch: records and the high watermark, or where the logs diverge, or a snapshot to load."""
 
     epoch: int
     leader: int | None = None
@@ -125,6 +125,39 @@ class FetchResponse:
     partition_error: ErrorCode = ErrorCode.NONE
     error: ErrorCode = ErrorCode.NONE
     log_start_offset: int = 0
+    snapshot: SnapshotId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSnapshotRequest:
+    """FetchSnapshot (API 59): give me bytes of the snapshot ``snapshot`` from ``position`` on."""
+
+    epoch: int
+    replica: ReplicaKey
+    snapshot: SnapshotId
+    position: int
+    max_bytes: int
+    cluster_id: str | None = None
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSnapshotResponse:
+    """Answer to FetchSnapshot: ``length`` bytes from ``position`` on, of ``size``.
+
+    ``content`` is the snapshot that they are a part of; a receiver may look into it when it has all bytes.
+    """
+
+    epoch: int
+    leader: int | None = None
+    snapshot: SnapshotId | None = None
+    size: int = 0
+    position: int = 0
+    length: int = 0
+    content: Snapshot | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +234,9 @@ class ApiVersionsResponse:
 
 
 #: Requests about the metadata partition.
-PartitionRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
+PartitionRequest = (
+    VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
+)
 Request = (
     PartitionRequest
     | AddRaftVoterRequest
@@ -211,7 +246,12 @@ Request = (
 )
 #: Responses that name the epoch of their sender and the leader it knows.
 EpochResponse = (
-    VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse | UpdateRaftVoterResponse
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | FetchResponse
+    | FetchSnapshotResponse
+    | UpdateRaftVoterResponse
 )
 Response = EpochResponse | AddRaftVoterResponse | RemoveRaftVoterResponse | ApiVersionsResponse
 Message = Request | Response

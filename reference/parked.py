@@ -19,6 +19,7 @@ def error_response(work: Work, error: ErrorCode) -> FetchResponse:
         leader=replica.quorum_state.leader,
         leader_endpoints=replica.leader_endpoints,
         partition_error=error,
+        log_start_offset=replica.log.start_offset,
     )
 
 

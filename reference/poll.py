@@ -14,6 +14,7 @@ from reference import (
     fetch,
     leadership,
     remove_voter,
+    snapshots,
     transitions,
     update_voter,
     vote,
@@ -149,6 +150,12 @@ def _poll_follower(work: Work, event: Poll) -> None:
     if Timer.UPDATE_VOTER in event.expired and _settles_membership(work, leader):
         return
     if any(connection.awaiting for connection in replica.connections):
+        return
+    role = replica.role
+    assert isinstance(role, Follower)
+    if role.fetching_snapshot is not None:
+        if work.connection(leader) is None:
+            work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
         return
     work.by("FETCH-33", "FETCH-21")
     if work.connection(leader) is None:

@@ -79,7 +79,8 @@ class Protocol:
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
     ``fetch_max_wait_ms`` is how long a fetcher lets the leader park its request (0: not at all);
     ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only told
-    to the leader that is asked for a change of the voter set.
+    to the leader that is asked for a change of the voter set. ``fetch_snapshot_max_bytes`` is how much of a
+    snapshot a fetcher asks for at a time.
     """
 
     state_machine: StateMachine = StateMachine.KIP996
@@ -96,6 +97,7 @@ class Protocol:
     fetch_max_wait_ms: int = 500
     fetch_timeout_ms: int = 2000
     request_timeout_ms: int = 2000
+    fetch_snapshot_max_bytes: int = 1048576
 
 
 #: Production, check by check.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reference.log import Log, Record
+from reference.log import Log, Record, SnapshotId
 from reference.messages import FetchRequest, FetchResponse
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet
 
@@ -51,15 +51,25 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialSnapshot:
+    """A snapshot of which the first ``position`` bytes have been fetched."""
+
+    id: SnapshotId
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Follower:
     """Fetches from the leader of its epoch; ``has_fetched`` since it began to follow it.
 
-    ``has_updated_leader``: the leader has answered its UpdateRaftVoter.
+    ``has_updated_leader``: the leader has answered its UpdateRaftVoter. ``fetching_snapshot``: what it
+    loads instead of records.
     """
 
     leader_endpoints: tuple[Endpoint, ...]
     has_fetched: bool = False
     has_updated_leader: bool = False
+    fetching_snapshot: PartialSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)

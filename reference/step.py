@@ -18,6 +18,7 @@ from reference import (
     leadership,
     parked,
     remove_voter,
+    snapshots,
     startup,
     update_voter,
     vote,
@@ -29,6 +30,7 @@ from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
+    CreateSnapshot,
     Event,
     FetchWaitExpired,
     Poll,
@@ -50,6 +52,8 @@ from reference.messages import (
     EndQuorumEpochResponse,
     FetchRequest,
     FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     Response,
@@ -125,6 +129,8 @@ def _dispatch(work: Work, event: Event) -> None:
         leadership.request_resignation(work, event)
     elif isinstance(event, UpgradeKRaftVersion):
         kraft_version.upgrade(work, event)
+    elif isinstance(event, CreateSnapshot):
+        snapshots.create(work, event)
     elif isinstance(event, Shutdown):
         work.by("TIMER-8")
         work.replica = replace(work.replica, shutting_down=True)
@@ -154,6 +160,8 @@ def _receive_request(work: Work, event: RequestReceived) -> None:
         response = end_quorum_epoch.handle_request(work, request)
     elif isinstance(request, FetchRequest):
         response = fetch.handle_request(work, event.source, event.correlation, request)
+    elif isinstance(request, FetchSnapshotRequest):
+        response = snapshots.handle_request(work, request)
     elif isinstance(request, AddRaftVoterRequest):
         response = add_voter.handle_request(work, event.source, event.correlation, request)
     elif isinstance(request, RemoveRaftVoterRequest):
@@ -183,6 +191,8 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
         end_quorum_epoch.handle_response(work, event.source, response)
     elif isinstance(response, FetchResponse):
         fetch.handle_response(work, event.source, response)
+    elif isinstance(response, FetchSnapshotResponse):
+        snapshots.handle_response(work, event.source, response)
     elif isinstance(response, AddRaftVoterResponse):
         add_voter.handle_response(work, event.source, response.error, ErrorCode.DUPLICATE_VOTER)
     elif isinstance(response, RemoveRaftVoterResponse):

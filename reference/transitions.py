@@ -114,6 +114,8 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
     work.update(role=role, quorum_state=quorum_state)
     if isinstance(left, Leader):
         voter_changes.abandon(work, left)
+    elif isinstance(left, Follower) and left.fetching_snapshot is not None:
+        work.by("SNAP-11")
     work.emit(Transition(source, role_name(role), quorum_state.epoch))
 
 

@@ -17,7 +17,7 @@ from model_check.conform.encode import encode_batch, or_minus_one
 from model_check.conform.fields import Json
 from reference import log as logs
 from reference.effects import AppendBatch, Effect, HighWatermark, Persist, Transition
-from reference.log import Batch, Log
+from reference.log import Batch, Log, Snapshot
 from reference.replica import Leader, Replica
 from reference.transitions import role_name
 
@@ -107,11 +107,20 @@ class Listener:
     def _give_from_log(self, high_watermark: int, log: Log, calls: list[Json]) -> None:
         if not self.registered or self.next_offset >= high_watermark:
             return
-        if self.next_offset == 0 and self.bootstrap:
+        if log.snapshots and self.next_offset in range(max(1, log.start_offset)):
+            self._load(log.snapshots[-1], calls)
+        elif self.next_offset == 0 and self.bootstrap:
             calls.append({"cb": "loadBootstrap"})
         for batch in logs.batches_from(log, self.next_offset, self._read_at_once):
             if batch.end_offset <= high_watermark:
                 self._give(batch, calls)
+
+    def _load(self, snapshot: Snapshot, calls: list[Json]) -> None:
+        """What is before the log, or all that a state machine at its beginning has missed."""
+        id = snapshot.id
+        value = snapshot.values[-1] if snapshot.values else None
+        calls.append({"cb": "loadSnapshot", "offset": id.end_offset, "epoch": id.epoch, "value": value})
+        self.next_offset = id.end_offset
 
     def _give(self, batch: Batch, calls: list[Json]) -> None:
         shown = encode_batch(batch)

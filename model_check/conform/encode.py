@@ -14,7 +14,7 @@ from model_check.conform.fields import Json
 from model_check.conform.wire import KRAFT_VERSION, TOPIC, TOPIC_ID, ZERO_UUID
 from reference import messages as m
 from reference.errors import ErrorCode
-from reference.log import Batch, KRaftVersion, LeaderChange, Record, Value, Voters
+from reference.log import Batch, KRaftVersion, LeaderChange, Record, SnapshotId, Value, Voters
 from reference.replica import QuorumState, Replica
 from reference.voters import Endpoint, Voter, VoterSet
 
@@ -39,6 +39,8 @@ APIS = {
     m.EndQuorumEpochResponse: "EndQuorumEpoch",
     m.FetchRequest: "Fetch",
     m.FetchResponse: "Fetch",
+    m.FetchSnapshotRequest: "FetchSnapshot",
+    m.FetchSnapshotResponse: "FetchSnapshot",
     m.AddRaftVoterRequest: "AddRaftVoter",
     m.AddRaftVoterResponse: "AddRaftVoter",
     m.RemoveRaftVoterRequest: "RemoveRaftVoter",
@@ -184,6 +186,8 @@ def _(message: m.FetchResponse) -> Json:
             "epoch": message.diverging.epoch,
             "endOffset": message.diverging.offset,
         }
+    if message.snapshot is not None:
+        partition["snapshotId"] = _snapshot_id(message.snapshot)
     if message.batches:
         partition["batches"] = [encode_batch(batch) for batch in message.batches]
     envelope["responses"] = [{"topicId": TOPIC_ID, "partitions": [partition]}]
@@ -191,6 +195,46 @@ def _(message: m.FetchResponse) -> Json:
     if nodes:
         envelope["nodeEndpoints"] = [{**node, "rack": None} for node in nodes]
     return envelope
+
+
+def _snapshot_id(id: SnapshotId) -> Json:
+    return {"endOffset": id.end_offset, "epoch": id.epoch}
+
+
+@encode.register
+def _(message: m.FetchSnapshotRequest) -> Json:
+    partition = {
+        "partition": 0,
+        "currentLeaderEpoch": message.epoch,
+        "snapshotId": _snapshot_id(message.snapshot),
+        "position": message.position,
+        "replicaDirectoryId": uuid(message.replica.directory),
+    }
+    return {
+        "clusterId": message.cluster_id,
+        "replicaId": message.replica.id,
+        "maxBytes": message.max_bytes,
+        "topics": [{"name": TOPIC, "partitions": [partition]}],
+    }
+
+
+@encode.register
+def _(message: m.FetchSnapshotResponse) -> Json:
+    envelope: dict[str, Json] = {"throttleTimeMs": 0, "errorCode": int(message.error), "topics": []}
+    if message.error is not ErrorCode.NONE:
+        return envelope
+    partition = {
+        "index": 0,
+        "errorCode": int(message.partition_error),
+        "snapshotId": _snapshot_id(message.snapshot or SnapshotId(-1, -1)),
+        "currentLeader": {"leaderId": or_minus_one(message.leader), "leaderEpoch": message.epoch},
+        "size": message.size,
+        "position": message.position,
+        "unalignedRecordsSizeInBytes": message.length,
+    }
+    envelope["topics"] = [{"name": TOPIC, "partitions": [partition]}]
+    nodes = _nodes(message.leader, message.leader_endpoints)
+    return {**envelope, "nodeEndpoints": nodes} if nodes else envelope
 
 
 @encode.register

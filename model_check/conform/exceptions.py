@@ -21,6 +21,9 @@ UNKNOWN_FIELD = "unknown field"
 UNKNOWN_TOTAL = "unknown total"
 UNSEEN_MESSAGES = "total with messages never shown"
 
+#: A kind of event for :data:`NOT_COMPARED`: a ``recv`` line with a request of the client that is no node.
+CLIENT_REQUEST = "recv from the client"
+
 #: The reason for each exception, and what is checked nevertheless.
 EXCEPTIONS: dict[str, str] = {
     ELECTION_TIMEOUT: "Drawn at random; it must lie in the range of the draw, and stay as drawn "
@@ -140,6 +143,13 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         "Production's wording; that there is one exactly if there is an error is compared.",
     ),
     NotCompared("recv", ("data.errorMessage",), "Production's wording, likewise."),
+    NotCompared(
+        CLIENT_REQUEST,
+        ("data", "mid"),
+        "What a client asks for decides what is expected, as far as the node looks at it before it refuses; "
+        "the number shows where the request is answered.",
+    ),
+    NotCompared("wipe", ("n",), "Which node has lost its disk shows at its next start."),
 )
 
 

@@ -19,7 +19,6 @@ from model_check.conform.nodes import NodeRun
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.processes import Processes
 from model_check.conform.recording import STEPS, Event, Recording, without_collector
-from model_check.conform.state import NOT_COVERED
 from model_check.conform.totals import Totals
 from model_check.conform.transport import Transport
 from reference.protocol import KAFKA, Protocol
@@ -35,8 +34,7 @@ class RunReport:
     compared: steps that were compared, by kind. world: events that are no step of a node, by kind.
     not_covered: steps that the reference does not know yet, by kind. skipped: steps of a node after a
     difference or after a step that is not covered, until its next start, by reason.
-    rules: how many of the steps that agree each rule decided. fields: how many compared states show a part
-    that the reference does not cover. exceptions: how often each exception was used
+    rules: how many of the steps that agree each rule decided. exceptions: how often each exception was used
     (:data:`model_check.conform.exceptions.EXCEPTIONS`). unknown: fields that are not known, by kind of
     event and name.
     """
@@ -49,7 +47,6 @@ class RunReport:
     skipped: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     rules: Counter[str] = field(default_factory=Counter)
-    fields: Counter[str] = field(default_factory=Counter)
     exceptions: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
 
@@ -105,8 +102,6 @@ class _Comparison:
         report.differences.extend(found)
         if verdict is Verdict.COMPARED:
             report.compared[event.label] += 1
-            if event.state is not None and not NOT_COVERED.isdisjoint(event.state.values):
-                report.fields.update(NOT_COVERED & event.state.values.keys())
         elif verdict is Verdict.NOT_COVERED:
             report.not_covered[node.uncovered] += 1
         else:

@@ -20,7 +20,7 @@ from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, disk_found, identity_of
-from model_check.conform.known import KnownBatches
+from model_check.conform.known import KnownBatches, creation
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.recording import Event, Message, Recording
 from model_check.conform.state import differences, encode_state, same, state_differences
@@ -32,12 +32,15 @@ from reference.effects import (
     AppendBatch,
     ArmTimer,
     CallFailed,
+    DeleteBefore,
     Effect,
     Fatal,
     Flush,
     ForgetRequests,
+    LoadSnapshot,
     Persist,
     Send,
+    StoreSnapshot,
     Truncate,
 )
 from reference.events import (
@@ -49,18 +52,15 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
-from reference.messages import AddRaftVoterRequest, FetchRequest, Request, Response
+from reference.messages import AddRaftVoterRequest, FetchRequest, FetchSnapshotResponse, Request, Response
 from reference.protocol import Protocol
 from reference.replica import Connection, Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
 APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
 
-#: Local calls that the reference does not know yet.
-UNCOVERED_CALLS = frozenset({"createSnapshot"})
-
 #: The effects that reach the disk.
-DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush)
+DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
 
 class NodeRun:
@@ -275,8 +275,12 @@ class NodeRun:
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:
             assert isinstance(content, Response)
+            if isinstance(content, FetchSnapshotResponse):
+                content = self.known.with_content(content)
             if message.synthetic is not None and message.correlation in self.unsure:
                 self._settle_number(message)
+            if message.correlation >= (self.host.replica.next_correlation or 0):
+                self.found.append(Found("corr", "that of a request sent before", message.correlation))
             source = self._asked(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
@@ -324,8 +328,11 @@ class NodeRun:
         elif call == "shutdown":
             self.shutdown_at = event.now + event.fields.number("timeoutMs")
             self.host.feed(Shutdown(), event.now)
-        elif call in UNCOVERED_CALLS:
-            raise UncoveredMessageError(call)
+        elif call == "createSnapshot":
+            self.host.feed(creation(event, self.host.replica), event.now)
+            created = [effect.snapshot for effect in self.host.effects if isinstance(effect, StoreSnapshot)]
+            self.found.extend(differences(bool(created), event.fields.flag("created"), "created"))
+            self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})
         else:
             self.found.append(Found("call", "a call of the raft client", call))
         failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]

@@ -98,7 +98,6 @@ def _run(result: RunResult) -> Json:
         "world": _counts(report.world),
         "notCovered": _counts(report.not_covered),
         "skipped": _counts(report.skipped),
-        "fieldsNotCovered": _counts(report.fields),
         "fieldsUnknown": _counts(report.unknown),
         "exceptions": _counts(report.exceptions),
         "rules": _counts(report.rules),

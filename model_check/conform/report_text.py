@@ -197,7 +197,6 @@ def _open(results: Sequence[RunResult], wanted: Wanted, width: int) -> Iterator[
     counts = (
         ("open: the reference does not cover yet", total(report.not_covered for report in reports)),
         ("skipped", total(report.skipped for report in reports)),
-        ("parts of compared states not covered yet", total(report.fields for report in reports)),
         ("fields that are not known", total(report.unknown for report in reports)),
     )
     for title, counter in counts:

@@ -1,14 +1,15 @@
 """How many bytes a record batch takes in a Fetch response.
 
 Source: Kafka: DefaultRecordBatch (61 bytes of header), DefaultRecord, the schemas of the control records
-LeaderChangeMessage (version 0), KRaftVersionRecord and VotersRecord; the recorder's state machine writes
+LeaderChangeMessage (version 0), KRaftVersionRecord, VotersRecord, SnapshotHeaderRecord and
+SnapshotFooterRecord, RecordsSnapshotWriter; the recorder's state machine writes
 each value in 4 bytes.
 """
 
 from __future__ import annotations
 
 from reference.log import Batch, KRaftVersion, LeaderChange, Record, Value, Voters
-from reference.voters import Voter
+from reference.voters import Voter, VoterSet
 
 HEADER = 61
 
@@ -21,7 +22,10 @@ CONTROL_KEY = 4
 #: The end of a structure without optional fields.
 TAGS = 1
 
-VALUE, INT32, INT16, UUID = 4, 4, 2, 16
+VALUE, INT64, INT32, INT16, UUID = 4, 8, 4, 2, 16
+
+#: The values of the records that begin and end a snapshot: a version; the header has a time as well.
+SNAPSHOT_HEADER, SNAPSHOT_FOOTER = INT16 + INT64 + TAGS, INT16 + TAGS
 
 
 def size_of(batch: Batch) -> int:
@@ -29,14 +33,27 @@ def size_of(batch: Batch) -> int:
     return HEADER + sum(_record(index, record) for index, record in enumerate(batch.records))
 
 
+def snapshot_size(voters: VoterSet | None, kraft_version: int, values: tuple[int, ...]) -> int:
+    """The size of a snapshot: a batch with its header and the control records, the values, its footer."""
+    control: list[KRaftVersion | Voters] = []
+    if voters is not None:
+        control = [KRaftVersion(kraft_version), Voters(voters)]
+    header = HEADER + _sized(0, CONTROL_KEY, SNAPSHOT_HEADER)
+    header += sum(_record(index, record) for index, record in enumerate(control, 1))
+    content = size_of(Batch(0, 0, tuple(map(Value, values)))) if values else 0
+    return header + content + HEADER + _sized(0, CONTROL_KEY, SNAPSHOT_FOOTER)
+
+
 def _record(index: int, record: Record) -> int:
     if isinstance(record, Value):
-        key, value = 0, VALUE
-        key_length = _signed(-1)
-    else:
-        key, value = CONTROL_KEY, _control(record)
-        key_length = _signed(key)
-    body = FIXED + _signed(index) + key_length + key + _signed(value) + value
+        return _sized(index, None, VALUE)
+    return _sized(index, CONTROL_KEY, _control(record))
+
+
+def _sized(index: int, key: int | None, value: int) -> int:
+    """A record whose key (``None``: it has none) and value take so many bytes."""
+    key_length = _signed(-1 if key is None else key)
+    body = FIXED + _signed(index) + key_length + (key or 0) + _signed(value) + value
     return _signed(body) + body
 
 

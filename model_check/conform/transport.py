@@ -20,6 +20,7 @@ from model_check.conform.found import Found
 from model_check.conform.identity import MAX_KRAFT_VERSION
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
+from model_check.conform.state import same
 from model_check.conform.versions import UNSUPPORTED, wrong_version
 from reference.messages import ApiVersionsResponse
 
@@ -154,8 +155,11 @@ class Transport:
             yield from wrong_version(message)
             if message.api == NOT_RAFT and not message.is_request:
                 expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
-                if message.data.values != expected:
+                if not same(message.data.values, expected):
                     yield Found("data", expected, message.data.values)
+                if (event.node, message.correlation) in self.asked:
+                    # The content of the request is not shown, so every request known is another one.
+                    yield Found("corr", "that of an ApiVersions request", message.correlation)
             return
         yield from self._same(message, event.node)
         if message.is_request:

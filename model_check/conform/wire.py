@@ -15,7 +15,7 @@ from model_check.conform.recording import Message
 from model_check.errors import InputError
 from reference import messages as m
 from reference.errors import ErrorCode
-from reference.log import Batch, EpochEnd, KRaftVersion, LeaderChange, Record, Value, Voters
+from reference.log import Batch, EpochEnd, KRaftVersion, LeaderChange, Record, SnapshotId, Value, Voters
 from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
 
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -208,8 +208,6 @@ def _fetch_response(data: Fields) -> m.FetchResponse:
     partition = data.only("responses").only("partitions")
     current = partition.inner("currentLeader")
     leader = _optional(current.number("leaderId"))
-    if "snapshotId" in partition:
-        raise UncoveredMessageError("Fetch response with a snapshot id")
     diverging = None
     if "divergingEpoch" in partition:
         end = partition.inner("divergingEpoch")
@@ -223,6 +221,53 @@ def _fetch_response(data: Fields) -> m.FetchResponse:
         leader_endpoints=_leader_endpoints(data, leader),
         partition_error=_error(partition),
         log_start_offset=partition.number("logStartOffset"),
+        snapshot=_snapshot_id(partition) if "snapshotId" in partition else None,
+    )
+
+
+# Snapshots.
+
+
+def _snapshot_id(partition: Fields) -> SnapshotId:
+    id = partition.inner("snapshotId")
+    return SnapshotId(id.number("endOffset"), id.number("epoch"))
+
+
+def _fetch_snapshot_request(data: Fields) -> m.FetchSnapshotRequest:
+    topic = data.only("topics")
+    partition = topic.only("partitions")
+    name, index = topic.text("name"), partition.number("partition")
+    known = name == TOPIC and index == 0
+    return m.FetchSnapshotRequest(
+        epoch=partition.number("currentLeaderEpoch"),
+        replica=ReplicaKey(
+            data.number("replicaId"), directory(partition.text("replicaDirectoryId", ZERO_UUID))
+        ),
+        snapshot=_snapshot_id(partition),
+        position=partition.number("position"),
+        max_bytes=data.number("maxBytes"),
+        cluster_id=_cluster(data),
+        partition=m.METADATA_PARTITION if known else f"{name}-{index}",
+    )
+
+
+def _fetch_snapshot_response(data: Fields) -> m.FetchSnapshotResponse:
+    """The response without the snapshot, of which recordings show no more than the size."""
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.FetchSnapshotResponse(-1, error=error)
+    partition = data.only("topics").only("partitions")
+    current = partition.inner("currentLeader")
+    leader = _optional(current.number("leaderId"))
+    return m.FetchSnapshotResponse(
+        epoch=current.number("leaderEpoch"),
+        leader=leader,
+        snapshot=_snapshot_id(partition),
+        size=partition.number("size"),
+        position=partition.number("position"),
+        length=partition.number("unalignedRecordsSizeInBytes"),
+        leader_endpoints=_leader_endpoints(data, leader),
+        partition_error=_error(partition),
     )
 
 
@@ -342,6 +387,7 @@ _REQUESTS: dict[str, Callable[[Fields], m.Message]] = {
     "BeginQuorumEpoch": _begin_request,
     "EndQuorumEpoch": _end_request,
     "Fetch": _fetch_request,
+    "FetchSnapshot": _fetch_snapshot_request,
     "AddRaftVoter": _add_request,
     "RemoveRaftVoter": _remove_request,
     "UpdateRaftVoter": _update_request,
@@ -352,6 +398,7 @@ _RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
     "BeginQuorumEpoch": _begin_response,
     "EndQuorumEpoch": _end_response,
     "Fetch": _fetch_response,
+    "FetchSnapshot": _fetch_snapshot_response,
     "AddRaftVoter": _add_response,
     "RemoveRaftVoter": _remove_response,
     "UpdateRaftVoter": _update_response,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model_check.consult import short_log, short_voter_change
+from model_check.consult import short_log, short_snapshot, short_voter_change
 from model_check.consult.short_event import default_leader, parse_event
 from model_check.consult.short_replica import endpoint_of, epoch_start, leader_endpoints, parse_replica
 from model_check.consult.short_voter_change import ChangeRequest, ChangeResponse
@@ -23,6 +23,7 @@ from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
+    CreateSnapshot,
     Event,
     FetchWaitExpired,
     Poll,
@@ -39,6 +40,8 @@ from reference.messages import (
     EndQuorumEpochRequest,
     FetchRequest,
     FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     Message,
     Request,
     Response,
@@ -214,6 +217,8 @@ def _local_words(event: Event) -> list[str]:
         return words
     if isinstance(event, Append):
         return ["append", print_numbers(event.values), f"epoch={event.epoch}"]
+    if isinstance(event, CreateSnapshot):
+        return short_snapshot.describe_create(event)
     if isinstance(event, UpgradeKRaftVersion):
         return ["upgrade-kraft-version", f"epoch={event.epoch}", f"version={event.version}"]
     return ["resign", f"epoch={event.epoch}"] if isinstance(event, Resign) else ["shutdown"]
@@ -233,7 +238,7 @@ def sender_of(request: Request) -> int | None:
         return None
     if isinstance(request, VoteRequest):
         return request.candidate.id
-    return request.replica.id if isinstance(request, FetchRequest) else request.leader
+    return request.replica.id if isinstance(request, FetchRequest | FetchSnapshotRequest) else request.leader
 
 
 def describe_request(request: Request, source: int | None = None) -> list[str]:
@@ -245,6 +250,8 @@ def describe_request(request: Request, source: int | None = None) -> list[str]:
         words += [f"from={print_key(request.candidate)}", f"epoch={request.epoch}"]
         words.append(f"last={print_position(EpochEnd(request.last_epoch, request.end_offset))}")
         words += ["pre-vote"] if request.pre_vote else []
+    elif isinstance(request, FetchSnapshotRequest):
+        words += short_snapshot.describe_request(request)
     elif isinstance(request, FetchRequest):
         words += [f"from={print_key(request.replica)}", f"epoch={request.epoch}", f"offset={request.offset}"]
         words.append(f"last-epoch={request.last_epoch}")
@@ -271,7 +278,7 @@ def describe_response(response: Response, usual_leader: int | None = None) -> li
         return short_voter_change.describe_response(response)
     words = [f"epoch={response.epoch}"]
     leader = response.leader
-    fetched = isinstance(response, FetchResponse)
+    fetched = isinstance(response, FetchResponse | FetchSnapshotResponse)
     _add(words, "leader", _optional(leader), _optional(usual_leader if fetched else None))
     usual = () if leader is None or not 0 <= leader <= INT32 else endpoint_of(leader)
     _add(words, "endpoints", print_endpoints(response.leader_endpoints), print_endpoints(usual))
@@ -289,6 +296,11 @@ def describe_response(response: Response, usual_leader: int | None = None) -> li
         if response.diverging is not None:
             words.append(f"diverging={print_position(response.diverging)}")
         _add(words, "log-start", str(response.log_start_offset), "0")
+        words += (
+            [] if response.snapshot is None else [f"snapshot={short_snapshot.print_id(response.snapshot)}"]
+        )
+    if isinstance(response, FetchSnapshotResponse):
+        words += short_snapshot.describe_response(response)
     return words
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from model_check.consult.describe import describe_request, describe_response, head_of
 from model_check.consult.fields import describe_record
+from model_check.consult.short_snapshot import print_id
 from model_check.consult.words import print_key
 from reference.effects import (
     AppendAccepted,
     AppendBatch,
     ArmTimer,
     CallFailed,
+    DeleteBefore,
     Effect,
     Fatal,
     Flush,
     ForgetRequests,
     HighWatermark,
+    LoadSnapshot,
     Persist,
     Reply,
     Send,
     Stop,
+    StoreSnapshot,
     SuccessorBackoff,
     Transition,
     Truncate,
@@ -62,6 +66,12 @@ def _describe_other(effect: Effect) -> tuple[str, str]:
         return "truncate", f"to offset {effect.offset}"
     if isinstance(effect, Flush):
         return "flush", f"up to offset {effect.offset}"
+    if isinstance(effect, StoreSnapshot):
+        return "snapshot", f"kept, {print_id(effect.snapshot.id)}"
+    if isinstance(effect, DeleteBefore):
+        return "delete", f"the log before offset {effect.id.end_offset}"
+    if isinstance(effect, LoadSnapshot):
+        return "load", f"snapshot {print_id(effect.snapshot.id)} in place of the log"
     if isinstance(effect, Transition):
         return "transition", f"{effect.source} → {effect.target}, epoch {effect.epoch}"
     if isinstance(effect, HighWatermark):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model_check.consult import short_log
+from model_check.consult.short_snapshot import print_id
 from model_check.consult.words import print_endpoints, print_key, print_keys, print_numbers
 from reference.log import LeaderChange, Record, Value
 from reference.replica import (
@@ -60,6 +61,9 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
         "end offset": str(replica.log.end_offset),
         "high watermark": _optional(replica.high_watermark),
     }
+    if replica.log.snapshots:
+        found["log start"] = str(replica.log.start_offset)
+        found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
     found |= _role_fields(replica)
     waiting = [each for each in replica.connections if each.awaiting]
     found["awaiting"] = ",".join(str(each.node) + _colon(each.correlation) for each in waiting) or NOTHING
@@ -82,8 +86,14 @@ def _role_fields(replica: Replica) -> dict[str, str]:
         return frozen | tally | {"leader endpoints": print_endpoints(known)}
     if isinstance(role, Follower):
         fetched = "yes" if role.has_fetched else "no"
+        partial = role.fetching_snapshot
+        loads = {} if partial is None else {"loads": f"{print_id(partial.id)} from {partial.position} on"}
         updated = {"leader has updated": "yes"} if role.has_updated_leader else {}
-        return {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched} | updated
+        return (
+            {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched}
+            | updated
+            | loads
+        )
     if isinstance(role, Leader):
         return {
             "epoch start": str(role.epoch_start_offset),

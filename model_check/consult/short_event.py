@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from model_check.consult import short_log, short_voter_change
+from model_check.consult import short_log, short_snapshot, short_voter_change
 from model_check.consult.short_replica import endpoint_of
 from model_check.consult.words import INT32, INT64, Grammar, Words, items, number, split
 from reference import log as logs
@@ -64,8 +65,11 @@ GRAMMAR: Mapping[str, Grammar] = {
     "end-quorum-epoch-response": Grammar(_RESPONSE),
     "fetch-request": Grammar(_REQUEST | {"offset": "3", "last-epoch": "5", "hw": "2", "max-wait": "500"}),
     "fetch-response": Grammar(
-        _RESPONSE | {"hw": "4", "records": "5:2@6", "diverging": "3@4", "log-start": "0"}
+        _RESPONSE | {"hw": "4", "records": "5:2@6", "diverging": "3@4", "log-start": "0", "snapshot": "21@1"}
     ),
+    "fetch-snapshot-request": Grammar(_REQUEST | short_snapshot.REQUEST_KEYS),
+    "fetch-snapshot-response": Grammar(_RESPONSE | short_snapshot.RESPONSE_KEYS),
+    "create-snapshot": short_snapshot.CREATE,
     "poll": Grammar({"expired": "election", "discovery": "2", "now": "1000"}),
     "timeout": Grammar({"node": "2"}),
     "backoff-expired": Grammar({"node": "2"}),
@@ -110,6 +114,8 @@ def _local_event(words: Words, head: str, replica: Replica) -> Event:
         _required(words, head, "values")
         values = words.read("values", _values, (), "whole numbers separated by commas")
         return Append(_epoch(words, replica), values)
+    if head == "create-snapshot":
+        return short_snapshot.create_snapshot(words)
     if head == "upgrade-kraft-version":
         return UpgradeKRaftVersion(_epoch(words, replica), words.number("version", 1, 0, 2**15 - 1))
     return Resign(_epoch(words, replica)) if head == "resign" else Shutdown()
@@ -205,11 +211,17 @@ def _fetch_request(words: Words, replica: Replica, sender: ReplicaKey) -> Reques
     )
 
 
+def _fetch_snapshot_request(words: Words, replica: Replica, sender: ReplicaKey) -> Request:
+    cluster = words.optional_text("cluster")
+    return short_snapshot.request(words, _epoch(words, replica), sender, cluster, _partition(words))
+
+
 _REQUESTS: Mapping[str, Callable[[Words, Replica, ReplicaKey], Request]] = {
     "vote-request": _vote_request,
     "begin-quorum-epoch-request": _begin_quorum_epoch_request,
     "end-quorum-epoch-request": _end_quorum_epoch_request,
     "fetch-request": _fetch_request,
+    "fetch-snapshot-request": _fetch_snapshot_request,
     **short_voter_change.REQUESTS,
 }
 
@@ -294,7 +306,14 @@ def _fetch_response(words: Words, replica: Replica, source: int) -> Response:
         partition_error=_error(words, "error"),
         error=_error(words, "top-error"),
         log_start_offset=words.number("log-start", 0, **_ANY),
+        snapshot=short_snapshot.snapshot_id(words, "snapshot"),
     )
+
+
+def _fetch_snapshot_response(words: Words, replica: Replica, source: int) -> Response:
+    leader = _leader(words, default_leader(replica, source))
+    response = short_snapshot.response(words, _epoch(words, replica), leader, _endpoints(words, leader))
+    return replace(response, partition_error=_error(words, "error"), error=_error(words, "top-error"))
 
 
 def _records(replica: Replica, leader: int | None, epoch: int, text: str) -> tuple[Batch, ...] | None:
@@ -322,4 +341,5 @@ _RESPONSES: Mapping[str, Callable[[Words, Replica, int], Response]] = {
     "begin-quorum-epoch-response": _begin_quorum_epoch_response,
     "end-quorum-epoch-response": _end_quorum_epoch_response,
     "fetch-response": _fetch_response,
+    "fetch-snapshot-response": _fetch_snapshot_response,
 }

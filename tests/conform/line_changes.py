@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model_check.conform.exceptions import not_compared
+from model_check.conform.exceptions import CLIENT_REQUEST, not_compared
 from model_check.conform.lockstep import compare
 from model_check.conform.recording import recording_of
 from model_check.errors import InputError
@@ -95,8 +95,9 @@ def is_reported(made: Change) -> bool:
 
     A field that is not compared at its line need not be; an exception other than bad input is never right.
     """
-    event = str(made.lines[made.seq].get("ev"))
-    excused = not_compared(event, made.field) is not None
+    line = made.lines[made.seq]
+    kinds = [str(line.get("ev")), *([CLIENT_REQUEST] if line.get("from") == -1 else [])]
+    excused = any(not_compared(kind, made.field) is not None for kind in kinds)
     try:
         report = compare(recording_of(made.lines))
     except InputError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 
 from model_check import codec
 from reference import log as logs
-from reference.log import Batch, Log, Record
+from reference.log import Batch, Log, Record, Snapshot, SnapshotId
 from reference.voters import Voter, VoterSet
 
 
 @st.composite
 def logs_of_any_kind(draw: st.DrawFn) -> Log:
     log = Log()
+    if draw(st.integers(0, 3)) == 0:
+        id = SnapshotId(draw(st.integers(1, 9)), draw(st.integers(0, 3)))
+        log = logs.reset_to(replace(draw(values_of(Snapshot)), id=id))
     for _ in range(draw(st.integers(0, 4))):
         epoch = draw(st.integers(log.last_epoch, log.last_epoch + 2))
         records = tuple(draw(st.lists(values_of(Record), min_size=1, max_size=3)))

@@ -10,21 +10,6 @@ from recorded_runs import VARIABLE, recorded_runs, runs_folder
 from model_check.conform.lockstep import RunReport, compare
 from model_check.conform.recording import read
 
-#: Runs without snapshots: every step must be compared.
-WHOLE = {
-    "run-01",
-    "run-05",
-    "run-06",
-    "run-10",
-    "run-14",
-    "run-16",
-    "run-20",
-    "run-25",
-    "run-27",
-    "run-36",
-    "run-41",
-}
-
 RUNS = recorded_runs()
 
 
@@ -43,6 +28,5 @@ def test_production_does_what_the_reference_says(run: Path) -> None:
     report = compare(read(run))
     assert report.differences == []
     assert _total(report) == report.recorded
-    if run.name[:6] in WHOLE:
-        assert not report.not_covered
-        assert not report.skipped
+    assert not report.not_covered
+    assert not report.skipped

@@ -1,4 +1,4 @@
-"""Messages that change the voter set, as recordings show them."""
+"""Messages about voters and snapshots, as recordings show them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from model_check.conform.fields import Fields
 from model_check.conform.state import differences
 from model_check.conform.wire import LISTENER, decode_data
 from reference.errors import ErrorCode
+from reference.log import SnapshotId
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     Message,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
@@ -36,12 +39,25 @@ LEADER_ENDPOINTS = st.lists(
 ).map(tuple)
 CLUSTERS = st.none() | st.just("cluster")
 VERSIONS = st.integers(-1, 3)
+SNAPSHOTS = st.builds(SnapshotId, st.integers(-1, 9), st.integers(-1, 9))
 
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(AddRaftVoterRequest, KEYS, ENDPOINTS, st.booleans(), CLUSTERS, st.integers(0, 9000)),
     st.builds(RemoveRaftVoterRequest, KEYS, CLUSTERS),
     st.builds(UpdateRaftVoterRequest, IDS, KEYS, ENDPOINTS, VERSIONS, VERSIONS, CLUSTERS),
     st.just(ApiVersionsRequest()),
+    st.builds(FetchSnapshotRequest, IDS, KEYS, SNAPSHOTS, st.integers(-1, 99), IDS, CLUSTERS),
+    st.builds(
+        FetchSnapshotResponse,
+        IDS,
+        st.just(1),
+        SNAPSHOTS,
+        IDS,
+        IDS,
+        IDS,
+        leader_endpoints=LEADER_ENDPOINTS,
+        partition_error=ERRORS,
+    ),
     st.builds(AddRaftVoterResponse, ERRORS),
     st.builds(RemoveRaftVoterResponse, ERRORS),
     st.builds(UpdateRaftVoterResponse, st.integers(-1, 9), IDS | st.none(), LEADER_ENDPOINTS, ERRORS),

@@ -1,0 +1,186 @@
+"""Snapshots: creating them, deleting what they stand for, and loading one instead of records.
+
+Source: KIP-630, KIP-595 (FetchSnapshot); Kafka: KafkaRaftClient.createSnapshot, handleFetchSnapshotRequest,
+handleFetchSnapshotResponse, KafkaRaftLog.createNewSnapshot, deleteBeforeSnapshot, truncateToLatestSnapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference import epochs, progress
+from reference import log as logs
+from reference.effects import (
+    ArmTimer,
+    CallFailed,
+    DeleteBefore,
+    Duration,
+    HighWatermark,
+    LoadSnapshot,
+    StoreSnapshot,
+)
+from reference.errors import ErrorCode
+from reference.events import CreateSnapshot, Timer
+from reference.log import Snapshot, SnapshotId
+from reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
+from reference.replica import Follower, PartialSnapshot, Replica
+from reference.voters import VoterSet
+from reference.work import Work
+
+# The state machine's side.
+
+
+def create(work: Work, event: CreateSnapshot) -> None:
+    """Keep the state that the state machine has written down, unless there is such a snapshot already."""
+    log, committed = work.replica.log, work.replica.high_watermark
+    end, epoch = event.id.end_offset, event.id.epoch
+    work.by("SNAP-1")
+    if end < log.start_offset or committed is None or end > committed:
+        where = f"the log starts at {log.start_offset} and is committed up to {committed}"
+        work.emit(CallFailed(f"no snapshot can end at {end}: {where}"))
+        return
+    if not _is_at_boundary(log, end) or not logs.is_valid_position(log, end, epoch):
+        work.emit(CallFailed(f"no snapshot can end at {end} with epoch {epoch}: no batch of the log does"))
+        return
+    if any(known.id == event.id for known in log.snapshots):
+        return
+    work.by("SNAP-2")
+    voters, kraft_version = control_records(work.replica, end)
+    snapshot = Snapshot(event.id, voters, kraft_version, event.values, event.size)
+    work.emit(StoreSnapshot(snapshot))
+    work.update(log=logs.with_snapshot(log, snapshot))
+    if event.delete_prefix:
+        work.by("SNAP-3")
+        work.emit(DeleteBefore(event.id))
+        work.update(log=logs.delete_before(work.replica.log, end))
+
+
+def _is_at_boundary(log: logs.Log, offset: int) -> bool:
+    return offset == log.start_offset or any(batch.end_offset == offset for batch in log.batches)
+
+
+def control_records(replica: Replica, end: int) -> tuple[VoterSet | None, int]:
+    """The voter set (``None``: a static one) and kraft.version in force before ``end``."""
+    versions = [version for offset, version in replica.log.kraft_versions if offset < end]
+    kraft_version = versions[-1] if versions else replica.bootstrap_kraft_version
+    voters = [known for offset, known in replica.log.voter_sets if offset < end]
+    if kraft_version < 1:
+        return None, kraft_version
+    return voters[-1] if voters else replica.bootstrap_voters, kraft_version
+
+
+# The leader's side.
+
+
+def handle_request(work: Work, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
+    """Give the bytes that are asked for, or say why not."""
+    # validate, epoch
+    error = epochs.envelope_error(work, request)
+    if error is ErrorCode.INVALID_REQUEST:
+        return _response(work, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if error is not ErrorCode.NONE:
+        return FetchSnapshotResponse(work.replica.epoch, error=error)
+    error = epochs.leader_request_error(work, request.epoch)
+    if error is not ErrorCode.NONE:
+        work.by("SNAP-4")
+        return _response(work, request, error)
+    # decide
+    found = next((known for known in work.replica.log.snapshots if known.id == request.snapshot), None)
+    if found is None:
+        work.by("SNAP-5")
+        return _response(work, request, ErrorCode.SNAPSHOT_NOT_FOUND)
+    if not 0 <= request.position < found.size:
+        work.by("SNAP-6")
+        return _response(work, request, ErrorCode.POSITION_OUT_OF_RANGE)
+    # effects
+    work.by("SNAP-7")
+    progress.count_contact(work, request.replica)
+    length = min(max(request.max_bytes, 0), found.size - request.position)
+    return replace(
+        _response(work, request, ErrorCode.NONE),
+        size=found.size,
+        position=request.position,
+        length=length,
+        content=found,
+    )
+
+
+def _response(work: Work, request: FetchSnapshotRequest, error: ErrorCode) -> FetchSnapshotResponse:
+    replica = work.replica
+    return FetchSnapshotResponse(
+        epoch=replica.epoch,
+        leader=replica.quorum_state.leader,
+        snapshot=request.snapshot,
+        leader_endpoints=replica.leader_endpoints,
+        partition_error=error,
+    )
+
+
+# The follower's side.
+
+
+def start_loading(work: Work, source: int, id: SnapshotId) -> bool:
+    """The leader has no records to give before snapshot ``id``. Whether its answer makes sense."""
+    if (id.end_offset < 0) != (id.epoch < 0):
+        epochs.unexpected_error(work, source)
+        return False
+    work.by("SNAP-8")
+    if id.end_offset >= 0 and all(known.id != id for known in work.replica.log.snapshots):
+        work.update_role(fetching_snapshot=PartialSnapshot(id))
+    return True
+
+
+def request_of(work: Work, partial: PartialSnapshot) -> FetchSnapshotRequest:
+    """What a follower asks for next of the snapshot that it loads."""
+    replica = work.replica
+    work.by("SNAP-8")
+    return FetchSnapshotRequest(
+        epoch=replica.epoch,
+        replica=replica.key,
+        snapshot=partial.id,
+        position=partial.position,
+        max_bytes=work.protocol.fetch_snapshot_max_bytes,
+        cluster_id=replica.cluster_id,
+    )
+
+
+def handle_response(work: Work, source: int, response: FetchSnapshotResponse) -> None:
+    """Take the bytes; with the last of them the snapshot takes the place of the log."""
+    if epochs.handled_in_common(work, source, response):
+        return
+    role = work.replica.role
+    if not isinstance(role, Follower):
+        raise work.die("a part of a snapshot reached a replica that is no Follower", "SNAP-8")
+    id = response.snapshot
+    gone = response.partition_error is ErrorCode.SNAPSHOT_NOT_FOUND
+    if gone or id is None or id.end_offset < 0 or id.epoch < 0:
+        work.by("SNAP-10")
+        work.update_role(fetching_snapshot=None)
+        work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+        return
+    if response.partition_error is not ErrorCode.NONE:
+        epochs.unexpected_error(work, source)
+        return
+    partial = role.fetching_snapshot
+    if partial is None or partial != PartialSnapshot(id, response.position):
+        raise work.die(f"a part of snapshot {id} from {response.position} on was not asked for", "SNAP-8")
+    position = partial.position + response.length
+    work.update_role(fetching_snapshot=replace(partial, position=position))
+    if position == response.size:
+        _load(work, response)
+    work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+
+
+def _load(work: Work, response: FetchSnapshotResponse) -> None:
+    """All bytes are here: the snapshot is the log now, unless the log has got ahead of it."""
+    snapshot, log = response.content, work.replica.log
+    if snapshot is None or snapshot.id != response.snapshot:
+        raise work.die(f"the bytes of snapshot {response.snapshot} are not that snapshot", "SNAP-9")
+    end, epoch = snapshot.id.end_offset, snapshot.id.epoch
+    if (epoch, end) <= (log.last_epoch, log.end_offset):
+        raise work.die(f"snapshot {end}-{epoch} is older than the log", "SNAP-9")
+    work.by("SNAP-9", "VSET-6")
+    work.emit(LoadSnapshot(snapshot))
+    work.update(log=logs.reset_to(snapshot), high_watermark=end)
+    work.update_role(fetching_snapshot=None)
+    work.emit(HighWatermark(end))
