@@ -19,7 +19,7 @@ from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT, G
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.host import Host
-from model_check.conform.identity import bootstrap_servers, disk_found, identity_of
+from model_check.conform.identity import bootstrap_servers, disk_found, identity_of, quorum_state_found
 from model_check.conform.known import KnownBatches
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.recording import Event, Message, Recording
@@ -92,7 +92,7 @@ class NodeRun:
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
-        self.unsure: set[int] = set()
+        self.unsure: dict[int, int] = {}
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -224,6 +224,7 @@ class NodeRun:
             for entry in self.disk.log.batches
         ]
         self.found.extend(differences(self.file, event.fields.value("persisted"), "persisted"))
+        self.disk = replace(self.disk, quorum_state=quorum_state_found(self.file, event.fields.where))
         self.found.extend(differences(batches, event.fields.items("logBatches"), "logBatches"))
 
     def _unseen_poll(self) -> None:
@@ -285,21 +286,24 @@ class NodeRun:
         return message.source
 
     def _settle_number(self, message: Message) -> None:
-        """An answer tells the correlation id of a request that no line shows; another one has the other."""
+        """An answer tells which of the correlation ids of a step a request has that no line shows; another
+        request of that step has the other.
+        """
         connections = self.host.replica.connections
-        asked = [
-            known
-            for known in connections
-            if known.correlation in self.unsure and self.servers.get(known.node, known.node) == message.source
-        ]
-        if asked and asked[0].correlation != message.correlation:
-            numbers = {asked[0].node: message.correlation}
-            for known in connections:
-                if known.correlation == message.correlation:
-                    numbers[known.node] = asked[0].correlation or 0
-            self._renumber(numbers)
+        step = self.unsure[message.correlation]
+        for known in connections:
+            guessed = known.correlation
+            asked = self.servers.get(known.node, known.node) == message.source
+            if asked and guessed is not None and self.unsure.get(guessed) == step:
+                numbers = {
+                    other.node: guessed for other in connections if other.correlation == message.correlation
+                }
+                self._renumber({**numbers, known.node: message.correlation})
+                return
 
     def _call(self, event: Event) -> None:
+        # The poll that waits began before the call, and may still take the next message.
+        self._unseen_poll()
         call = event.fields.text("call")
         if call == "append":
             values = event.fields.numbers("values")
@@ -399,7 +403,8 @@ class NodeRun:
             return
         self.found.extend(sending.found)
         self.used.extend(sending.exceptions)
-        self.unsure.update(sending.unsure)
+        if len(sending.unsure) > 1:
+            self.unsure |= dict.fromkeys(sending.unsure, event.seq)
         for effect in effects:
             if isinstance(effect, Send) and self._was_drawn(effect):
                 self.used.append(BOOTSTRAP_SERVER)
