@@ -258,6 +258,8 @@ class Node:
         """Hold the old state of a line against the state known, and go on from it."""
         process = self._process
         known = process.state
+        if old is known and process.attempt is not None and not self._loose:
+            return  # the attempted change is completed: all was done then
         if known is None or (old is not known and old.identity != known.identity):
             self._resume(old, known)
             process.state, process.state_where = old, self._where
@@ -320,6 +322,8 @@ class Node:
     def _check_pair(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         if process.attempt is not None:
+            if process.attempt is new:
+                return
             if process.attempt.identity != new.identity and not self._doubted:
                 expected = f"the attempted transition to {process.attempt} to be completed first"
                 self._problem("durable-first", expected, str(new), process.attempt_where)
@@ -418,7 +422,8 @@ class Node:
     def _share_shown_high_watermark(self, state: LoggedState) -> None:
         if isinstance(state.high_watermark, int):
             self._process.progress.raise_high(state.high_watermark, state.epoch, self._where, self._report)
-            self._publish()
+            if self._process.progress.published < len(self._process.progress.sets):
+                self._publish()
 
     def _publish(self) -> None:
         for entry in self._process.progress.newly_committed():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ from model_check.logs.states import Unreadable
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
 #: Lines of one ms that are remembered.
-_HASHES_KEPT: Final = 1000
+_HASHES_KEPT: Final = 200
 #: So many bytes of an exception are shown.
 _DETAIL: Final = 300
 
@@ -65,17 +65,21 @@ class LogReport:
 
 @dataclass(slots=True)
 class LastLines:
-    """The time of a node's last line, and the hashes of its lines of that time: many have the same one."""
+    """The time of a node's last line, and its lines of that time: the first and the hashes of the others."""
 
     time: bytes = b""
-    hashes: list[int] = field(default_factory=list)
+    line: bytes = b""
+    hashes: tuple[int, ...] = ()
 
     def add(self, time: bytes, line: bytes) -> None:
         """A line was read."""
         if time != self.time:
-            self.time, self.hashes = time, [hash(line)]
+            self.time, self.line, self.hashes = time, line, ()
         elif len(self.hashes) < _HASHES_KEPT:
-            self.hashes.append(hash(line))
+            self.hashes = (*self.hashes, hash(line))
+
+    def __contains__(self, line: bytes) -> bool:
+        return line == self.line or hash(line) in self.hashes
 
 
 class Reader:
@@ -219,14 +223,14 @@ class _File:
         if number not in self.report.nodes:
             self.report.nodes.add(number)
             if last.time and not self._layout.goes_back(last.time, time):
-                self._skip[number] = LastLines(last.time, list(last.hashes))
+                self._skip[number] = replace(last)
         skip = self._skip.get(number)
         if skip is None:
             return False
         if self._layout.goes_back(skip.time, time):
             del self._skip[number]
             return False
-        return self._layout.goes_back(time, skip.time) or hash(line) in skip.hashes
+        return self._layout.goes_back(time, skip.time) or line in skip
 
 
 def read_logs(

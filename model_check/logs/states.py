@@ -138,8 +138,23 @@ def _value() -> bytes:
 
 
 _VALUE: Final = _value()
-#: As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
-_NODE_VALUE: Final = rb"[^=, ()]*+(?: \([^()]*+\))?+"
+_NUMBER: Final = rb"-?\d{1,19}"
+#: Fields whose values have a simpler form, matched faster.
+_VALUES: Final = {
+    # As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
+    "leader": rb"[^=, ()]*+(?: \([^()]*+\))?+",
+    "epoch": _NUMBER,
+    "electionTimeoutMs": _NUMBER,
+    "fetchTimeoutMs": _NUMBER,
+    "epochStartOffset": _NUMBER,
+    "voters": rb"\[[\d, -]*+\]",
+    "highWatermark": rb"Optional\.empty|" + _VALUE,
+    "votedKey": rb"Optional\.empty|" + _VALUE,
+    "fetchingSnapshot": rb"Optional\.empty|" + _VALUE,
+    "leaderEndpoints": rb"Endpoints\(endpoints=\{[^{}]*+\}\)|" + _VALUE,
+    "voterStates": rb"\{[^{}]*+\}",
+    "leaderId": rb"OptionalInt(?:\.empty|\[\d+\])|" + _VALUE,
+}
 
 
 def fields(body: bytes) -> dict[str, bytes]:
@@ -183,7 +198,7 @@ def _known_forms(word: bytes) -> tuple[_Form, ...]:
     found = []
     for (name, shown), releases in forms().states.items():
         if name.encode() == word:
-            values = (_NODE_VALUE if field == "leader" else _VALUE for field in shown)
+            values = (_VALUES.get(field, _VALUE) for field in shown)
             named = (
                 field.encode() + b"=(" + value + b")" for field, value in zip(shown, values, strict=True)
             )
