@@ -16,7 +16,7 @@ from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern, is
 from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from model_check.logs.node import Node
 from model_check.logs.releases import release_named
-from model_check.logs.scan import Counts, Hit, scan
+from model_check.logs.scan import DROPPED, Counts, Hit, scan
 from model_check.logs.sources import Source, chunks, find_sources
 from model_check.logs.states import Unreadable
 
@@ -150,6 +150,9 @@ class _File:
         """One line with a message that matters."""
         number, line, at, beginning = hit
         where = Where(self._name, number)
+        if beginning == DROPPED:
+            self._disturb()
+            return
         if beginning == FATAL_TEXT:
             self._fatal(line, where)
             return

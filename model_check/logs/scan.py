@@ -17,6 +17,8 @@ from model_check.logs.messages import FATAL_TEXT, MESSAGES
 LONGEST_LINE: Final = 1 << 20
 #: A longer line with a message that matters is dropped and counted; one of a hundred voters is not as long.
 LONGEST_HIT: Final = 1 << 16
+#: Stands for the beginning of a message in a line that was dropped.
+DROPPED: Final = b""
 #: So many beginnings of a message are looked at in one line; more than two is noise.
 _HITS_A_LINE: Final = 4
 
@@ -45,7 +47,9 @@ class Counts:
 
 
 def scan(chunks: Iterable[bytes], counts: Counts) -> Iterator[Hit]:
-    """The hits in ``chunks``, in order. ``counts`` is brought up to date along the way.
+    """The hits in ``chunks``, in order, and a `DROPPED` one for each line that is too long.
+
+    ``counts`` is brought up to date along the way.
 
     Memory is bounded by the size of a chunk and `LONGEST_LINE`.
     """
@@ -60,6 +64,7 @@ def scan(chunks: Iterable[bytes], counts: Counts) -> Iterator[Hit]:
                 continue
             counts.lines += 1
             dropping = False
+            yield counts.lines, b"", 0, DROPPED
         block = rest + chunk if rest else chunk
         end = block.rfind(b"\n") + 1
         block, rest = block[:end], block[end:]
@@ -99,6 +104,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
             if line_end - line_start > LONGEST_HIT:
                 counts.overlong += 1
                 in_line = _HITS_A_LINE
+                yield first, b"", 0, DROPPED
         if in_line >= _HITS_A_LINE:
             continue
         in_line += 1
