@@ -162,6 +162,22 @@ def compare_sent(
         _compare_content(key, effect, message, result)
         if isinstance(effect, Send) and effect.correlation is not None:
             result.correlations[effect.to] = message.correlation
+    if numbers:
+        _pair_numbers(result, numbers, unseen, event, messages)
+    return result
+
+
+def _pair_numbers(
+    result: Sending,
+    numbers: list[int],
+    unseen: list[Send],
+    event: Event,
+    messages: Mapping[int, Message],
+) -> None:
+    """The requests of a step have the expected correlation ids ``numbers``, in some order.
+
+    Which of those that are left a request has whose content no line shows (``unseen``), its answer says.
+    """
     if len(numbers) > 1:
         result.exceptions.append(SEND_ORDER)
     given = sorted(result.correlations.values())
@@ -170,11 +186,9 @@ def compare_sent(
         # Any of them may be the wrong one, so each line that shows one is named.
         lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
         result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
-    else:
-        # Which of the numbers that are left a request has, its answer says.
-        result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
-        result.unsure.extend(left)
-    return result
+        return
+    result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
+    result.unsure.extend(left)
 
 
 def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
@@ -227,6 +241,16 @@ def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
         partition["recordsSizeInBytes"] = sum(size_of(batch) for batch in batches)
         if records is not None:
             partition["batches"] = records
+
+
+def discovery_choice(event: Event, servers: Mapping[int, int]) -> int | None:
+    """The bootstrap server that production drew, as far as the recording shows a draw."""
+    for sent in event.sent:
+        if sent.is_request and sent.api == "Fetch":
+            for server, node in servers.items():
+                if node == sent.destination:
+                    return server
+    return None
 
 
 def _path(key: tuple[Any, ...]) -> str:

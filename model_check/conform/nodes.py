@@ -93,6 +93,7 @@ class NodeRun:
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
         self.unsure: dict[int, int] = {}
+        self.kept: int | None = None
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -102,6 +103,8 @@ class NodeRun:
     def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
         """Compare one step with the reference's."""
         if event.kind != "start" and self.detached is not None:
+            # A process that dies before it shows a state may have written to the disk.
+            self.disk_is_known &= event.kind != "end"
             return Verdict.SKIPPED, []
         self.found, self.used = [], []
         if event.kind != "start":
@@ -171,7 +174,7 @@ class NodeRun:
             self.disk, self.file, self.disk_is_known = Disk(), None, True
         else:
             to = min(event.fields.number("to"), self.disk.log.end_offset)
-            self.disk = replace(self.disk, flushed=max(self.disk.flushed, to))
+            self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
     def _dispatch(self, event: Event) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
@@ -248,18 +251,9 @@ class NodeRun:
                 # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
                 self.host.stopped = True
             else:
-                self.host.poll(event.now, self._discovery_choice(event))
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
             self.unseen_poll_at = None
             self._compare(event)
-
-    def _discovery_choice(self, event: Event) -> int | None:
-        """The bootstrap server that production drew, as far as the recording shows a draw."""
-        for sent in event.sent:
-            if sent.is_request and sent.api == "Fetch":
-                for server, node in self.servers.items():
-                    if node == sent.destination:
-                        return server
-        return None
 
     def _receive(self, event: Event) -> None:
         message = event.message
@@ -346,16 +340,25 @@ class NodeRun:
                 self._unseen_poll()
                 self._receive(event)
             else:
-                self.host.poll(event.now, self._discovery_choice(event))
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
             self.found.append(Found("reason", "the process goes on", reason))
         self._compare_cut_off(event, reason)
         self.found.extend(differences(self.disk.log.end_offset, fields.number("leo"), "leo"))
-        self.found.extend(differences(self.disk.flushed, fields.number("flushed"), "flushed"))
+        self._compare_flushed(fields.number("flushed"))
+        self.kept = None
         if fields.flag("powerLoss", False):
             self.disk = disks.lose_power(self.disk)
+        elif self.disk.flushed < self.disk.log.end_offset:
+            self.kept = self.disk.flushed
         self.disk = disks.as_found(self.disk)
         self.detached = "after its end"
+
+    def _compare_flushed(self, flushed: int) -> None:
+        """No rule says when what a dead process had not flushed, and the next one finds, is written back."""
+        if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
+            self.disk = replace(self.disk, flushed=flushed)
+        self.found.extend(differences(self.disk.flushed, flushed, "flushed"))
 
     # Comparing.
 
@@ -487,5 +490,6 @@ class NodeRun:
         for effect in self.host.effects[:count]:
             if isinstance(effect, DISK_EFFECTS):
                 self.disk = disks.apply(self.disk, effect)
+                self.kept = None if isinstance(effect, Flush) else self.kept
         if written:
             self.file = written[-1]

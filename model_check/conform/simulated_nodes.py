@@ -132,7 +132,7 @@ class Processes(Network, ABC):
         parked = host.replica.parked
         if letter is asked and any(entry.correlation == letter.mid for entry in parked):
             wait, incarnation = self.config.timeouts.fetch_max_wait, node.incarnation
-            self.at(self.time + wait, lambda: self._expire(node, incarnation, letter))
+            self.at(max(self.time, node.when(now + wait)), lambda: self._expire(node, incarnation, letter))
 
     def _expire(self, node: Node, incarnation: int, letter: Letter) -> None:
         host = node.host

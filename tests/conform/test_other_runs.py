@@ -234,3 +234,21 @@ def test_a_run_in_which_nobody_was_elected() -> None:
     lines = simulation.finish()
     assert lines[-1]["leaders"] == {}
     agrees(lines)
+
+
+@pytest.mark.parametrize("written_back", (True, False))
+def test_what_a_dead_process_had_not_flushed_may_stay_so(written_back: bool) -> None:
+    """A broker dies twice: the log that it keeps is flushed in between, or it is not."""
+    simulation = started(4, brokers=1)
+    simulation.at(200, partial(simulation.start, 101))
+    simulation.at(300, simulation.append)
+    simulation.at(400, partial(simulation.kill, 101, power_loss=False))
+    simulation.at(401, partial(simulation.start, 101))
+    simulation.at(402, partial(simulation.kill, 101, power_loss=False))
+    simulation.run(420)
+    lines = simulation.finish()
+    ends = [line for line in lines if line["ev"] == "end"]
+    assert ends[0]["flushed"] < ends[0]["leo"] == ends[1]["flushed"]
+    if not written_back:
+        ends[1]["flushed"] = ends[0]["flushed"]
+    agrees(lines)
