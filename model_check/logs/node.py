@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.findings import Findings
-from model_check.logs.history import HistoryEntry, Summary
+from model_check.logs.history import HistoryEntry, LastLines, Summary
 from model_check.logs.legality import EITHER, START, legal, members, rows, rules_about
 from model_check.logs.memory import Contradiction, Memory
 from model_check.logs.messages import (
@@ -65,6 +65,7 @@ class Node:
     ) -> None:
         self.number = number
         self.summary = Summary()
+        self.last_lines = LastLines()
         self._findings = findings
         self._cluster = cluster
         self._fixed: Releases | None = None if release is None else frozenset({release})
@@ -190,6 +191,10 @@ class Node:
 
     def _transition(self, fact: Transition) -> None:
         self._doubted = self._loose
+        attempted = fact.new is self._process.attempt and fact.old is self._process.state
+        if attempted and fact.completed and not self._loose and not fact.starts:
+            self._completed(fact)  # as usual: all else was done then
+            return
         if fact.starts:
             self._starts()
         self._recognise(fact)
@@ -258,8 +263,6 @@ class Node:
         """Hold the old state of a line against the state known, and go on from it."""
         process = self._process
         known = process.state
-        if old is known and process.attempt is not None and not self._loose:
-            return  # the attempted change is completed: all was done then
         if known is None or (old is not known and old.identity != known.identity):
             self._resume(old, known)
             process.state, process.state_where = old, self._where

@@ -11,7 +11,7 @@ from model_check.errors import InputError
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster
 from model_check.logs.findings import Findings
-from model_check.logs.history import HistoryEntry
+from model_check.logs.history import HistoryEntry, LastLines
 from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from model_check.logs.node import Node
@@ -22,8 +22,6 @@ from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
-#: Lines of one ms that are remembered.
-_HASHES_KEPT: Final = 200
 #: So many bytes of an exception are shown.
 _DETAIL: Final = 300
 
@@ -63,25 +61,6 @@ class LogReport:
         return sum(file.counts.bytes for file in self.files)
 
 
-@dataclass(slots=True)
-class LastLines:
-    """The time of a node's last line, and its lines of that time: the first and the hashes of the others."""
-
-    time: bytes = b""
-    line: bytes = b""
-    hashes: tuple[int, ...] = ()
-
-    def add(self, time: bytes, line: bytes) -> None:
-        """A line was read."""
-        if time != self.time:
-            self.time, self.line, self.hashes = time, line, ()
-        elif len(self.hashes) < _HASHES_KEPT:
-            self.hashes = (*self.hashes, hash(line))
-
-    def __contains__(self, line: bytes) -> bool:
-        return line == self.line or hash(line) in self.hashes
-
-
 class Reader:
     """Takes log text, file by file, oldest first."""
 
@@ -93,7 +72,6 @@ class Reader:
         self._findings = Findings()
         self._cluster = Cluster(self._findings)
         self._nodes: dict[int, Node] = {}
-        self._last_lines: dict[int, LastLines] = {}
         self._files: list[FileReport] = []
 
     def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
@@ -120,13 +98,6 @@ class Reader:
         if found is None and len(self._nodes) < NODES_KEPT:
             found = Node(number, self._findings, self._cluster, self._release, self._listen)
             self._nodes[number] = found
-        return found
-
-    def last_lines(self, number: int) -> LastLines:
-        """The last lines of a node that were read."""
-        found = self._last_lines.get(number)
-        if found is None:
-            found = self._last_lines[number] = LastLines()
         return found
 
     @property
@@ -173,7 +144,7 @@ class _File:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, line, where):
+        if node is None or not self._in_order(found, line, where, node.last_lines):
             return
         self._last = node
         self.report.relevant += 1
@@ -209,10 +180,9 @@ class _File:
             if node is not None:
                 node.disturb()
 
-    def _in_order(self, found: Found, line: bytes, where: Where) -> bool:
+    def _in_order(self, found: Found, line: bytes, where: Where, last: LastLines) -> bool:
         """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
         time, number = found.time, found.node
-        last = self._reader.last_lines(number)
         if time < last.time or number not in self.report.nodes or self._skip:
             if self._is_overlap(number, time, line, last):
                 self._reader.findings.note("overlap", where)
