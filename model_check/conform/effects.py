@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from model_check.conform.encode import APIS, encode, encode_batch
@@ -124,8 +124,8 @@ def compare_sent(
     """Compare what was sent, and say which correlation id production gave to each connection.
 
     Production sends to several nodes in the order of a hash set, which no rule fixes: requests are paired
-    by destination, answers by the request that they answer. Raises UncoveredMessageError for requests and
-    answers of an API that the reference does not know yet.
+    by destination, answers by the request that they answer. The order of answers is fixed, and compared.
+    Raises UncoveredMessageError for requests and answers of an API that the reference does not know yet.
     """
     expected: dict[tuple[Any, ...], Send | Reply] = {}
     for effect in effects:
@@ -164,7 +164,20 @@ def compare_sent(
             result.correlations[effect.to] = message.correlation
     if numbers:
         _pair_numbers(result, numbers, unseen, event, messages)
+    result.found.extend(_order_of_answers(expected, recorded))
     return result
+
+
+def _order_of_answers(
+    expected: Mapping[tuple[Any, ...], Any], recorded: Mapping[tuple[Any, ...], Any]
+) -> Iterator[Found]:
+    """Answers, unlike requests, leave in an order that is fixed: parked fetches by their offset, then age."""
+    ours, theirs = ([key for key in keys if not key[0]] for keys in (expected, recorded))
+    if ours != theirs and set(ours) == set(theirs):
+        reference, production = (
+            [f"{key[2]} to {key[1]} (re {key[3]})" for key in keys] for keys in (ours, theirs)
+        )
+        yield Found("out.order", reference, production)
 
 
 def _pair_numbers(

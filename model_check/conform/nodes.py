@@ -23,7 +23,7 @@ from model_check.conform.identity import bootstrap_servers, disk_found, identity
 from model_check.conform.known import KnownBatches
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.recording import Event, Message, Recording
-from model_check.conform.state import differences, encode_state, same, state_differences
+from model_check.conform.state import differences, encode_state, equal, same, state_differences
 from model_check.conform.wire import UncoveredMessageError, decode
 from reference import disk as disks
 from reference.disk import Disk
@@ -351,7 +351,10 @@ class NodeRun:
             self.disk = disks.lose_power(self.disk)
         elif self.disk.flushed < self.disk.log.end_offset:
             self.kept = self.disk.flushed
-        self.disk = disks.as_found(self.disk)
+        try:
+            self.disk = disks.as_found(self.disk)
+        except ValueError as error:
+            self.found.append(Found("during", f"batches that form a log: {error}", None))
         self.detached = "after its end"
 
     def _compare_flushed(self, flushed: int) -> None:
@@ -457,7 +460,7 @@ class NodeRun:
             written = self._written(part)
             operations = shown.log_operations(part, leads=leads)
             calls = self.listener.copy().during(part, self.host.replica.log)
-            if all(map(same, (written, operations, calls), (persisted, logged, called))):
+            if equal([written, operations, calls], [persisted, logged, called]):
                 self._write(count, written)
                 self._compare_sent(part, event)
                 return
