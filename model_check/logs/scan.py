@@ -88,7 +88,6 @@ def _start(block: bytes) -> bytes:
 def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
     """The hits in ``block``, which ends with a line feed."""
     first = counts.lines + 1
-    counts.lines += block.count(b"\n")
     if start:
         counts.records += block.count(b"\n" + start) + block.startswith(start)
     if b"\0" in block:
@@ -115,6 +114,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
             end = block.find(b"\n", line_end + 1)  # the exception stands on the next line
             end = line_end if end < 0 or end - line_end > LONGEST_HIT else end
         yield number, block[line_start:end], place - line_start, beginning
+    counts.lines = number - 1 + block.count(b"\n", counted)
 
 
 def _matches(block: bytes) -> Iterator[re.Match[bytes]]:
