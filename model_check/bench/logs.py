@@ -1,7 +1,8 @@
-"""The speed of ``kraftcheck logs`` on made-up log text of three kinds, plain and compressed.
+"""The speed of ``kraftcheck logs`` on made-up log text of four kinds, plain and compressed.
 
 - *trace*: message traces of about a KB between the lines that matter, as at level TRACE;
 - *debug*: little but lines that matter, as at level DEBUG;
+- *info*: nothing but changes of state, as a node at INFO writes that never comes to rest;
 - *controller*: a controller's log at INFO, in which few lines are the raft layer's.
 """
 
@@ -29,7 +30,7 @@ def figures(size: int = 16_000_000, rounds: int = 3, seed: int = 1) -> list[Figu
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for kind, noise in _KINDS.items():
-            text = "".join(synthetic_log(noise, size, seed)).encode()
+            text = "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
             plain, packed = Path(folder, f"{kind}.log"), Path(folder, f"{kind}.log.gz")
             plain.write_bytes(text)
             packed.write_bytes(gzip.compress(text, compresslevel=6))
@@ -58,6 +59,19 @@ def synthetic_log(noise: Callable[[random.Random, str], str], size: int, seed: i
             text = line + (noise(chance, line[1:24]) if "igh watermark" in line else "")
             written += len(text)
             yield text
+        if written >= size:
+            return
+
+
+def dense_log(size: int, seed: int) -> Iterator[str]:
+    """About ``size`` bytes of a legal history at INFO and nothing else."""
+    walk = Walk(1, (1, 2, 3), RELEASE, random.Random(seed).choice)
+    written = 0
+    for step in history(walk, size, clock(), moves=(0, 1)):
+        for line in step.lines:
+            if "] INFO " in line:
+                written += len(line)
+                yield line
         if written >= size:
             return
 
@@ -106,8 +120,10 @@ def _controller(chance: random.Random, time: str) -> str:
     return "".join(lines)
 
 
-_KINDS: Final[dict[str, Callable[[random.Random, str], str]]] = {
+#: The noise of each kind; None: no noise and INFO only.
+_KINDS: Final[dict[str, Callable[[random.Random, str], str] | None]] = {
     "trace": _trace,
     "debug": _debug,
+    "info": None,
     "controller": _controller,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from model_check.conform.encode import APIS, ERROR_TEXT, encode, encode_batch
@@ -136,8 +136,8 @@ def compare_sent(
     """Compare what was sent, and say which correlation id production gave to each connection.
 
     Production sends to several nodes in the order of a hash set, which no rule fixes: requests are paired
-    by destination, answers by the request that they answer. Raises UncoveredMessageError for requests and
-    answers of an API that the reference does not know yet.
+    by destination, answers by the request that they answer. The order of answers is fixed, and compared.
+    Raises UncoveredMessageError for requests and answers of an API that the reference does not know yet.
     """
     expected: dict[tuple[Any, ...], Send | Reply] = {}
     for effect in effects:
@@ -174,6 +174,35 @@ def compare_sent(
         _compare_content(key, effect, message, result)
         if isinstance(effect, Send) and effect.correlation is not None:
             result.correlations[effect.to] = message.correlation
+    if numbers:
+        _pair_numbers(result, numbers, unseen, event, messages)
+    result.found.extend(_order_of_answers(expected, recorded))
+    return result
+
+
+def _order_of_answers(
+    expected: Mapping[tuple[Any, ...], Any], recorded: Mapping[tuple[Any, ...], Any]
+) -> Iterator[Found]:
+    """Answers, unlike requests, leave in an order that is fixed: parked fetches by their offset, then age."""
+    ours, theirs = ([key for key in keys if not key[0]] for keys in (expected, recorded))
+    if ours != theirs and set(ours) == set(theirs):
+        reference, production = (
+            [f"{key[2]} to {key[1]} (re {key[3]})" for key in keys] for keys in (ours, theirs)
+        )
+        yield Found("out.order", reference, production)
+
+
+def _pair_numbers(
+    result: Sending,
+    numbers: list[int],
+    unseen: list[Send],
+    event: Event,
+    messages: Mapping[int, Message],
+) -> None:
+    """The requests of a step have the expected correlation ids ``numbers``, in some order.
+
+    Which of those that are left a request has whose content no line shows (``unseen``), its answer says.
+    """
     if len(numbers) > 1:
         result.exceptions.append(SEND_ORDER)
     given = sorted(result.correlations.values())
@@ -182,11 +211,9 @@ def compare_sent(
         # Any of them may be the wrong one, so each line that shows one is named.
         lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
         result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
-    else:
-        # Which of the numbers that are left a request has, its answer says.
-        result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
-        result.unsure.extend(left)
-    return result
+        return
+    result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
+    result.unsure.extend(left)
 
 
 def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
@@ -245,6 +272,16 @@ def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
         partition["recordsSizeInBytes"] = sum(size_of(batch) for batch in batches)
         if records is not None:
             partition["batches"] = records
+
+
+def discovery_choice(event: Event, servers: Mapping[int, int]) -> int | None:
+    """The bootstrap server that production drew, as far as the recording shows a draw."""
+    for sent in event.sent:
+        if sent.is_request and sent.api == "Fetch":
+            for server, node in servers.items():
+                if node == sent.destination:
+                    return server
+    return None
 
 
 def _path(key: tuple[Any, ...]) -> str:

@@ -8,7 +8,7 @@ every node has the voters as static configuration.
 from __future__ import annotations
 
 from model_check.conform.configuration import Config
-from model_check.conform.fields import Fields
+from model_check.conform.fields import Fields, Json
 from model_check.conform.recording import Event
 from model_check.conform.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
 from model_check.errors import InputError
@@ -70,20 +70,27 @@ def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
     return voters, config.initial_kraft_version
 
 
+def quorum_state_found(file: Json, where: str) -> QuorumState | None:
+    """What a process reads in the quorum-state file, ``None`` if there is none. A file of version 0 has no
+    directory of the vote. Raises InputError.
+    """
+    if file is None:
+        return None
+    stored = Fields.of(file, where)
+    voted, leader = stored.number("votedId"), stored.number("leaderId")
+    key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
+    return QuorumState(
+        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else key
+    )
+
+
 def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
     """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
     whose content is not ``known``.
     """
     if start.state is not None and ("snapshot" in start.state or "logStart" in start.state):
         raise UncoveredMessageError("a disk with a snapshot")
-    quorum_state = None
-    if start.fields.value("persisted") is not None:
-        stored = start.fields.inner("persisted")
-        voted, leader = stored.number("votedId"), stored.number("leaderId")
-        key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
-        quorum_state = QuorumState(
-            stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else key
-        )
+    quorum_state = quorum_state_found(start.fields.value("persisted"), start.fields.where)
     batches = []
     for entry in start.fields.items("logBatches"):
         if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:

@@ -19,11 +19,11 @@ from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.host import Host
-from model_check.conform.identity import bootstrap_servers, disk_found, identity_of
+from model_check.conform.identity import bootstrap_servers, disk_found, identity_of, quorum_state_found
 from model_check.conform.known import KnownBatches, creation
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.recording import Event, Message, Recording
-from model_check.conform.state import differences, encode_state, same, state_differences
+from model_check.conform.state import differences, encode_state, equal, same, state_differences
 from model_check.conform.wire import UncoveredMessageError, decode
 from reference import disk as disks
 from reference.disk import Disk
@@ -94,7 +94,8 @@ class NodeRun:
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
-        self.unsure: set[int] = set()
+        self.unsure: dict[int, int] = {}
+        self.kept: int | None = None
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -104,6 +105,8 @@ class NodeRun:
     def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
         """Compare one step with the reference's."""
         if event.kind != "start" and self.detached is not None:
+            # A process that dies before it shows a state may have written to the disk.
+            self.disk_is_known &= event.kind != "end"
             return Verdict.SKIPPED, []
         self.found, self.used = [], []
         if event.kind != "start":
@@ -173,7 +176,7 @@ class NodeRun:
             self.disk, self.file, self.disk_is_known = Disk(), None, True
         else:
             to = min(event.fields.number("to"), self.disk.log.end_offset)
-            self.disk = replace(self.disk, flushed=max(self.disk.flushed, to))
+            self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
     def _dispatch(self, event: Event) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
@@ -226,6 +229,7 @@ class NodeRun:
             for entry in self.disk.log.batches
         ]
         self.found.extend(differences(self.file, event.fields.value("persisted"), "persisted"))
+        self.disk = replace(self.disk, quorum_state=quorum_state_found(self.file, event.fields.where))
         self.found.extend(differences(batches, event.fields.items("logBatches"), "logBatches"))
 
     def _unseen_poll(self) -> None:
@@ -250,18 +254,9 @@ class NodeRun:
                 # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
                 self.host.stopped = True
             else:
-                self.host.poll(event.now, self._discovery_choice(event))
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
             self.unseen_poll_at = None
             self._compare(event)
-
-    def _discovery_choice(self, event: Event) -> int | None:
-        """The bootstrap server that production drew, as far as the recording shows a draw."""
-        for sent in event.sent:
-            if sent.is_request and sent.api == "Fetch":
-                for server, node in self.servers.items():
-                    if node == sent.destination:
-                        return server
-        return None
 
     def _receive(self, event: Event) -> None:
         message = event.message
@@ -294,21 +289,24 @@ class NodeRun:
         return message.source
 
     def _settle_number(self, message: Message) -> None:
-        """An answer tells the correlation id of a request that no line shows; another one has the other."""
+        """An answer tells which of the correlation ids of a step a request has that no line shows; another
+        request of that step has the other.
+        """
         connections = self.host.replica.connections
-        asked = [
-            known
-            for known in connections
-            if known.correlation in self.unsure and self.servers.get(known.node, known.node) == message.source
-        ]
-        if asked and asked[0].correlation != message.correlation:
-            numbers = {asked[0].node: message.correlation}
-            for known in connections:
-                if known.correlation == message.correlation:
-                    numbers[known.node] = asked[0].correlation or 0
-            self._renumber(numbers)
+        step = self.unsure[message.correlation]
+        for known in connections:
+            guessed = known.correlation
+            asked = self.servers.get(known.node, known.node) == message.source
+            if asked and guessed is not None and self.unsure.get(guessed) == step:
+                numbers = {
+                    other.node: guessed for other in connections if other.correlation == message.correlation
+                }
+                self._renumber({**numbers, known.node: message.correlation})
+                return
 
     def _call(self, event: Event) -> None:
+        # The poll that waits began before the call, and may still take the next message.
+        self._unseen_poll()
         call = event.fields.text("call")
         if call == "append":
             values = event.fields.numbers("values")
@@ -359,16 +357,28 @@ class NodeRun:
                 self._unseen_poll()
                 self._receive(event)
             else:
-                self.host.poll(event.now, self._discovery_choice(event))
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
             self.found.append(Found("reason", "the process goes on", reason))
         self._compare_cut_off(event, reason)
         self.found.extend(differences(self.disk.log.end_offset, fields.number("leo"), "leo"))
-        self.found.extend(differences(self.disk.flushed, fields.number("flushed"), "flushed"))
+        self._compare_flushed(fields.number("flushed"))
+        self.kept = None
         if fields.flag("powerLoss", False):
             self.disk = disks.lose_power(self.disk)
-        self.disk = disks.as_found(self.disk)
+        elif self.disk.flushed < self.disk.log.end_offset:
+            self.kept = self.disk.flushed
+        try:
+            self.disk = disks.as_found(self.disk)
+        except ValueError as error:
+            self.found.append(Found("during", f"batches that form a log: {error}", None))
         self.detached = "after its end"
+
+    def _compare_flushed(self, flushed: int) -> None:
+        """No rule says when what a dead process had not flushed, and the next one finds, is written back."""
+        if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
+            self.disk = replace(self.disk, flushed=flushed)
+        self.found.extend(differences(self.disk.flushed, flushed, "flushed"))
 
     # Comparing.
 
@@ -416,7 +426,8 @@ class NodeRun:
             return
         self.found.extend(sending.found)
         self.used.extend(sending.exceptions)
-        self.unsure.update(sending.unsure)
+        if len(sending.unsure) > 1:
+            self.unsure |= dict.fromkeys(sending.unsure, event.seq)
         for effect in effects:
             if isinstance(effect, Send) and self._was_drawn(effect):
                 self.used.append(BOOTSTRAP_SERVER)
@@ -466,7 +477,7 @@ class NodeRun:
             written = self._written(part)
             operations = shown.log_operations(part, leads=leads)
             calls = self.listener.copy().during(part, self.host.replica.log)
-            if all(map(same, (written, operations, calls), (persisted, logged, called))):
+            if equal([written, operations, calls], [persisted, logged, called]):
                 self._write(count, written)
                 self._compare_sent(part, event)
                 return
@@ -499,5 +510,6 @@ class NodeRun:
         for effect in self.host.effects[:count]:
             if isinstance(effect, DISK_EFFECTS):
                 self.disk = disks.apply(self.disk, effect)
+                self.kept = None if isinstance(effect, Flush) else self.kept
         if written:
             self.file = written[-1]

@@ -52,7 +52,8 @@ class Processes:
         """Hold a step against what is known of its process, and take note of it."""
         assert event.node is not None
         process = self.by_node[event.node]
-        yield from _clock(process.node, event)
+        if process.node.is_skewed or "lt" in event.fields.values:
+            yield from _clock(process.node, event)
         if event.kind == "start":
             yield from self._start(process, event)
         elif not process.runs and not _fails_to_start(process, event):
@@ -104,7 +105,7 @@ class Processes:
 
 def _fails_to_start(process: Process, event: Event) -> bool:
     """Whether an ``end`` is that of a process which died before it had a state to show."""
-    if event.kind != "end" or event.fields.text("reason") != "fatal":
+    if event.kind != "end" or event.fields.text("reason") in ("killed", "stopped"):
         return False
     if event.fields.number("inc") != process.incarnation + 1:
         return False

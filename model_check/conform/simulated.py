@@ -11,7 +11,6 @@ from model_check.conform.fields import Json
 from model_check.conform.host import Host
 from model_check.conform.recording import recording_of
 from model_check.conform.totals import Totals
-from model_check.conform.versions import VERSIONS
 from reference.disk import Disk
 from reference.messages import Request, Response
 
@@ -44,6 +43,7 @@ class Letter:
     connection: int
     owner: int
     request: Letter | None = None
+    version: int = 0
     done: bool = False
     synthetic: str | None = None
 
@@ -59,7 +59,7 @@ class Letter:
             "api": self.api,
             "from": self.source,
             "corr": self.correlation,
-            "ver": VERSIONS[self.api],
+            "ver": self.version,
             **({} if self.synthetic is None else {"synthetic": self.synthetic}),
             "data": self.data,
         }
@@ -81,6 +81,7 @@ class Node:
     wake: int = 0
     paused_until: int = 0
     crash_at: str | None = None
+    shutdown_at: int | None = None
     waiting: list[Letter] = field(default_factory=list)
 
     @property

@@ -122,6 +122,11 @@ def same(left: Json, right: Json) -> bool:
     return marshal.dumps(left, 2) == marshal.dumps(right, 2)
 
 
+def equal(left: Json, right: Json) -> bool:
+    """Whether two JSON values are the same, whatever the order of keys in objects."""
+    return same(left, right) or not any(differences(left, right, ""))
+
+
 def differences(expected: Json, found: Json, path: str) -> Iterator[Found]:
     """The innermost places where two JSON values differ; ``None`` stands for a field that is absent."""
     if isinstance(expected, dict) and isinstance(found, dict):

@@ -21,7 +21,7 @@ from model_check.conform.identity import MAX_KRAFT_VERSION
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
 from model_check.conform.state import same
-from model_check.conform.versions import UNSUPPORTED, wrong_version
+from model_check.conform.versions import UNSUPPORTED, VERSIONS, wrong_version
 from reference.messages import ApiVersionsResponse
 
 #: The client that is not a node.
@@ -111,7 +111,8 @@ class Transport:
             yield from _equal("out.api", arrived.api, sent.api, arrived.seq)
             yield from _equal("n", arrived.source, event.node, arrived.seq)
             return
-        yield from self._in_order(sent)
+        if self.made is not None and sent.api != NOT_RAFT:
+            yield from self._in_order(sent, self.made)
         self.open.add(sent.mid)
         content = self.messages.get(sent.mid)
         if sent.is_request:
@@ -122,13 +123,11 @@ class Transport:
         elif sent.answers is not None:
             self.answered[sent.answers] = sent.mid
 
-    def _in_order(self, sent: Sent) -> Iterator[Found]:
+    def _in_order(self, sent: Sent, made: Message) -> Iterator[Found]:
         """Messages are numbered as they are made, those included that the network makes."""
-        made = self.made
-        if made is not None and sent.api != NOT_RAFT:
-            self.made = None
-            if made.mid > sent.mid:
-                yield Found("mid", f"below {sent.mid}, which is sent later", made.mid, made.seq)
+        self.made = None
+        if made.mid > sent.mid:
+            yield Found("mid", f"below {sent.mid}, which is sent later", made.mid, made.seq)
 
     def _ends(self, node: int) -> int:
         """How many processes have ended on ``node`` so far."""
@@ -278,7 +277,8 @@ class Transport:
             yield from _equal("from", flight.node, message.source, seq)
             yield from _equal("to", sent.destination, node, seq)
         if sent.is_request:
-            yield from wrong_version(message)
+            if message.version != VERSIONS.get(message.api):
+                yield from wrong_version(message)
         else:
             yield from self._answers(message, sent, node, seq)
 

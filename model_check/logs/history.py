@@ -12,6 +12,9 @@ from model_check.logs.states import Key, LoggedState
 #: Spans of releases kept for a node's summary; a rolling upgrade takes two.
 _SPANS_KEPT: Final = 16
 
+#: Lines of one ms that are remembered.
+_HASHES_KEPT: Final = 200
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
@@ -70,3 +73,22 @@ class Summary:
         self.first_epoch = new.epoch if self.first_epoch is None else self.first_epoch
         self.last_epoch = new.epoch
         self.last = new
+
+
+@dataclass(slots=True)
+class LastLines:
+    """The time of a node's last line, and its lines of that time: the first and the hashes of the others."""
+
+    time: bytes = b""
+    line: bytes = b""
+    hashes: tuple[int, ...] = ()
+
+    def add(self, time: bytes, line: bytes) -> None:
+        """A line was read."""
+        if time != self.time:
+            self.time, self.line, self.hashes = time, line, ()
+        elif len(self.hashes) < _HASHES_KEPT:
+            self.hashes = (*self.hashes, hash(line))
+
+    def __contains__(self, line: bytes) -> bool:
+        return line == self.line or hash(line) in self.hashes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from model_check.errors import InputError
@@ -100,7 +100,7 @@ class Layout:
         end = self._message_end(line, at)
         if end is None:
             return None
-        time, node = head.group("time", "node")
+        time, node = head.groups()
         return Found(int(node), time, line[at:end], mixed)
 
     def _last_head(self, line: bytes, at: int) -> re.Match[bytes] | None:
@@ -114,7 +114,11 @@ class Layout:
             return len(line.rstrip())
         if self.tail_start:
             place = line.rfind(self.tail_start, at)
-            match = self.tail.match(line, place) if place >= 0 else None
+            if place < 0:
+                return None
+            if _usual_tail(self.tail, line[place:]):
+                return place
+            match = self.tail.match(line, place)
         else:
             match = self.tail.search(line, at)
         return None if match is None else match.start()
@@ -135,6 +139,12 @@ class Layout:
         if self.sortable and len(time) == len(last):
             return time < last
         return self.moment(time) < self.moment(last)
+
+
+@lru_cache(maxsize=64)
+def _usual_tail(tail: re.Pattern[bytes], text: bytes) -> bool:
+    """Whether ``text`` is a whole ``tail``: few different ones follow the messages."""
+    return tail.match(text) is not None
 
 
 #: A record's beginning is looked for in so many bytes before its message.

@@ -171,7 +171,8 @@ _completed: Final = lru_cache(maxsize=32)(_transition)
 
 
 def _attempting(rest: bytes) -> Fact:
-    return _completed(rest)._replace(completed=False)
+    _, new, old, starts, old_shown = _completed(rest)
+    return Transition(False, new, old, starts, old_shown)
 
 
 def _high_watermark(rest: bytes) -> Fact:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.findings import Findings
-from model_check.logs.history import HistoryEntry, Summary
+from model_check.logs.history import HistoryEntry, LastLines, Summary
 from model_check.logs.legality import EITHER, START, legal, members, rows, rules_about
 from model_check.logs.memory import Contradiction, Memory
 from model_check.logs.messages import (
@@ -65,6 +65,7 @@ class Node:
     ) -> None:
         self.number = number
         self.summary = Summary()
+        self.last_lines = LastLines()
         self._findings = findings
         self._cluster = cluster
         self._fixed: Releases | None = None if release is None else frozenset({release})
@@ -190,6 +191,10 @@ class Node:
 
     def _transition(self, fact: Transition) -> None:
         self._doubted = self._loose
+        attempted = fact.new is self._process.attempt and fact.old is self._process.state
+        if attempted and fact.completed and not self._loose and not fact.starts:
+            self._completed(fact)  # as usual: all else was done then
+            return
         if fact.starts:
             self._starts()
         self._recognise(fact)
@@ -320,6 +325,8 @@ class Node:
     def _check_pair(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         if process.attempt is not None:
+            if process.attempt is new:
+                return
             if process.attempt.identity != new.identity and not self._doubted:
                 expected = f"the attempted transition to {process.attempt} to be completed first"
                 self._problem("durable-first", expected, str(new), process.attempt_where)
@@ -418,7 +425,8 @@ class Node:
     def _share_shown_high_watermark(self, state: LoggedState) -> None:
         if isinstance(state.high_watermark, int):
             self._process.progress.raise_high(state.high_watermark, state.epoch, self._where, self._report)
-            self._publish()
+            if self._process.progress.published < len(self._process.progress.sets):
+                self._publish()
 
     def _publish(self) -> None:
         for entry in self._process.progress.newly_committed():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,19 +11,17 @@ from model_check.errors import InputError
 from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster
 from model_check.logs.findings import Findings
-from model_check.logs.history import HistoryEntry
+from model_check.logs.history import HistoryEntry, LastLines
 from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from model_check.logs.node import Node
 from model_check.logs.releases import release_named
-from model_check.logs.scan import Counts, Hit, scan
+from model_check.logs.scan import DROPPED, Counts, Hit, scan
 from model_check.logs.sources import Source, chunks, find_sources
 from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
-#: Lines of one ms that are remembered.
-_HASHES_KEPT: Final = 1000
 #: So many bytes of an exception are shown.
 _DETAIL: Final = 300
 
@@ -63,21 +61,6 @@ class LogReport:
         return sum(file.counts.bytes for file in self.files)
 
 
-@dataclass(slots=True)
-class LastLines:
-    """The time of a node's last line, and the hashes of its lines of that time: many have the same one."""
-
-    time: bytes = b""
-    hashes: list[int] = field(default_factory=list)
-
-    def add(self, time: bytes, line: bytes) -> None:
-        """A line was read."""
-        if time != self.time:
-            self.time, self.hashes = time, [hash(line)]
-        elif len(self.hashes) < _HASHES_KEPT:
-            self.hashes.append(hash(line))
-
-
 class Reader:
     """Takes log text, file by file, oldest first."""
 
@@ -89,7 +72,6 @@ class Reader:
         self._findings = Findings()
         self._cluster = Cluster(self._findings)
         self._nodes: dict[int, Node] = {}
-        self._last_lines: dict[int, LastLines] = {}
         self._files: list[FileReport] = []
 
     def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
@@ -118,13 +100,6 @@ class Reader:
             self._nodes[number] = found
         return found
 
-    def last_lines(self, number: int) -> LastLines:
-        """The last lines of a node that were read."""
-        found = self._last_lines.get(number)
-        if found is None:
-            found = self._last_lines[number] = LastLines()
-        return found
-
     @property
     def findings(self) -> Findings:
         """What was found so far."""
@@ -146,6 +121,9 @@ class _File:
         """One line with a message that matters."""
         number, line, at, beginning = hit
         where = Where(self._name, number)
+        if beginning == DROPPED:
+            self._disturb()
+            return
         if beginning == FATAL_TEXT:
             self._fatal(line, where)
             return
@@ -166,7 +144,7 @@ class _File:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, line, where):
+        if node is None or not self._in_order(found, line, where, node.last_lines):
             return
         self._last = node
         self.report.relevant += 1
@@ -202,10 +180,9 @@ class _File:
             if node is not None:
                 node.disturb()
 
-    def _in_order(self, found: Found, line: bytes, where: Where) -> bool:
+    def _in_order(self, found: Found, line: bytes, where: Where, last: LastLines) -> bool:
         """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
         time, number = found.time, found.node
-        last = self._reader.last_lines(number)
         if time < last.time or number not in self.report.nodes or self._skip:
             if self._is_overlap(number, time, line, last):
                 self._reader.findings.note("overlap", where)
@@ -219,14 +196,14 @@ class _File:
         if number not in self.report.nodes:
             self.report.nodes.add(number)
             if last.time and not self._layout.goes_back(last.time, time):
-                self._skip[number] = LastLines(last.time, list(last.hashes))
+                self._skip[number] = replace(last)
         skip = self._skip.get(number)
         if skip is None:
             return False
         if self._layout.goes_back(skip.time, time):
             del self._skip[number]
             return False
-        return self._layout.goes_back(time, skip.time) or hash(line) in skip.hashes
+        return self._layout.goes_back(time, skip.time) or line in skip
 
 
 def read_logs(

@@ -17,6 +17,8 @@ from model_check.logs.messages import FATAL_TEXT, MESSAGES
 LONGEST_LINE: Final = 1 << 20
 #: A longer line with a message that matters is dropped and counted; one of a hundred voters is not as long.
 LONGEST_HIT: Final = 1 << 16
+#: Stands for the beginning of a message in a line that was dropped.
+DROPPED: Final = b""
 #: So many beginnings of a message are looked at in one line; more than two is noise.
 _HITS_A_LINE: Final = 4
 
@@ -45,7 +47,9 @@ class Counts:
 
 
 def scan(chunks: Iterable[bytes], counts: Counts) -> Iterator[Hit]:
-    """The hits in ``chunks``, in order. ``counts`` is brought up to date along the way.
+    """The hits in ``chunks``, in order, and a `DROPPED` one for each line that is too long.
+
+    ``counts`` is brought up to date along the way.
 
     Memory is bounded by the size of a chunk and `LONGEST_LINE`.
     """
@@ -60,6 +64,7 @@ def scan(chunks: Iterable[bytes], counts: Counts) -> Iterator[Hit]:
                 continue
             counts.lines += 1
             dropping = False
+            yield counts.lines, b"", 0, DROPPED
         block = rest + chunk if rest else chunk
         end = block.rfind(b"\n") + 1
         block, rest = block[:end], block[end:]
@@ -83,7 +88,6 @@ def _start(block: bytes) -> bytes:
 def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
     """The hits in ``block``, which ends with a line feed."""
     first = counts.lines + 1
-    counts.lines += block.count(b"\n")
     if start:
         counts.records += block.count(b"\n" + start) + block.startswith(start)
     if b"\0" in block:
@@ -99,6 +103,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
             if line_end - line_start > LONGEST_HIT:
                 counts.overlong += 1
                 in_line = _HITS_A_LINE
+                yield first, b"", 0, DROPPED
         if in_line >= _HITS_A_LINE:
             continue
         in_line += 1
@@ -109,6 +114,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
             end = block.find(b"\n", line_end + 1)  # the exception stands on the next line
             end = line_end if end < 0 or end - line_end > LONGEST_HIT else end
         yield number, block[line_start:end], place - line_start, beginning
+    counts.lines = number - 1 + block.count(b"\n", counted)
 
 
 def _matches(block: bytes) -> Iterator[re.Match[bytes]]:

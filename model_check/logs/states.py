@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple
@@ -138,8 +139,23 @@ def _value() -> bytes:
 
 
 _VALUE: Final = _value()
-#: As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
-_NODE_VALUE: Final = rb"[^=, ()]*+(?: \([^()]*+\))?+"
+_NUMBER: Final = rb"-?\d{1,19}"
+#: Fields whose values have a simpler form, matched faster.
+_VALUES: Final = {
+    # As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
+    "leader": rb"[^=, ()]*+(?: \([^()]*+\))?+",
+    "epoch": _NUMBER,
+    "electionTimeoutMs": _NUMBER,
+    "fetchTimeoutMs": _NUMBER,
+    "epochStartOffset": _NUMBER,
+    "voters": rb"\[[\d, -]*+\]",
+    "highWatermark": rb"Optional\.empty|" + _VALUE,
+    "votedKey": rb"Optional\.empty|" + _VALUE,
+    "fetchingSnapshot": rb"Optional\.empty|" + _VALUE,
+    "leaderEndpoints": rb"Endpoints\(endpoints=\{[^{}]*+\}\)|" + _VALUE,
+    "voterStates": rb"\{[^{}]*+\}",
+    "leaderId": rb"OptionalInt(?:\.empty|\[\d+\])|" + _VALUE,
+}
 
 
 def fields(body: bytes) -> dict[str, bytes]:
@@ -169,36 +185,59 @@ def fields(body: bytes) -> dict[str, bytes]:
 _remembered: Final = lru_cache(maxsize=256)
 
 
-class _Form(NamedTuple):
+class _Constant(NamedTuple):
+    """What of a state is printed alike again and again: fields as of `LoggedState`."""
+
+    leader: int | Hidden | None
+    voted: Key | Hidden | None
+    voters: tuple[int, ...] | None
+    local: Key | None
+    granted: frozenset[int] | None
+    electorate: frozenset[int] | None
+    releases: Releases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Form:
     """A known form: its fields in order, a regular expression with a group for each, and who prints it."""
 
     names: tuple[str, ...]
     pattern: re.Pattern[bytes]
     releases: Releases
+    epoch: int
+    """The place of this field, and of the next three; they change from line to line. None: there is none."""
+    high: int | None
+    timeout: int | None
+    start: int | None
+    constant: tuple[int, ...]
+    """The places of the fields that a `_Constant` is read from."""
+
+
+_CHANGING: Final = ("epoch", "highWatermark", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
+_UNUSED: Final = ("voterStates", "leaderEndpoints", "fetchingSnapshot")
 
 
 @cache
 def _known_forms(word: bytes) -> tuple[_Form, ...]:
     """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
-    found = []
-    for (name, shown), releases in forms().states.items():
-        if name.encode() == word:
-            values = (_NODE_VALUE if field == "leader" else _VALUE for field in shown)
-            named = (
-                field.encode() + b"=(" + value + b")" for field, value in zip(shown, values, strict=True)
-            )
-            found.append(_Form(shown, re.compile(rb"(?:, |,| )".join(named) + rb"\Z"), releases))
-    return tuple(found)
+    return tuple(
+        _form(shown, releases) for (name, shown), releases in forms().states.items() if name.encode() == word
+    )
 
 
-def _read_form(word: bytes, body: bytes) -> tuple[dict[str, bytes], Releases]:
-    """The fields of a state, and the releases that print them so; faster than `fields` for known forms."""
-    for form in _known_forms(word):
-        match = form.pattern.match(body)
-        if match is not None:
-            return dict(zip(form.names, match.groups(), strict=True)), form.releases
-    shown = fields(body)
-    return shown, forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
+def _form(names: tuple[str, ...], releases: Releases) -> _Form:
+    named = (name.encode() + b"=(" + _VALUES.get(name, _VALUE) + b")" for name in names)
+    at = {name: place for place, name in enumerate(names)}
+    return _Form(
+        names,
+        re.compile(rb"(?:, |,| )".join(named) + rb"\Z"),
+        releases,
+        epoch=at["epoch"],
+        high=at.get("highWatermark"),
+        timeout=at.get("electionTimeoutMs", at.get("fetchTimeoutMs")),
+        start=at.get("epochStartOffset"),
+        constant=tuple(place for name, place in at.items() if name not in (*_CHANGING, *_UNUSED)),
+    )
 
 
 def parse_state(text: bytes) -> LoggedState:
@@ -211,26 +250,71 @@ def _parse_state(text: bytes) -> LoggedState:
     role = ROLES.get(word)
     if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
-    shown, releases = _read_form(word, rest[:-1])
+    for form in _known_forms(word):
+        match = form.pattern.match(rest, 0, len(rest) - 1)
+        if match is not None:
+            return _state_of_form(role, form, match.groups())
+    shown = fields(rest[:-1])
+    releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
+    return _state(role, shown, _constant(role, shown, releases))
+
+
+def _state_of_form(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedState:
+    """As `_state`, faster."""
+    same = _remembered_constant(role, form, tuple([values[place] for place in form.constant]))
+    return LoggedState(
+        role,
+        int(values[form.epoch]),
+        same.leader,
+        same.voted,
+        same.voters,
+        NOT_SHOWN if form.high is None else offset(values[form.high]),
+        None if form.timeout is None else int(values[form.timeout]),
+        same.local,
+        None if form.start is None else int(values[form.start]),
+        same.granted,
+        same.electorate,
+        same.releases,
+    )
+
+
+@_remembered
+def _remembered_constant(role: str, form: _Form, values: tuple[bytes, ...]) -> _Constant:
+    shown = {form.names[place]: value for place, value in zip(form.constant, values, strict=True)}
+    return _constant(role, shown, form.releases)
+
+
+def _constant(role: str, shown: Mapping[str, bytes], releases: Releases) -> _Constant:
     granted = electorate = None
     votes = shown.get("epochElection", shown.get("voteStates"))
     if votes is not None:
         granted, electorate, releases = _election(votes, releases)
     local = _local(shown)
-    voters, high = shown.get("voters"), shown.get("highWatermark")
-    return LoggedState(
-        role,
-        _integer(shown, "epoch"),
+    return _Constant(
         _leader(role, shown, local),
         _voted(role, shown, local),
-        None if voters is None else _ids(voters),
-        NOT_SHOWN if high is None else offset(high),
-        _timeout(shown),
+        _ids(shown["voters"]) if "voters" in shown else None,
         local,
-        _integer(shown, "epochStartOffset") if role == "Leader" else None,
         granted,
         electorate,
         releases,
+    )
+
+
+def _state(role: str, shown: Mapping[str, bytes], same: _Constant) -> LoggedState:
+    return LoggedState(
+        role,
+        _integer(shown, "epoch"),
+        same.leader,
+        same.voted,
+        same.voters,
+        offset(shown["highWatermark"]) if "highWatermark" in shown else NOT_SHOWN,
+        _timeout(shown),
+        same.local,
+        _integer(shown, "epochStartOffset") if role == "Leader" else None,
+        same.granted,
+        same.electorate,
+        same.releases,
     )
 
 
@@ -259,13 +343,11 @@ def key_of(replica: int, directory: bytes | None) -> Key:
 
 
 def _integer(shown: Mapping[str, bytes], name: str) -> int:
-    value = shown.get(name)
-    if value is None or not ((value.isdigit() and len(value) < 20) or _INTEGER.fullmatch(value)):
+    if (value := shown.get(name)) is None or _INTEGER.fullmatch(value) is None:
         raise Unreadable
     return int(value)
 
 
-@_remembered
 def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
@@ -318,11 +400,8 @@ def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | H
     if role in ("Candidate", "Voted"):
         return None
     text = shown.get("leader", shown.get("leaderId"))
-    return NOT_SHOWN if text is None else _leader_id(text)
-
-
-@_remembered
-def _leader_id(text: bytes) -> int | None:
+    if text is None:
+        return NOT_SHOWN
     if text in _ABSENT:
         return None
     match = _OPTIONAL.fullmatch(text) or _NODE.search(text)

@@ -49,6 +49,26 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
             yield from places(inner, (*path, index))
 
 
+#: Names that stand in the same places: one legal name for another is the change that is easiest to miss.
+NAMES = (
+    ("Unattached", "Prospective", "Candidate", "Leader", "Follower", "Resigned"),
+    ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Fetch"),
+    ("req", "resp"),
+    ("append", "resign", "shutdown"),
+    ("commit", "leaderChange"),
+    ("drop", "reset", "partition", "hostDown", "connectionReset", "connectionClosed"),
+    ("REQUEST_TIMEOUT", "CONNECTION_REFUSED", "CONNECTION_RESET"),
+    ("tick", "recv", "expire"),
+)
+
+
+def _follows_no_rule(value: list[Any]) -> bool:
+    """Whether the order of a list is one that no rule fixes: requests that leave together, sets of nodes."""
+    if all(isinstance(entry, dict) and "mid" in entry for entry in value):
+        return sum(entry.get("kind") == "resp" for entry in value) < 2
+    return not all(isinstance(entry, dict) for entry in value)
+
+
 def others(value: Any) -> list[Any]:
     """Other values of the same type."""
     if isinstance(value, bool):
@@ -58,9 +78,11 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, float):
         return [value + 1]
     if isinstance(value, str):
-        return [value + "?", value[:-1] if value else "x", "other"]
+        plausible = [name for names in NAMES if value in names for name in names if name != value]
+        return [value + "?", value[:-1] if value else "x", "other", *plausible]
     if isinstance(value, list) and value:
-        return [value[:-1], [*value, value[-1]], value[1:]]
+        turned = [value[::-1]] if value[::-1] != value and not _follows_no_rule(value) else []
+        return [value[:-1], [*value, value[-1]], value[1:], *turned]
     return [] if isinstance(value, dict | list) else [7]
 
 

@@ -12,6 +12,7 @@ FIGURES = {
     "engine_states", "twin_states", "engine_calls", "twin_calls", "visited_bytes", "resident_bytes",
     "lockstep_simulated",
     "logs_trace_plain", "logs_trace_gzip", "logs_debug_plain", "logs_debug_gzip",
+    "logs_info_plain", "logs_info_gzip",
     "logs_controller_plain", "logs_controller_gzip",
 }  # fmt: skip
 MACHINE = {"cores", "load", "processor", "memory", "system", "python", "numba", "numpy"}

@@ -17,7 +17,7 @@ from model_check.errors import InputError
 from model_check.logs.layout import PATTERNS, compile_pattern
 from model_check.logs.messages import MESSAGES
 from model_check.logs.reader import Options, Reader, read_logs
-from model_check.logs.scan import LONGEST_LINE, Counts, scan
+from model_check.logs.scan import DROPPED, LONGEST_HIT, LONGEST_LINE, Counts, scan
 from model_check.logs.sources import chunks, find_sources
 from model_check.logs.states import VOTERS_KEPT
 
@@ -183,7 +183,7 @@ def test_a_line_of_endless_length_is_dropped_and_counted() -> None:
     pieces = [long[at : at + 100_000] for at in range(0, len(long), 100_000)]
     hits = list(scan([TEXT, *pieces, b"\n", TEXT], counts))
     assert counts.overlong == 1
-    assert len(hits) == 2 * len(list(scan([TEXT], Counts())))
+    assert sum(hit[3] != DROPPED for hit in hits) == 2 * len(list(scan([TEXT], Counts())))
     assert counts.lines == 2 * len(LINES) + 1
 
 
@@ -294,3 +294,15 @@ def test_sets_of_voters_that_no_quorum_has_are_not_read(count: int) -> None:
         reader = Reader(Options())
         reader.read(Path("one.log"), [text_of([message])], None)
         assert reader.findings.notes["unreadable"] == (count > VOTERS_KEPT)
+
+
+@pytest.mark.parametrize("size", (LONGEST_HIT, LONGEST_LINE))
+def test_a_line_may_have_been_lost_in_one_that_is_too_long(size: int) -> None:
+    """Power was lost: the file has a hole, and the line behind it belongs to the hole's line."""
+    cut = next(at for at, line in enumerate(LINES) if at > 5 and b"Attempting" in line)
+    hole = [b"".join(LINES[:cut]), b"\0" * size, b"".join(LINES[cut : cut + 1]), b"".join(LINES[cut + 2 :])]
+    reader = Reader(Options())
+    report = reader.read(Path("hole.log"), hole, None)
+    assert reader.findings.problems == []
+    assert report.counts.overlong == 1
+    assert report.counts.lines == len(LINES) - 1

@@ -122,7 +122,9 @@ def test_bad_input_is_one_sentence(
 def test_the_figures_of_the_benchmark() -> None:
     found = {figure.key: figure for figure in figures(size=60_000, rounds=1)}
     assert set(found) == {
-        f"logs_{kind}_{form}" for kind in ("trace", "debug", "controller") for form in ("plain", "gzip")
+        f"logs_{kind}_{form}"
+        for kind in ("trace", "debug", "info", "controller")
+        for form in ("plain", "gzip")
     }
     assert all(figure.value > 0 and figure.unit == "MB/s" for figure in found.values())
 
