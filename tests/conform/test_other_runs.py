@@ -252,3 +252,24 @@ def test_what_a_dead_process_had_not_flushed_may_stay_so(written_back: bool) -> 
     if not written_back:
         ends[1]["flushed"] = ends[0]["flushed"]
     agrees(lines)
+
+
+@pytest.mark.parametrize("counted", (True, False))
+def test_records_lost_before_the_disk_was_may_count_as_lost(counted: bool) -> None:
+    simulation = started(4, brokers=1)
+    simulation.at(200, partial(simulation.start, 101))
+    simulation.at(300, simulation.append)
+    simulation.at(400, partial(simulation.kill, 101))
+    simulation.at(401, partial(simulation.wipe, 101))
+    simulation.at(410, partial(simulation.start, 101))
+    simulation.run(420)
+    lines = simulation.finish()
+    (end,) = (line for line in lines if line["ev"] == "end")
+    if counted:
+        lines[_last(lines, "start")]["lostUnflushed"] = end["leo"] - end["flushed"]
+        lines = finished(lines[:-1], lines[-1]["t"])
+    agrees(lines)
+
+
+def _last(lines: Lines, kind: str) -> int:
+    return max(line["seq"] for line in lines if line["ev"] == kind)
