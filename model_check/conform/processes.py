@@ -29,6 +29,7 @@ class Process:
     ends: int = 0
     end_of_log: int = 0
     lost: int = 0
+    lost_before_wipe: int = 0
     ended_at: int | None = None
     directory_at: int = 0
     paused_at: int | None = None
@@ -79,10 +80,11 @@ class Processes:
             if wanted != found:
                 yield Found(name, wanted, found, said_at)
         lost = fields.number("lostUnflushed")
-        if lost != process.lost:
+        if lost not in (process.lost, process.lost_before_wipe):
             yield Found("lostUnflushed", process.lost, lost, process.ended_at)
         process.runs, process.incarnation = True, fields.number("inc")
-        process.started_at, process.lost, process.paused_at = event.seq, 0, None
+        process.started_at, process.paused_at = event.seq, None
+        process.lost = process.lost_before_wipe = 0
 
     def world(self, event: Event) -> Iterator[Found]:
         """A pause, a lost disk, or a log written back."""
@@ -91,7 +93,8 @@ class Processes:
             yield Found("n", "a node of the configuration", event.fields.number("n"))
         elif event.kind == "wipe":
             process.directory, process.directory_at = event.fields.text("dirId"), event.seq
-            process.end_of_log, process.lost = 0, 0
+            # Whether records that the power took before the disk went count as lost, no line says.
+            process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
         elif event.kind == "pause":
             process.paused_at = event.seq
             if event.fields.number("ms") < 0:
@@ -126,7 +129,7 @@ def _end(process: Process, event: Event) -> Iterator[Found]:
     loses = fields.flag("powerLoss", False)
     process.runs, process.ends = False, process.ends + 1
     process.end_of_log, process.ended_at = end, event.seq
-    process.lost = max(0, end - flushed) if loses else 0
+    process.lost = process.lost_before_wipe = max(0, end - flushed) if loses else 0
 
 
 def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:

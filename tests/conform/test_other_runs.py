@@ -22,6 +22,12 @@ from model_check.conform.recording import recording_of
 from model_check.conform.simulated import finished
 from model_check.conform.simulation import Simulation
 from model_check.errors import InputError
+from reference.effects import Persist, Send
+from reference.events import Poll, Resign, Timer
+from reference.protocol import KAFKA
+from reference.replica import QuorumState, Replica, Resigned
+from reference.step import step
+from reference.voters import ReplicaKey, static_voters
 
 Lines = list[dict[str, Any]]
 
@@ -252,3 +258,42 @@ def test_what_a_dead_process_had_not_flushed_may_stay_so(written_back: bool) -> 
     if not written_back:
         ends[1]["flushed"] = ends[0]["flushed"]
     agrees(lines)
+
+
+@pytest.mark.parametrize("counted", (True, False))
+def test_records_lost_before_the_disk_was_may_count_as_lost(counted: bool) -> None:
+    simulation = started(4, brokers=1)
+    simulation.at(200, partial(simulation.start, 101))
+    simulation.at(300, simulation.append)
+    simulation.at(400, partial(simulation.kill, 101))
+    simulation.at(401, partial(simulation.wipe, 101))
+    simulation.at(410, partial(simulation.start, 101))
+    simulation.run(420)
+    lines = simulation.finish()
+    (end,) = (line for line in lines if line["ev"] == "end")
+    if counted:
+        lines[_last(lines, "start")]["lostUnflushed"] = end["leo"] - end["flushed"]
+        lines = finished(lines[:-1], lines[-1]["t"])
+    agrees(lines)
+
+
+def _last(lines: Lines, kind: str) -> int:
+    return max(line["seq"] for line in lines if line["ev"] == kind)
+
+
+def test_a_resigned_leader_may_be_told_to_resign_again() -> None:
+    """It is still the leader of its epoch; other epochs to come are refused (KafkaRaftClient.resign)."""
+    replica = Replica(
+        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
+    )
+    refused = {epoch: step(KAFKA, replica, Resign(epoch)).effects != () for epoch in (-1, 2, 3, 4)}
+    assert refused == {-1: True, 2: False, 3: False, 4: True}
+
+
+def test_a_resigned_leader_tells_its_voters_before_it_leaves_its_epoch() -> None:
+    """After a pause both are due in one poll (KafkaRaftClient.pollResigned)."""
+    replica = Replica(
+        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
+    )
+    effects = step(KAFKA, replica, Poll((Timer.ELECTION,))).effects
+    assert [type(effect) for effect in effects[:3]] == [Send, Send, Persist]
