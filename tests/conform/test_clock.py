@@ -59,10 +59,10 @@ def test_a_request_times_out_however_late_the_poll_is(late: int) -> None:
 
 def test_each_role_looks_only_at_connections_that_it_needs() -> None:
     progress = (
-        Progress(1, last_fetch_time=1500),
-        Progress(2),
-        Progress(3, last_fetch_time=1000),
-        Progress(9),
+        Progress(ReplicaKey(1), last_fetch_time=1500),
+        Progress(ReplicaKey(2)),
+        Progress(ReplicaKey(3), last_fetch_time=1000),
+        Progress(ReplicaKey(9)),
     )
     leads = Leader(0, (9,), progress)
     assert noticed(leads, 2000) == set()

@@ -39,7 +39,7 @@ from reference.messages import Request, Response, VoteResponse
 from reference.protocol import KAFKA, KIP996, Protocol
 from reference.replica import Candidate, Leader, Prospective, Replica
 from reference.step import Outcome, start, step
-from reference.voters import ReplicaKey, static_voters
+from reference.voters import Endpoint, ReplicaKey, static_voters
 
 IDS = (1, 2, 3)
 VOTERS = static_voters(IDS)
@@ -73,8 +73,10 @@ class Process:
     known_high_watermark: int | None = None
 
 
-def identity(node: int) -> Replica:
-    return Replica(ReplicaKey(node), VOTERS, endpoints=VOTERS.endpoints(node), next_correlation=0)
+def identity(node: int, next_correlation: int = 0) -> Replica:
+    endpoints = (Endpoint("CONTROLLER", f"host-{node}", 9093),)
+    key = ReplicaKey(node, f"directory-{node}")
+    return Replica(key, VOTERS, endpoints=endpoints, next_correlation=next_correlation)
 
 
 class Cluster(RuleBasedStateMachine):
@@ -105,12 +107,7 @@ class Cluster(RuleBasedStateMachine):
         process = self.processes[node]
         process.disk = disks.as_found(process.disk)
         process.known_high_watermark = None
-        born = Replica(
-            ReplicaKey(node),
-            VOTERS,
-            endpoints=VOTERS.endpoints(node),
-            next_correlation=self.correlations[node],
-        )
+        born = identity(node, self.correlations[node])
         self.run(node, start(self.protocol, born, process.disk), None, None)
 
     def feed(self, node: int, event: Event, crash_after: int | None = None) -> None:
