@@ -60,7 +60,7 @@ def test_what_outlives_its_time_is_caught_by_messages_alone(fault: str) -> None:
 
 
 def test_a_late_answer_is_not_sent_to_an_adapter_that_cannot_tell() -> None:
-    """One that does not show correlation ids pairs answers itself; the step is passed over, and said to be."""
+    """One without correlation ids pairs answers itself; the step is passed over, and said to be."""
 
     class Pairing(FaultyAdapter):
         def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
