@@ -20,7 +20,8 @@ from model_check.drive.scripted.setting import (
     leads,
 )
 from model_check.drive.stimuli import Crash, DriveSequence, Start
-from reference.events import Append, Poll, RequestReceived, Timer, UpgradeKRaftVersion
+from reference.events import Append, CreateSnapshot, Poll, RequestReceived, Timer, UpgradeKRaftVersion
+from reference.log import SnapshotId
 from reference.messages import UpdateRaftVoterRequest
 from reference.protocol import Protocol
 from reference.replica import Replica
@@ -51,8 +52,14 @@ def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
     yield made.sequence("the report of a stranger", leader, disk, *led, _report(4), _report(2, EPOCH + 1))
     without = replace(STATIC, max_kraft_version=1)
     yield made.sequence("no directory id", without, candidate(without), *known, _UPGRADE)
-    yield made.sequence("of another epoch", leader, disk, *led, replace(_UPGRADE, epoch=EPOCH - 1),
+    yield made.sequence("of another epoch", leader, disk, *known, replace(_UPGRADE, epoch=EPOCH - 1),
         replace(_UPGRADE, version=0))  # fmt: skip
+    snapshots = (
+        CreateSnapshot(SnapshotId(1, EPOCH)),
+        CreateSnapshot(SnapshotId(3, EPOCH), delete_prefix=True),
+    )
+    yield made.sequence("1, and snapshots before and after", leader, disk, *known, _UPGRADE, *committed,
+        *snapshots, Crash(), Start(), Poll())  # fmt: skip
     yield made.sequence("asked of a Follower", leader, in_epoch(), Poll(), leads(2, EPOCH), _UPGRADE)
     yield from _back(made, changing(1, 2, 3))
 

@@ -23,7 +23,7 @@ from model_check.drive.scripted.setting import (
     vote_request,
     voters,
 )
-from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start
+from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus
 from reference.disk import Disk
 from reference.errors import ErrorCode
 from reference.events import Append, CreateSnapshot, Poll, RequestReceived, RequestTimedOut, Timer
@@ -79,10 +79,10 @@ def _creating(made: Scripts) -> Iterator[DriveSequence]:
     for name, way in ways.items():
         yield made.sequence(name, STATIC, candidate(STATIC), *way)
     records = FetchResponse(EPOCH, 2, 2, (Batch(0, EPOCH, (Value(6),)), Batch(1, EPOCH, (Value(7),))))
-    yield made.sequence("as a Follower", STATIC, in_epoch(), Poll(), leads(2, EPOCH), Poll(), answer(2,
-        records),
-        deleting, Poll(), nothing_new(2))  # fmt: skip
+    follower = (Poll(), leads(2, EPOCH), Poll(), answer(2, records), deleting, Poll(), nothing_new(2))
+    yield made.sequence("as a Follower", STATIC, in_epoch(), *follower)
     leader = changing(1, 2, 3)
+    yield made.sequence("with the configured voter set", leader, in_epoch(), *follower)
     led = (*elected(2), fetch(KEYS[2], 3))
     yield made.sequence("with a voter set", leader, candidate(leader), *led,
         replace(deleting, id=SnapshotId(3, EPOCH), values=()), Crash(), Start(), Poll())  # fmt: skip
@@ -203,6 +203,10 @@ def _loading(made: Scripts) -> Iterator[DriveSequence]:
     yield made.sequence("instead of another log", STATIC, longer, *begun, at_once, Poll())
 
 
+def _without_content(id: SnapshotId) -> Stimulus:
+    return answer(2, replace(_bytes(0, 100), snapshot=id, content=None))
+
+
 def _odd_parts(made: Scripts) -> Iterator[DriveSequence]:
     """What no correct leader sends."""
     begun = (*_FOLLOWER, *_offered(_ID))
@@ -212,8 +216,12 @@ def _odd_parts(made: Scripts) -> Iterator[DriveSequence]:
         "with half an id": (*_FOLLOWER, *_offered(SnapshotId(4, -1)), *_offered(SnapshotId(-1, 3))),
         "at the wrong place": (*begun, answer(2, _bytes(100, 100))),
         "that was not asked for": (*begun, answer(2, _bytes(0, 100, older))),
-        "without an id": (*begun, answer(2, replace(_bytes(0, 100), snapshot=SnapshotId(-1, -1),
-            content=None))),
+        "without an id": (*begun, _without_content(SnapshotId(-1, -1))),
+        "without an offset": (*begun, _without_content(SnapshotId(-1, 3))),
+        "without an epoch": (*begun, _without_content(SnapshotId(4, -1))),
+        "that comes before all records": (
+            *_FOLLOWER, *_offered(SnapshotId(0, 0)), _without_content(SnapshotId(0, 0)), Poll(),
+        ),
     }  # fmt: skip
     for name, way in ways.items():
         yield made.sequence(name, STATIC, in_epoch(), *way)
@@ -229,8 +237,10 @@ def _odd_parts(made: Scripts) -> Iterator[DriveSequence]:
     yield made.sequence("answered UNSUPPORTED_VERSION", STATIC, in_epoch(), *begun, answer(2, top), Poll())
     log = log_of((Batch(0, 2, (Value(6),)), Batch(1, 2, (Value(5),))))
     ahead = Disk(QuorumState(EPOCH), log, 2)
-    yield made.sequence("that is older than the log", STATIC, ahead, *_FOLLOWER, *_offered(older.id),
-        answer(2, _bytes(0, _SIZE, older)))  # fmt: skip
+    as_long = Snapshot(SnapshotId(2, 2), size=_SIZE)
+    for name, snapshot in (("older than the log", older), ("no newer than the log", as_long)):
+        yield made.sequence(f"that is {name}", STATIC, ahead, *_FOLLOWER, *_offered(snapshot.id),
+            answer(2, _bytes(0, _SIZE, snapshot)))  # fmt: skip
     late = (*begun, vote_request(3, EPOCH + 1), answer(2, _bytes(0, 100)))
     yield made.sequence("without a leader", STATIC, in_epoch(), *late)
 

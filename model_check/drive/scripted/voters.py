@@ -28,7 +28,7 @@ from model_check.drive.scripted.setting import (
 )
 from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start
 from reference.errors import ErrorCode
-from reference.events import Poll, RequestReceived, RequestTimedOut, Resign, Shutdown, Timer
+from reference.events import Append, Poll, RequestReceived, RequestTimedOut, Resign, Shutdown, Timer
 from reference.log import Batch, EpochEnd, SnapshotId, Voters
 from reference.messages import (
     AddRaftVoterRequest,
@@ -61,6 +61,9 @@ _DISK = candidate(_LEADER)
 #: A leader that has committed the records of its epoch, and one that has not.
 _UNCOMMITTED = elected(2)
 _COMMITTED = (*elected(2), fetch(KEYS[2], _END))
+
+#: A Follower whose fetch timer runs out some time after its update-voter timer.
+_FETCHING: Stimuli = (Poll(), leads(2, EPOCH), *(Poll(), nothing_new(2)) * 5)
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
@@ -105,6 +108,16 @@ def _adding(made: Scripts) -> Iterator[DriveSequence]:
             *caught_up, _add(wait=False), answer(4, ApiVersionsResponse((0, 1))), Poll(), *committed,
         ),
         "it takes too long": (*caught_up, *appended, _EXPIRED, *committed, _add()),
+        "records commit before its voter set": (
+            *caught_up, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
+            fetch(KEYS[2], _END + 1), answer(4, ApiVersionsResponse((0, 1))), Poll(),
+            fetch(KEYS[2], _END + 2), fetch(KEYS[4], _END + 2),
+        ),
+        "records before its voter set commit": (
+            *caught_up, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
+            answer(4, ApiVersionsResponse((0, 1))), Poll(), fetch(KEYS[2], _END + 1),
+            fetch(KEYS[4], _END + 1), fetch(KEYS[2], _END + 2), fetch(KEYS[4], _END + 2),
+        ),
         "it takes too long, and another is asked for": (
             *caught_up, *appended, _EXPIRED, _add(5), _remove(KEYS[3]), _update(),
         ),
@@ -140,7 +153,8 @@ def _adding(made: Scripts) -> Iterator[DriveSequence]:
             *_COMMITTED, _add(cluster_id="another-cluster"), _add(key=ReplicaKey(4)),
             _add(key=replace(KEYS[4], id=-1)), _add(endpoints=()),
             _add(endpoints=(Endpoint("SECOND", "node-4", 9094),)), _add(3),
-            _add(3, key=replace(KEYS[3], directory=KEYS[4].directory)), _add(cluster_id=None),
+            _add(3, key=replace(KEYS[3], directory=KEYS[4].directory)),
+            _add(key=replace(KEYS[4], id=0), cluster_id=None),
         ),
     }  # fmt: skip
     for name, way in ways.items():
@@ -225,12 +239,14 @@ def _everywhere(made: Scripts) -> Iterator[DriveSequence]:
     static = replace(with_cluster(STATIC), key=KEYS[1])
     led = (*elected(2), fetch(ReplicaKey(2), 1))
     yield made.sequence("of static voters", static, candidate(static), *led, _add(), _remove(KEYS[3]))
+    nowhere = replace(static, cluster_id=None)
+    yield made.sequence("in a cluster without an id", nowhere, candidate(nowhere), *led, _add(), _update())
 
 
 def _telling(made: Scripts) -> Iterator[DriveSequence]:
     """A replica tells its leader about itself, again and again, until the leader knows."""
     moved = replace(_LEADER, endpoints=endpoints(1, "SECOND"))
-    follower = (Poll(), leads(2, EPOCH), Poll(), nothing_new(2))
+    follower = _FETCHING
     told = answer(2, UpdateRaftVoterResponse(EPOCH, 2, endpoints(2)))
     fetched = (Poll(), nothing_new(2))
 
@@ -260,7 +276,7 @@ def _telling(made: Scripts) -> Iterator[DriveSequence]:
     static = replace(STATIC, key=KEYS[1], max_kraft_version=1)
     yield made.sequence("of a static voter", static, in_epoch(), *follower, _UPDATE, told, *fetched, _UPDATE,
         *fetched, leads(3, new), Poll(), nothing_new(3, new), _UPDATE)  # fmt: skip
-    yield from _joining(made, (Poll(), leads(2, EPOCH), Poll(), nothing_new(2)))
+    yield from _joining(made, _FETCHING)
 
 
 def _joining(made: Scripts, follower: Stimuli) -> Iterator[DriveSequence]:
