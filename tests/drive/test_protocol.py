@@ -1,6 +1,7 @@
 """The JSON of the protocol: what goes out comes back, and no answer breaks the driver."""
 
 import io
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from model_check.drive.compare import compare, unknown_fields
 from model_check.drive.generate import generate
 from model_check.drive.probes import probes
 from model_check.drive.process import AdapterError
+from model_check.drive.scripted import scripts
 from model_check.drive.serving import ReferenceAdapter, serve
 from model_check.drive.stimuli import Crash, DriveSequence, Start, WaitExpired
 from model_check.errors import InputError
@@ -30,10 +32,9 @@ EVERYTHING = Capabilities(
     "all", frozenset(wire.EVENTS), frozenset(wire.EFFECTS), frozenset(wire.STATE), ordered=True
 )
 SEQUENCES = [
-    *generate(
-        [scenario.shipped()[name] for name in ("scenario-a", "mutants-observer")], "kafka", {}, 0
-    ).sequences,
-    *list(probes(KAFKA))[::9],
+    *generate([scenario.shipped()["mutants-observer"]], "kafka", {}, 0).sequences,
+    *itertools.islice(probes(KAFKA), 0, 300, 7),
+    *scripts(KAFKA),
 ]
 
 
