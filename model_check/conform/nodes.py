@@ -197,7 +197,10 @@ class NodeRun:
         self.host.effects = []
 
     def _tick(self, event: Event) -> None:
+        assert event.state is not None
         if cut.is_second_half(event, self.last_state):
+            if not event.callbacks and same(self.last_state, event.state.values):
+                self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now

@@ -117,6 +117,11 @@ class Transport:
         for mid in requests:
             if mid not in listed:
                 yield Found("out", f"the answer of the node's server to request {mid}", None)
+        numbers = {sent.mid for sent in event.sent}
+        for mid, (answer, _, _) in list(self.early.items()):
+            if answer.source == event.node and mid not in numbers:
+                del self.early[mid]
+                yield Found("out", f"message {mid}, an answer of the node's server", None, answer.seq)
 
     def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
         assert event.node is not None

@@ -262,6 +262,14 @@ def test_an_answer_to_a_client_that_no_node_sent_reports_an_error_to_a_request_o
         assert wrong in [one.field for one in report_on(inserted(lines, 60, lost, changed)).differences]
 
 
+def test_a_tick_that_shows_nothing_is_reported() -> None:
+    """Polls without a visible effect are not recorded: something was left out of the line."""
+    lines = small_recording()
+    seq = next(line["seq"] for line in lines[100:] if line["ev"] == "tick" and line["out"])
+    del lines[seq]["out"]
+    assert ("tick", seq) in [(one.field, one.seq) for one in report_on(lines).differences]
+
+
 def test_a_number_left_out_is_counted() -> None:
     lines = with_message_ids(small_recording(), lambda mid: mid + 3 * (mid > 20))
     assert (
