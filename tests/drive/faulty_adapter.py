@@ -158,10 +158,11 @@ def keeps_back_off(protocol: Protocol, replica: Replica, event: Event) -> Outcom
 def keeps_a_part_of_a_snapshot(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     outcome = step(protocol, replica, event)
     left, entered = replica.role, outcome.replica.role
-    follows = isinstance(left, Follower) and isinstance(entered, Follower)
-    if follows and replica.quorum_state.leader != outcome.replica.quorum_state.leader:
-        kept = replace(entered, fetching_snapshot=left.fetching_snapshot)  # type: ignore[union-attr]
-        return replace(outcome, replica=replace(outcome.replica, role=kept))  # type: ignore[arg-type]
+    if isinstance(left, Follower) and isinstance(entered, Follower):
+        if replica.quorum_state.leader == outcome.replica.quorum_state.leader:
+            return outcome
+        kept = replace(entered, fetching_snapshot=left.fetching_snapshot)
+        return replace(outcome, replica=replace(outcome.replica, role=kept))
     return outcome
 
 

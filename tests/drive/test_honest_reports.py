@@ -144,7 +144,7 @@ def test_nothing_of_an_adapter_is_a_command_to_the_terminal(
     assert all(letter.isprintable() or letter == "\n" for letter in captured.out + captured.err)
 
 
-WRONG_TYPES = {
+WRONG_TYPES: dict[str, list[Any]] = {
     "epoch": ["1", 1.5, True, [], 2**63],
     "isVoter": [1, "true"],
     "state": [1, {}],

@@ -175,7 +175,8 @@ def test_a_field_at_its_default_may_be_absent_and_an_unknown_one_is_passed_over(
 
 def test_order_counts_except_among_messages() -> None:
     persist = {"effect": "persist", "quorumState": {"leaderEpoch": 1}}
-    one, two = ({"effect": "request", "to": to, "api": "Vote", "data": {}} for to in (2, 3))
+    one: dict[str, Any] = {"effect": "request", "to": 2, "api": "Vote", "data": {}}
+    two = {**one, "to": 3}
     assert not list(compare(EVERYTHING, [persist, one, two], {}, [persist, two, one], {}))
     assert list(compare(EVERYTHING, [persist, one, two], {}, [one, persist, two], {}))
     unordered = Capabilities("x", EVERYTHING.events, EVERYTHING.effects, EVERYTHING.state, ordered=False)
