@@ -28,7 +28,14 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event
-from reference.messages import EpochResponse, FetchResponse, Response, VoteRequest, VoteResponse
+from reference.messages import (
+    DescribeQuorumResponse,
+    EpochResponse,
+    FetchResponse,
+    Response,
+    VoteRequest,
+    VoteResponse,
+)
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.step import Outcome
@@ -123,7 +130,7 @@ def _answer(outcome: Outcome) -> str:
 def _response(response: Response) -> str:
     if response.error is not ErrorCode.NONE:
         return f"{response.error.name} (top level)"
-    if not isinstance(response, EpochResponse):
+    if not isinstance(response, EpochResponse | DescribeQuorumResponse):
         return ErrorCode.NONE.name
     if response.partition_error is not ErrorCode.NONE:
         return response.partition_error.name
