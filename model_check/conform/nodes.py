@@ -116,11 +116,7 @@ class NodeRun:
             self._dispatch(event)
         except UncoveredMessageError as error:
             self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
-            if self._changed_nothing(event):
-                self.history.append((event, ()))
-                self.unseen_poll_at = event.now
-            else:
-                self._detach("after a step that is not covered")
+            self._detach("after a step that is not covered")
             return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
         if event.state is not None:
             self.last_state = event.state.values
@@ -132,23 +128,6 @@ class NodeRun:
             return Verdict.COMPARED, []
         self._detach("after a difference")
         return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
-
-    def _changed_nothing(self, event: Event) -> bool:
-        """Whether a request that the reference does not know was only answered, and left the node as it was.
-
-        The state that the recording shows is then that of the reference, and nothing was sent that a later
-        step could depend on.
-        """
-        message = event.message
-        if event.kind != "recv" or message is None or not message.is_request or self.found:
-            return False
-        if event.log or event.persisted or event.callbacks or event.state is None:
-            return False
-        if any(sent.is_request or sent.answers != message.mid for sent in event.sent):
-            return False
-        expected = encode_state(self.host.replica, stopped=self.host.stopped)
-        expected["deadlines"] = self.host.clock.display(self.host.replica, event.now)
-        return same(expected, event.state.values) and not self.listener.after_poll(self.host.replica)
 
     def _difference(
         self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]

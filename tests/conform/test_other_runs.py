@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from faulty_cluster import faulty_recording
-from small_recording import first, small_recording
+from line_changes import message_ids, with_message_ids
+from small_recording import eventful_recording, first, small_recording
 
 from model_check.conform.exceptions import (
     CONTENT_UNKNOWN,
@@ -31,6 +32,9 @@ from reference.voters import ReplicaKey, static_voters
 
 Lines = list[dict[str, Any]]
 
+#: Message ids from here on are those of lines that are added.
+MORE = 90_000
+
 
 def started(seed: int, **options: Any) -> Simulation:
     """Three voters whose timeouts are a tenth of production's, started one after the other."""
@@ -52,8 +56,13 @@ def agrees(lines: Lines) -> RunReport:
 
 
 def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
-    """``lines`` with more of them before line ``seq``, at its time, and the totals counted again."""
-    added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in more]
+    """``lines`` with more of them before line ``seq``, at its time, and the totals counted again. Message ids
+    from ``MORE`` on become those after the last one before ``seq``.
+    """
+    lines = with_message_ids(lines, lambda mid: 10 * mid)
+    last = max((mid for line in lines[:seq] for mid in message_ids(line)), default=0)
+    added = with_message_ids(more, lambda mid: mid - MORE + last + 1 if mid >= MORE else 10 * mid)
+    added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in added]
     whole = [*lines[:seq], *added, *lines[seq:-1]]
     return finished([{**line, "seq": number} for number, line in enumerate(whole)], lines[-1]["t"])
 
@@ -77,20 +86,20 @@ def test_many_clusters_under_every_fault_agree(seed: int) -> None:
 
 def test_a_request_of_the_client_may_be_lost() -> None:
     lines = small_recording()
-    lost = {"ev": "lost", "why": "hostDown", "to": 3, **ask(90_000)}
-    answer = {"ev": "adminResult", "from": 3, "mid": 90_001, "re": 90_000, "api": "AddRaftVoter"}
+    lost = {"ev": "lost", "why": "hostDown", "to": 3, **ask(MORE)}
+    answer = {"ev": "adminResult", "from": 3, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
     agrees(inserted(lines, 60, lost, {**answer, "data": {"errorCode": 8}}))
 
 
 def test_a_request_of_the_client_may_be_left_over() -> None:
     lines = small_recording()
-    agrees(inserted(lines, len(lines) - 1, {"ev": "inflight", "to": 2, **ask(90_000)}))
+    agrees(inserted(lines, len(lines) - 1, {"ev": "inflight", "to": 2, **ask(MORE)}))
 
 
 def test_an_answer_of_the_client_with_an_unknown_error_is_counted() -> None:
     lines = small_recording()
-    lost = {"ev": "lost", "why": "drop", "to": 3, **ask(90_000)}
-    answer = {"ev": "adminResult", "from": 3, "mid": 90_001, "re": 90_000, "api": "AddRaftVoter"}
+    lost = {"ev": "lost", "why": "drop", "to": 3, **ask(MORE)}
+    answer = {"ev": "adminResult", "from": 3, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
     lines = inserted(lines, 60, lost, {**answer, "data": {"errorCode": 4321}})
     lines[-1]["counts"]["adminResult:AddRaftVoter:SOME_NEW_ERROR"] = 1
     agrees(lines)
@@ -100,7 +109,7 @@ def test_the_answer_of_a_server_may_be_lost_and_never_listed() -> None:
     """Node 1 has ended before a later step could list it."""
     lines = small_recording()
     end = first(lines, "end")
-    answer = {"mid": 90_000, "kind": "resp", "api": "ApiVersions", "from": 1, "corr": 77, "ver": 4}
+    answer = {"mid": MORE, "kind": "resp", "api": "ApiVersions", "from": 1, "corr": 77, "ver": 4}
     lost = {"ev": "lost", "why": "connectionClosed", "to": 2, **answer, "data": {"errorCode": 0}}
     assert agrees(inserted(lines, end, lost)).exceptions[UNRESOLVED] >= 1
 
@@ -215,6 +224,23 @@ def test_an_unknown_kind_of_event_names_its_line() -> None:
     lines[40]["ev"] = "doze"
     with pytest.raises(InputError, match="line 41: unknown event 'doze'"):
         recording_of(lines)
+
+
+@pytest.mark.parametrize(
+    "number", (lambda mid: 3 * mid + 7, lambda mid: mid + 2**40), ids=("spread", "large")
+)
+def test_message_ids_may_be_any_numbers_in_the_order_of_the_messages(number: Callable[[int], int]) -> None:
+    agrees(with_message_ids(small_recording(), number))
+
+
+def test_message_ids_in_another_order_are_reported() -> None:
+    """Two requests that leave together exchange their ids wherever these are."""
+    lines = list(eventful_recording())
+    one, other = next(
+        [sent["mid"] for sent in line["out"][:2]] for line in lines if len(line.get("out", ())) > 1
+    )
+    swapped = with_message_ids(lines, lambda mid: {one: other, other: one}.get(mid, mid))
+    assert "out.mid" in {found.field for found in report_on(swapped).differences}
 
 
 def test_totals_may_count_what_no_line_shows_and_not_less() -> None:

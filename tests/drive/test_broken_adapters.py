@@ -28,7 +28,7 @@ SENTENCES = {
     "no-start": "an adapter without 'start' cannot be driven",
     "silent-greeting": "gave no answer within 0.5 s, in the handshake",
     "silent": "gave no answer within 0.5 s",
-    "dies": "ended with exit code 7; the end of its standard error: first line / segmentation fault",
+    "dies": "exit code 7, in step 1 of a start (start); the end of its standard error: first line / segmen",
     "is-killed": "was ended by signal SIGKILL",
     "closes-its-output": "closed its output",
     "chatters": "the end of the chatter",

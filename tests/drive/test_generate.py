@@ -131,7 +131,7 @@ def test_what_an_adapter_does_not_show_is_said(tmp_path: Path, capsys: pytest.Ca
     assert "state state, leader" in text
     assert "the order of effects" in text
     assert "steps from a step of the kind 'response' to the next start" in text
-    assert "exercised only in steps of which the adapter shows nothing" in text
+    assert "not exercised, in steps of which the adapter shows nothing: FETCH-2" in text
 
 
 @pytest.mark.slow

@@ -130,7 +130,10 @@ def test_any_line_is_an_answer_or_an_adapter_error(text: str) -> None:
 )
 def test_any_answer_can_be_compared(found: list[dict[str, Any]], state: dict[str, Any], number: int) -> None:
     expected, shown = STEPS[number]
-    read = read_answer(json.dumps({"id": 1, "effects": found, "state": state}), 1)
+    try:
+        read = read_answer(json.dumps({"id": 1, "effects": found, "state": state}), 1)
+    except AdapterError:
+        return  # a type or number that no field can have
     differences = list(compare(EVERYTHING, expected, shown, read.effects, read.state))
     for one, other in zip(expected, read.effects, strict=False):
         unknown_fields(one, other)
