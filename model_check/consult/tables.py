@@ -96,7 +96,7 @@ def describe(before: Replica, outcome: Outcome) -> Decision:
     after = outcome.replica
     change = "" if after.epoch == before.epoch else ", larger epoch"
     return Decision(
-        answer=_answer(outcome),
+        answer=_answer(before, outcome),
         next_role="process ends" if outcome.fatal else f"{role_name(after.role)}{change}",
         persisted=_persisted(before.quorum_state, outcome),
         timers=_timers(outcome),
@@ -104,12 +104,19 @@ def describe(before: Replica, outcome: Outcome) -> Decision:
     )
 
 
-def _answer(outcome: Outcome) -> str:
+def _backs_off(before: Replica, after: Replica) -> bool:
+    """Whether some node is sent nothing for a while that was not avoided before."""
+    avoided = {known.node for known in before.connections if not known.awaiting}
+    return any(not known.awaiting and known.node not in avoided for known in after.connections)
+
+
+def _answer(before: Replica, outcome: Outcome) -> str:
     if outcome.fatal:
         return "dies"
     parts = [_response(effect.response) for effect in outcome.effects if isinstance(effect, Reply)]
     if outcome.replica.parked and not parts:
         parts.append("parked")
+    parts += ["backs off"] if _backs_off(before, outcome.replica) else []
     kinds = {
         AppendBatch: "appends",
         Truncate: "truncates",

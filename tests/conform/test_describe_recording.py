@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small_recording import small_recording
-from test_lockstep import first, renumbered, report_on
+from small_recording import first, small_recording
+from test_lockstep import renumbered, report_on
 
-from model_check.conform.report import RunReport
+from model_check.conform.lockstep import RunReport
 from model_check.conform.wire import TOPIC, ZERO_UUID
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ def _description(line: Json, version: int) -> Json:
 
 def _leading(lines: list[Json]) -> int:
     """A poll of a leader that all of its voters have fetched from."""
-    return next(
+    return next(  # type: ignore[no-any-return]
         line["seq"]
         for line in lines
         if line["ev"] == "tick" and line["s"]["state"] == "Leader" and all(line["s"]["progress"].values())

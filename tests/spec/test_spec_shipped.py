@@ -29,7 +29,7 @@ RULES_PER_AREA = {
     "PREVOTE": 35,
     "REMOVE": 12,
     "RESIGN": 9,
-    "RESP": 9,
+    "RESP": 10,
     "SNAP": 11,
     "STATE": 7,
     "TIMER": 9,
