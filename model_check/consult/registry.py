@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from model_check.consult import change_requests
 from model_check.consult import change_situations as changes
 from model_check.consult import local_situations as local
 from model_check.consult import response_situations as responses
@@ -33,6 +34,10 @@ TABLES: Mapping[str, Table] = {
     **{
         table.name: table
         for table in (
+            change_requests.FETCH_SNAPSHOT_REQUEST,
+            change_requests.ADD_RAFT_VOTER_REQUEST,
+            change_requests.REMOVE_RAFT_VOTER_REQUEST,
+            change_requests.UPDATE_RAFT_VOTER_REQUEST,
             changes.DESCRIBE_QUORUM_REQUEST,
             changes.FETCH_SNAPSHOT_RESPONSE,
             changes.ADD_RAFT_VOTER_RESPONSE,

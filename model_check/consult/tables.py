@@ -37,7 +37,7 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.protocol import Protocol
-from reference.replica import QuorumState, Replica
+from reference.replica import Leader, QuorumState, Replica
 from reference.step import Outcome
 from reference.transitions import role_name
 
@@ -110,6 +110,13 @@ def _backs_off(before: Replica, after: Replica) -> bool:
     return any(not known.awaiting and known.node not in avoided for known in after.connections)
 
 
+def _queues(before: Replica, after: Replica) -> bool:
+    """Whether the leader has more to append than it had."""
+    if not isinstance(before.role, Leader) or not isinstance(after.role, Leader):
+        return False
+    return len(after.role.pending) > len(before.role.pending)
+
+
 def _answer(before: Replica, outcome: Outcome) -> str:
     if outcome.fatal:
         return "dies"
@@ -117,6 +124,7 @@ def _answer(before: Replica, outcome: Outcome) -> str:
     if outcome.replica.parked and not parts:
         parts.append("parked")
     parts += ["backs off"] if _backs_off(before, outcome.replica) else []
+    parts += ["queues records"] if _queues(before, outcome.replica) else []
     kinds = {
         AppendBatch: "appends",
         Truncate: "truncates",

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from model_check.shortform import parse_replica
 from reference.describe_quorum import OBSERVER_SESSION_MS
 from reference.errors import ErrorCode
+from reference.events import ResponseReceived
 from reference.messages import DescribeQuorumResponse, ReplicaDescription, VoterNode
 from reference.progress import CAUGHT_UP_WITHIN_MS, has_caught_up
 from reference.protocol import KAFKA, KIP996, CaughtUp, Protocol
 from reference.replica import Leader, Progress, Replica
-from reference.step import Outcome
+from reference.step import Outcome, step
 from reference.voters import Endpoint, ReplicaKey
 from reference.work import Work
 
@@ -79,6 +80,12 @@ def test_another_partition_is_refused_before_anything_else(role: str) -> None:
 
 def test_a_leader_that_shuts_down_still_answers() -> None:
     assert describe(LEADER + " shutting-down", 100).partition_error is ErrorCode.NONE
+
+
+def test_a_replica_never_asks_so_an_answer_ends_its_process() -> None:
+    replica = parse_replica("follower epoch=5 leader=2 awaiting=2")
+    outcome = step(KAFKA, replica, ResponseReceived(2, DescribeQuorumResponse(5, 2)))
+    assert outcome.fatal is not None
 
 
 def test_what_the_leader_tells() -> None:
