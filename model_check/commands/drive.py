@@ -22,6 +22,7 @@ from model_check.drive.generate import generate, switches_of
 from model_check.drive.probes import probes
 from model_check.drive.process import AdapterProcess
 from model_check.drive.report import Report, as_json, print_report
+from model_check.drive.scripted import scripts
 from model_check.drive.session import Driven, Session
 from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
@@ -60,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         action="append",
         metavar="NAME|FILE",
-        help="generate from this scenario only (may be repeated); default: all shipped ones, and probes",
+        help="generate from this scenario only (may be repeated); default: all shipped, probes, scripts",
     )
     source.add_argument(
         "--traces",
@@ -133,7 +134,7 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
     report.incomplete, report.left_out = generated.incomplete, generated.left_out
     if arguments.scenario is not None:
         return generated.sequences
-    return [*generated.sequences, *probes(protocol)]
+    return [*generated.sequences, *probes(protocol), *scripts(protocol)]
 
 
 def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, keep_going: bool) -> None:

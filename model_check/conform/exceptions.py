@@ -148,9 +148,9 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     NotCompared("recv", ("data.errorMessage",), "Production's wording, likewise."),
     NotCompared(
         CLIENT_REQUEST,
-        ("data", "mid"),
+        ("data", "mid", "corr"),
         "What a client asks for decides what is expected, as far as the node looks at it before it refuses; "
-        "the number shows where the request is answered.",
+        "the number shows where the request is answered; the correlation id shows nowhere else.",
     ),
     NotCompared("wipe", ("n",), "Which node has lost its disk shows at its next start."),
 )

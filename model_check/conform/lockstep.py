@@ -134,7 +134,7 @@ class _Comparison:
             self._differ(event, event.fields.number("n"), self.processes.world(event))
             node = self.nodes.get(event.fields.number("n"))
             if node is not None and event.kind != "pause":
-                node.disk_event(event)
+                node.stored.outside(event)
 
     def finish(self) -> None:
         """What shows only at the end: messages that are nowhere, and the totals."""

@@ -86,6 +86,7 @@ class Transport:
         self.early: dict[int, _Early] = {}
         self.unseen: dict[int, list[int]] = {}
         self.newest = (-1, 0)
+        self.owed: dict[int, list[int]] = {}
         self.broken: dict[tuple[int, int], int] = {}
         self.blocked: dict[tuple[int, int], int] = {}
         self.freed: dict[tuple[int, int], int] = {}
@@ -96,6 +97,7 @@ class Transport:
         if event.kind == "start":
             self.asked = {key: mid for key, mid in self.asked.items() if key[0] != event.node}
             self.unseen[event.node] = []
+        yield from self._servers_answers(event, self.owed.pop(event.node, []))
         message = event.message
         if message is not None:
             if message.synthetic is not None:
@@ -106,6 +108,20 @@ class Transport:
             yield from self._sends(event, sent)
             if event.kind == "expire":
                 yield from self._expires(event, sent)
+
+    def _servers_answers(self, event: Event, requests: list[int]) -> Iterator[Found]:
+        """What a node's server has answered, the node's next step lists, unless there is none."""
+        if event.kind in ("start", "end"):
+            return
+        listed = {sent.answers for sent in event.sent if sent.api == NOT_RAFT and not sent.is_request}
+        for mid in requests:
+            if mid not in listed:
+                yield Found("out", f"the answer of the node's server to request {mid}", None)
+        numbers = {sent.mid for sent in event.sent}
+        for mid, (answer, _, _) in list(self.early.items()):
+            if answer.source == event.node and mid not in numbers:
+                del self.early[mid]
+                yield Found("out", f"message {mid}, an answer of the node's server", None, answer.seq)
 
     def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
         assert event.node is not None
@@ -207,7 +223,9 @@ class Transport:
         elif event.message is not None:
             yield from self._loses(event, event.message)
         elif event.kind == "apiVersions":
-            yield from self._resolved(event, event.fields.number("mid"), event.fields.number("n"), NOT_RAFT)
+            mid, node = event.fields.number("mid"), event.fields.number("n")
+            self.owed.setdefault(node, []).append(mid)
+            yield from self._resolved(event, mid, node, NOT_RAFT)
         elif event.kind == "adminResult":
             yield from self._admin_result(event)
 
@@ -427,7 +445,8 @@ class Transport:
             # A message that nobody sent has arrived in its place: then it did not wait in a queue.
             strayed = (flight.node, to, flight.sent.api) in self.strays
             # One that was answered did not either.
-            waits = self._ends(to) > flight.ends or self.final_time - flight.time < self.request_timeout
+            ended = flight.sent.is_request and self._ends(to) > flight.ends
+            waits = ended or self.final_time - flight.time < self.request_timeout
             if waits and not strayed and mid not in self.answered:
                 yield flight.seq, flight.node, UNRESOLVED
             else:

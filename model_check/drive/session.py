@@ -86,7 +86,7 @@ class Session:
     def _drive(self, driven: Driven) -> None:
         sequence = driven.sequence
         detached: str | None = None
-        correlations: dict[int, Json] = {}
+        correlations: dict[int | None, Json] = {}
         for question in Asking(sequence).questions():
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
@@ -110,14 +110,17 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def _is_lost(self, question: Question, correlations: dict[int, Json]) -> bool:
+    def _is_lost(self, question: Question, correlations: dict[int | None, Json]) -> bool:
         """Whether this is an answer that an adapter could not tell from one that is awaited."""
         event = question.event
-        pairs = any(isinstance(given, int) for given in correlations.values())
-        return isinstance(event, ResponseReceived) and event.correlation == STALE and not pairs
+        if not isinstance(event, ResponseReceived):
+            return False
+        if event.correlation == STALE:
+            return not any(isinstance(given, int) for given in correlations.values())
+        return not _is_awaited(question, event) and not isinstance(correlations.get(event.correlation), int)
 
     def _ask(
-        self, sequence: DriveSequence, question: Question, correlations: dict[int, Json]
+        self, sequence: DriveSequence, question: Question, correlations: dict[int | None, Json]
     ) -> Answer | None:
         """Put the question. ``None`` where there is nothing to say."""
         if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
@@ -138,7 +141,7 @@ class Session:
             raise error.placed(f"in {step}") from None
 
     def _judge(
-        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int, Json]
+        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int | None, Json]
     ) -> bool:
         """Compare and count; whether there is a difference."""
         sequence, outcome = driven.sequence, question.outcome
@@ -174,6 +177,11 @@ class Session:
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
         before = {} if question.before is None else encode_state(question.before, stopped=False)
         return any(state.get(name) != before.get(name) for name in self.capabilities.state)
+
+
+def _is_awaited(question: Question, event: ResponseReceived) -> bool:
+    known = () if question.before is None else question.before.connections
+    return any(each.awaiting and each.correlation == event.correlation for each in known)
 
 
 def _is_visible(shown: Capabilities, effects: list[dict[str, Json]]) -> bool:

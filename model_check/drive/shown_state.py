@@ -22,6 +22,8 @@ from model_check.errors import InputError
 
 _Voter = Annotated[list[StrictInt | StrictStr], Field(min_length=1, max_length=2)]
 _Ids = list[StrictInt]
+_SnapshotId = Annotated[_Ids, Field(min_length=2, max_length=2)]
+_Partial = Annotated[_Ids, Field(min_length=3, max_length=3)]
 
 
 class _Election(BaseModel):
@@ -37,10 +39,13 @@ def _each(names: str, kind: Any, expected: str) -> dict[str, tuple[TypeAdapter[A
 
 #: The type of each field, and the same in words.
 _TYPES: Mapping[str, tuple[TypeAdapter[Any], str]] = {
-    **_each("epoch leader leo lastEpoch hw votersOffset kraftVersion epochStart", StrictInt, "a number"),
+    **_each("epoch leader leo lastEpoch hw logStart votersOffset kraftVersion", StrictInt, "a number"),
+    **_each("epochStart pendingRemove", StrictInt, "a number"),
     **_each("isVoter resignRequested shuttingDown", StrictBool, "true or false"),
     **_each("state", StrictStr, "a text"),
-    **_each("voted", _Voter, "[id] or [id, directory]"),
+    **_each("voted pendingAdd", _Voter, "[id] or [id, directory]"),
+    **_each("snapshot", _SnapshotId, "[end offset, epoch]"),
+    **_each("fetchingSnapshot", _Partial, "[end offset, epoch, position]"),
     **_each("voters", list[_Voter], "a list of [id] or [id, directory]"),
     **_each("unacked preferredSuccessors", _Ids, "a list of ids"),
     **_each("election", _Election, 'an object {"granted": [ids], "rejected": [ids]}'),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_changes import any_change, is_reported
+from line_disorder import any_disorder, is_noticed
 from small_recording import eventful_recording, first, small_recording
 
 from model_check.conform.exceptions import EXCEPTIONS
@@ -83,6 +84,12 @@ def test_one_wrong_field_is_reported_at_its_event() -> None:
     lines, draw = eventful_recording(), random.Random(1)
     missed = [str(made) for made in (any_change(lines, draw) for _ in range(60)) if not is_reported(made)]
     assert missed == []
+
+
+def test_a_step_left_out_or_doubled_or_exchanged_is_noticed() -> None:
+    lines, draw = eventful_recording(), random.Random(1)
+    disorders = (any_disorder(lines, draw) for _ in range(60))
+    assert [what for what, changed in disorders if not is_noticed(changed)] == []
 
 
 @given(st.integers(0, 2**32))

@@ -11,8 +11,10 @@ from faulty_cluster import faulty_recording
 from line_changes import message_ids, with_message_ids
 from small_recording import eventful_recording, first, small_recording
 
+from model_check.conform.answers import error_answer, is_error_answer
 from model_check.conform.exceptions import (
     CONTENT_UNKNOWN,
+    NUMBER_LEFT_OUT,
     OLDER_VERSION,
     UNKNOWN_FIELD,
     UNRESOLVED,
@@ -213,10 +215,66 @@ def test_an_unknown_error_code_is_no_traceback() -> None:
     assert any(seq in (one.seq, one.shown_at) for one in report_on(lines).differences)
 
 
-def test_an_unknown_field_of_a_state_is_counted() -> None:
+def test_an_unknown_field_is_counted_wherever_it_is() -> None:
     lines = small_recording()
-    lines[40]["s"]["zone"] = 1
-    assert agrees(lines).exceptions[UNKNOWN_FIELD] == 1
+    sends = next(line for line in lines if "out" in line)
+    lines[40]["s"]["zone"] = sends["zone"] = sends["out"][0]["zone"] = 1
+    report = agrees(lines)
+    assert report.exceptions[UNKNOWN_FIELD] == 3
+    assert set(report.unknown) == {f"{lines[40]['ev']}.s.zone", f"{sends['ev']}.zone", "out.zone"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [("tick", {"mid": 5}), ("net", {"s": {}}), ("pause", {"persist": []}), ("note", {"out": []})],
+)
+def test_what_a_line_of_its_kind_cannot_say_is_refused(kind: str, more: dict[str, Any]) -> None:
+    """It is not an unknown field: a message or an effect would be passed over."""
+    lines = small_recording()
+    seq = first(lines, "tick")
+    lines[seq] = {**lines[seq], "ev": kind, **more}
+    with pytest.raises(InputError, match=f"a line '{kind}' cannot have the field"):
+        recording_of(lines)
+
+
+@pytest.mark.parametrize("api", ("FetchSnapshot", "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"))
+def test_an_answer_of_the_network_holds_nothing_but_its_error(api: str) -> None:
+    answer = error_answer(api, 8)
+    assert is_error_answer(answer, api, 8) and not is_error_answer(answer, api, 7)
+    for name in answer:
+        assert name == "errorMessage" or not is_error_answer({**answer, name: 8.0}, api, 8)
+    assert not is_error_answer({**answer, "zone": 1}, api, 8)
+
+
+def test_an_answer_to_a_client_that_no_node_sent_reports_an_error_to_a_request_of_its() -> None:
+    lines = small_recording()
+    answer = {"ev": "adminResult", "from": 2, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
+    unasked = {**answer, "data": {"errorCode": 8}}
+    assert [one.field for one in report_on(inserted(lines, 60, unasked)).differences] == ["re"]
+    # In the last moments the request may wait in a queue.
+    agrees(inserted(lines, len(lines) - 1, unasked))
+    lost = {"ev": "lost", "why": "drop", "to": 2, **ask(MORE)}
+    for change, wrong in (
+        ({"data": {"errorCode": 0}}, "data.errorCode"),
+        ({"api": "RemoveRaftVoter"}, "api"),
+    ):
+        changed = {**answer, "data": {"errorCode": 8}, **change}
+        assert wrong in [one.field for one in report_on(inserted(lines, 60, lost, changed)).differences]
+
+
+def test_a_tick_that_shows_nothing_is_reported() -> None:
+    """Polls without a visible effect are not recorded: something was left out of the line."""
+    lines = small_recording()
+    seq = next(line["seq"] for line in lines[100:] if line["ev"] == "tick" and line["out"])
+    del lines[seq]["out"]
+    assert ("tick", seq) in [(one.field, one.seq) for one in report_on(lines).differences]
+
+
+def test_a_number_left_out_is_counted() -> None:
+    lines = with_message_ids(small_recording(), lambda mid: mid + 3 * (mid > 20))
+    assert (
+        agrees(lines).exceptions[NUMBER_LEFT_OUT] == 1 + agrees(small_recording()).exceptions[NUMBER_LEFT_OUT]
+    )
 
 
 def test_an_unknown_kind_of_event_names_its_line() -> None:
