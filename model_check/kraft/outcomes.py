@@ -43,6 +43,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.log import Batch
 from reference.messages import (
     AddRaftVoterResponse,
     FetchRequest,
@@ -134,7 +135,8 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads at the end of the execution, ``origin`` what the process knows of voters besides its log.
+    leads by now, ``origin`` what the process knows of voters besides its log, ``change``
+    the newest voter set of its log at the end.
     """
 
     disk: Disk
@@ -144,6 +146,7 @@ class _World:
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
     leader_epoch: int | None = None
+    change: Batch | None = None
 
 
 def steps(
@@ -162,7 +165,8 @@ def steps(
         node.disk,
         _origin(before),
         vote_request=_standard_vote(event),
-        leader_epoch=_leader_epoch(execution),
+        leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
+        change=_newest_change(execution) if wiring.origin else None,
     )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
@@ -315,8 +319,7 @@ def _booted(
     labels_before: list[Label],
 ) -> Step:
     """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
-    origin, leads = _origin(identity), _leader_epoch(execution)
-    world = _World(disk, origin, labels=list(labels_before), leader_epoch=leads)
+    world = _World(disk, _origin(identity), labels=list(labels_before))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
     left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
@@ -340,8 +343,10 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
     """One effect reaches the disk, the network or the history."""
     log_before = world.disk.log.batches
     world.disk = disks.apply(world.disk, effect)
-    if isinstance(effect, Transition) and effect.target == "Leader":
-        world.labels.append(Elected(replica_id, effect.epoch))
+    if isinstance(effect, Transition):
+        leads = effect.target == "Leader"
+        world.leader_epoch = effect.epoch if leads else None
+        world.labels += [Elected(replica_id, effect.epoch)] if leads else []
     elif isinstance(effect, HighWatermark):
         _commit(wiring, world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
@@ -359,10 +364,6 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
 def _standard_vote(event: Event) -> VoteRequest | None:
     request = event.request if isinstance(event, RequestReceived) else None
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
-
-
-def _leader_epoch(execution: Execution) -> int | None:
-    return execution.replica.epoch if isinstance(execution.replica.role, Leader) else None
 
 
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
@@ -416,8 +417,12 @@ def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
     """A success is about the newest voter set of the leader's log: one change is under way at a time."""
     response = effect.response
     if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
-        changed = [batch for batch in world.disk.log.batches if membership.has_voters(batch)]
-        world.labels.append(Acknowledged(replica_id, changed[-1] if changed else None))
+        world.labels.append(Acknowledged(replica_id, world.change))
+
+
+def _newest_change(execution: Execution) -> Batch | None:
+    batches = reversed(execution.replica.log.batches)
+    return next((batch for batch in batches if membership.has_voters(batch)), None)
 
 
 def _goals(before: Replica, execution: Execution) -> tuple[str, ...]:
