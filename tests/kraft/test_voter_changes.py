@@ -40,6 +40,7 @@ from tests.kraft.small import changed
 COUNTS = {
     "voters-grow-1-to-3": 61608,
     "replace-disk": 4756,
+    "disk-loss-dynamic": 187773,
     "auto-join": 824,
     "upgrade-kraft-version": 501,
     "observer-loads-snapshot": 148,
