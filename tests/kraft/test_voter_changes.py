@@ -46,6 +46,7 @@ COUNTS = {
     "observer-loads-snapshot": 148,
     "unseen-voter-change": 559,
     "removed-voter-learns": 151,
+    "voter-change-reverted": 374126,
 }
 FINDINGS = {
     "finding-removed-voter-acknowledges": 4,
