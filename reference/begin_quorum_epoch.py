@@ -79,11 +79,10 @@ def acknowledge(work: Work, role: Leader, voter: int) -> None:
 def request_to(work: Work, voter: int) -> BeginQuorumEpochRequest:
     """The announcement for one voter."""
     replica = work.replica
-    entry = replica.voters.find(voter)
     return BeginQuorumEpochRequest(
         epoch=replica.epoch,
         leader=replica.id,
-        voter=None if entry is None else entry.key,
+        voter=replica.voters.addressee(voter),
         leader_endpoints=replica.endpoints,
         cluster_id=replica.cluster_id,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reference.errors import ErrorCode
 from reference.log import Batch, EpochEnd, Snapshot, SnapshotId
-from reference.voters import Endpoint, ReplicaKey
+from reference.voters import Endpoint, ReplicaKey, VoterSet
 
 METADATA_PARTITION = "__cluster_metadata-0"
 
@@ -233,6 +233,42 @@ class ApiVersionsResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
+@dataclass(frozen=True, slots=True)
+class AlterQuorumRequest:
+    """AlterQuorum (KIP-595): make these the voters, by id; ``None``: leave them as they are by now."""
+
+    target: tuple[int, ...] | None
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuorumResponse:
+    """Answer to AlterQuorum."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class FindQuorumRequest:
+    """FindQuorum (KIP-595): who leads, and who votes? Asked by a replica that listens at ``endpoints``."""
+
+    replica: ReplicaKey
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindQuorumResponse:
+    """Answer to FindQuorum: the quorum as its sender knows it. ``target``: the voters wanted, if others."""
+
+    epoch: int
+    leader: int | None = None
+    voters: VoterSet = VoterSet()
+    target: tuple[int, ...] | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
 #: Requests about the metadata partition.
 PartitionRequest = (
     VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
@@ -243,6 +279,8 @@ Request = (
     | RemoveRaftVoterRequest
     | UpdateRaftVoterRequest
     | ApiVersionsRequest
+    | AlterQuorumRequest
+    | FindQuorumRequest
 )
 #: Responses that name the epoch of their sender and the leader it knows.
 EpochResponse = (
@@ -252,6 +290,9 @@ EpochResponse = (
     | FetchResponse
     | FetchSnapshotResponse
     | UpdateRaftVoterResponse
+    | FindQuorumResponse
 )
-Response = EpochResponse | AddRaftVoterResponse | RemoveRaftVoterResponse | ApiVersionsResponse
+Response = (
+    EpochResponse | AddRaftVoterResponse | RemoveRaftVoterResponse | ApiVersionsResponse | AlterQuorumResponse
+)
 Message = Request | Response

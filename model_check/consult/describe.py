@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model_check.consult import short_log, short_snapshot, short_voter_change
+from model_check.consult import short_log, short_quorum, short_snapshot, short_voter_change
 from model_check.consult.short_event import default_leader, parse_event
+from model_check.consult.short_quorum import QuorumRequest, QuorumResponse
 from model_check.consult.short_replica import endpoint_of, epoch_start, leader_endpoints, parse_replica
 from model_check.consult.short_voter_change import ChangeRequest, ChangeResponse
 from model_check.consult.words import (
@@ -36,12 +37,14 @@ from reference.events import (
 from reference.log import EpochEnd, LeaderChange, Value
 from reference.messages import (
     METADATA_PARTITION,
+    AlterQuorumRequest,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    FindQuorumRequest,
     Message,
     Request,
     Response,
@@ -50,6 +53,9 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+
+#: Requests that give the key of their sender.
+_REPLICA_REQUESTS = FetchRequest | FetchSnapshotRequest | FindQuorumRequest
 
 
 def reads_back(parse: Callable[[], object], value: object) -> bool:
@@ -234,11 +240,11 @@ def sender_of(request: Request) -> int | None:
     """The id that a request gives for its sender, if it gives one."""
     if isinstance(request, UpdateRaftVoterRequest):
         return request.voter.id
-    if isinstance(request, ChangeRequest):
+    if isinstance(request, ChangeRequest | AlterQuorumRequest):
         return None
     if isinstance(request, VoteRequest):
         return request.candidate.id
-    return request.replica.id if isinstance(request, FetchRequest | FetchSnapshotRequest) else request.leader
+    return request.replica.id if isinstance(request, _REPLICA_REQUESTS) else request.leader
 
 
 def describe_request(request: Request, source: int | None = None) -> list[str]:
@@ -246,6 +252,8 @@ def describe_request(request: Request, source: int | None = None) -> list[str]:
     words = [head_of(request)]
     if isinstance(request, ChangeRequest):
         return words + short_voter_change.describe_request(request, source)
+    if isinstance(request, QuorumRequest):
+        return words + short_quorum.describe_request(request, source)
     if isinstance(request, VoteRequest):
         words += [f"from={print_key(request.candidate)}", f"epoch={request.epoch}"]
         words.append(f"last={print_position(EpochEnd(request.last_epoch, request.end_offset))}")
@@ -276,6 +284,8 @@ def describe_response(response: Response, usual_leader: int | None = None) -> li
     """The words of a response after its head and sender; records are told by number and epoch only."""
     if isinstance(response, ChangeResponse):
         return short_voter_change.describe_response(response)
+    if isinstance(response, QuorumResponse):
+        return short_quorum.describe_response(response)
     words = [f"epoch={response.epoch}"]
     leader = response.leader
     fetched = isinstance(response, FetchResponse | FetchSnapshotResponse)
