@@ -30,11 +30,19 @@ def handle_request(
         work.by("ALTER-4")
         return AlterQuorumResponse()
     # effects
+    work.by(_rule_of(work, target))
     if not decided or role.alterations or voter_assignments.latest(work).target is not None:
         work.by("ALTER-7")
     waiting = AlteringQuorum(source, correlation, target)
     work.update_role(alterations=(*role.alterations, waiting))
     return None
+
+
+def _rule_of(work: Work, target: tuple[int, ...] | None) -> str:
+    """Why a request waits: the target is there and not committed, or it has to be appended."""
+    if voter_assignments.is_reached(work, target):
+        return "ALTER-4"
+    return "ALTER-6" if target is None else "ALTER-5"
 
 
 def _request_error(work: Work, request: AlterQuorumRequest) -> ErrorCode:

@@ -69,6 +69,9 @@ def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse)
 def acknowledge(work: Work, role: Leader, voter: int) -> None:
     """``voter`` has shown that it knows this leader."""
     if all(entry.id != voter for entry in role.progress):
+        if work.replica.assignment_offset >= 0:
+            work.by("ALTER-10")
+            return
         raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
     progress = tuple(
         replace(entry, acknowledged=True) if entry.id == voter else entry for entry in role.progress

@@ -56,6 +56,9 @@ def voter_request_error(work: Work, sender: int, epoch: int, *rules: str) -> Err
 def _membership_error(work: Work, sender: int) -> ErrorCode:
     if work.replica.is_voter and work.replica.voters.find(sender) is not None:
         return ErrorCode.NONE
+    if work.replica.assignment_offset >= 0 and sender == work.replica.quorum_state.leader:
+        work.by("ALTER-15")
+        return ErrorCode.NONE
     work.by("VOTE-6", "BEGIN-14")
     return ErrorCode.INCONSISTENT_VOTER_SET
 

@@ -45,7 +45,7 @@ def handle_request(work: Work) -> FindQuorumResponse:
 
 def request_of(work: Work) -> FindQuorumRequest:
     """What a replica that knows no leader, or cannot reach it, asks."""
-    work.by("FINDQ-1", "FINDQ-4")
+    work.by("FINDQ-1" if work.replica.quorum_state.leader is None else "FINDQ-4")
     return FindQuorumRequest(work.replica.key, work.replica.endpoints)
 
 
