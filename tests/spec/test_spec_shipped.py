@@ -9,6 +9,7 @@ from spec import ROLES, START, Specification, applies, load
 
 RULES_PER_AREA = {
     "ADD": 15,
+    "ALTER": 16,
     "BEGIN": 14,
     "BOOT": 14,
     "CHECKQ": 6,
@@ -18,6 +19,7 @@ RULES_PER_AREA = {
     "END": 12,
     "EPOCH": 9,
     "FETCH": 33,
+    "FINDQ": 7,
     "HWM": 9,
     "ID": 8,
     "INIT": 10,
