@@ -88,7 +88,7 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
     running: tuple[Timer, ...]
     if isinstance(role, Leader):
         running = (Timer.BEGIN_QUORUM_EPOCH,)
-        if protocol.check_quorum:
+        if protocol.counts_contacts:
             running += (Timer.CHECK_QUORUM,)
         if role.change is not None:
             running += (Timer.VOTER_CHANGE,)

@@ -171,10 +171,10 @@ DAMAGES = [
         id="field-twice",
     ),
     pytest.param(
-        "planned.toml", 'area = "INC"', 'area = "FINDQ"', "the area is listed twice", id="planned-twice"
+        "planned.toml", 'area = "INC"', 'area = "FENCE"', "the area is listed twice", id="planned-twice"
     ),
     pytest.param(
-        "planned.toml", 'area = "FINDQ"', 'area = "VOTE"', "VOTE-1 is in the catalogue", id="planned-written"
+        "planned.toml", 'area = "INC"', 'area = "VOTE"', "VOTE-1 is in the catalogue", id="planned-written"
     ),
     # references
     pytest.param(
