@@ -185,7 +185,7 @@ def _planned(text: str, rules: Mapping[str, Rule]) -> dict[str, str]:
 
 
 def _explain_areas(text: str, rules: dict[str, Rule]) -> None:
-    """Gives the rules of whole areas the reason why no code carries them out: ``areas`` and ``reason`` each."""
+    """Gives the rules of whole areas the reason why they have no code: ``areas`` and ``reason`` each."""
     file = parse_file("uncovered.toml", text)
     known = {rule.area for rule in rules.values()}
     explained: set[str] = set()
