@@ -57,6 +57,7 @@ recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder tha
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	RULES_IN_TESTS=model_check/rules_in_tests.json $(PYTEST) --numprocesses=0 tests/reference
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
+	$(KRAFTCHECK) museum --markdown -o docs/museum.md
 
 lint: $(INSTALLED) ## style and formatting
 	$(RUN) ruff check .

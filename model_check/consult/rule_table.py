@@ -86,8 +86,8 @@ Every rule of the catalogue with the functions of the reference that carry it ou
 it, the mutants that remove its guard (in italics: mutants that nothing can tell from the reference, with a
 reason), the modules of `tests/reference` in which it decides a step (with a star: the module names the rule;
 tests with random input do not count, because what they take differs from run to run), and the steps of
-recorded runs of production Kafka that it decided and in which production and the reference agree ({runs} runs,
-{compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has the text of a rule.
+recorded runs of production Kafka that it decided and in which production and the reference agree ({runs}
+runs, {compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has the text of a rule.
 """
 
 
