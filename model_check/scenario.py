@@ -29,7 +29,11 @@ MAX_FILE_BYTES = 1_000_000
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
 Budget = Annotated[int, Field(ge=0, le=50)]
 Link = Annotated[str, StringConstraints(pattern=r"^\d{1,2}(-|>)\d{1,2}$")]
-TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch"]
+TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter"]
+AdminStep = Annotated[
+    str,
+    StringConstraints(pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|upgrade kraft\.version)$"),
+]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
@@ -50,7 +54,12 @@ class Replicas(_Table):
     """Who takes part. ``views`` gives a replica a voter set of its own (a voter that was removed and has not
     heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
     ``dynamic``: kraft.version 1: voters begin with a checkpoint that holds the voter set, observers with
-    nothing, and the voters are the bootstrap servers of all.
+    nothing, and the voters are the bootstrap servers of all unless ``bootstrap-servers`` names others.
+    ``upgradable``: kraft.version 0, and every process supports 1. In both cases replicas have directory ids.
+
+    ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
+    voters' checkpoint; ``auto-join``: those that make themselves voters. ``led-by``: all replicas but the
+    ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
     """
 
     voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
@@ -59,6 +68,35 @@ class Replicas(_Table):
     initial: dict[str, str] = {}
     stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
     dynamic: bool = False
+    upgradable: bool = False
+    joining: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
+    with_checkpoint: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="with-checkpoint")] = ()
+    auto_join: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="auto-join")] = ()
+    bootstrap_servers: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="bootstrap-servers")] = ()
+    led_by: Annotated[ReplicaId | None, Field(alias="led-by")] = None
+    fresh: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+
+    @property
+    def changing(self) -> bool:
+        """Whether the voter set may change: it is in the log, or may get there."""
+        return self.dynamic or self.upgradable
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        """All replicas, in the order of their components."""
+        return (*self.voters, *self.joining, *self.observers)
+
+
+class Admin(_Table):
+    """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
+    kraft.version". ``order``: "listed": the first step that the leader's voter set does not show as done,
+    when a change can begin; "any": any step at any time. ``at``: which leaders are asked (all, unless it is
+    given).
+    """
+
+    steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
+    order: Literal["listed", "any"] = "listed"
+    at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
 
 
 class NetworkChoice(_Table):
@@ -79,7 +117,8 @@ class EnvironmentChoice(_Table):
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
-    ``boundaries``: a crash may fall between the effects of a step.
+    ``boundaries``: a crash may fall between the effects of a step; ``wipes-at``: whose disks may be replaced
+    by empty ones (all, unless it is given).
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -92,11 +131,13 @@ class EnvironmentChoice(_Table):
     power_loss: Annotated[bool, Field(alias="power-loss")] = True
     write_back: Annotated[bool, Field(alias="write-back")] = False
     boundaries: bool = True
+    wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
-    together; without it they are unbounded.
+    together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
+    disks that are replaced by empty ones, ``snapshots`` the snapshots that state machines write.
     """
 
     appends: Budget = 0
@@ -105,6 +146,9 @@ class Budgets(_Table):
     resigns: Budget = 0
     shutdowns: Budget = 0
     duplicates: Budget = 0
+    admin: Budget = 0
+    wipes: Budget = 0
+    snapshots: Budget = 0
     timers: Budget | None = None
 
 
@@ -127,7 +171,15 @@ class Eventually(_Table):
     """An *eventually* property: from every state on, ``goal`` is reached sooner or later."""
 
     property: str
-    goal: Literal["a-leader", "no-leader-of-epoch-1", "all-follow-one-leader"]
+    goal: Literal[
+        "a-leader",
+        "no-leader-of-epoch-1",
+        "all-follow-one-leader",
+        "no-outdated-voter",
+        "no-leader-outside-voters",
+        "no-change-pending",
+        "all-caught-up",
+    ]
     fairness: Fairness = Fairness()
 
 
@@ -174,6 +226,7 @@ class Scenario(_Table):
     replicas: Replicas
     network: NetworkChoice = NetworkChoice()
     environment: EnvironmentChoice = EnvironmentChoice()
+    admin: Admin = Admin()
     budgets: Budgets = Budgets()
     bounds: Bounds = Bounds()
     check: Check = Check()

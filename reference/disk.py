@@ -25,12 +25,14 @@ from reference.replica import QuorumState
 @dataclass(frozen=True, slots=True)
 class Disk:
     """Durable state. ``quorum_state`` is ``None`` before the first start; the log is durable below
-    ``flushed``, and what is beyond it is lost if the machine loses power.
+    ``flushed``, and what is beyond it is lost if the machine loses power. ``directory`` is the id that the
+    disk was formatted with, ``None`` where nothing depends on it.
     """
 
     quorum_state: QuorumState | None = None
     log: Log = Log()
     flushed: int = 0
+    directory: str | None = None
 
 
 def apply(disk: Disk, effect: Effect) -> Disk:

@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import cast
 
 from model_check import shortform
 from model_check.engine.system import Loss, Network, Outcome
 from model_check.errors import InputError
-from model_check.kraft import names
+from model_check.kraft import identities as identities_of
+from model_check.kraft import judged, names
 from model_check.kraft.environment import Environment
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node, execute, without_unread_fields
+from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import Action, Wiring, restart, steps
+from model_check.kraft.prelude import Prelude
 from model_check.kraft.system import Bounds, KRaftSystem
+from model_check.kraft.unread import without_unread_fields
 from model_check.scenario import Scenario
-from model_check.variants import with_switches
 from reference.disk import Disk
 from reference.events import Poll, Timer
 from reference.protocol import PreVoteCompatibility, Protocol
 from reference.replica import Leader, Replica
-from reference.voters import (
-    Endpoint,
-    ReplicaKey,
-    Voter,
-    VoterSet,
-    majority,
-    static_voters,
-    voter_set,
-)
-from spec import load
 
-#: The goals by which an *eventually* property may be judged.
-EVENTUALLY = {
-    "LeaderEventuallyElected": ("a-leader", "all-follow-one-leader"),
-    "ProspectiveEventuallyLeaves": ("all-follow-one-leader",),
-    "LeaderWithoutMajorityStepsDown": ("no-leader-of-epoch-1",),
-    "VotersEventuallyLearnLeader": ("all-follow-one-leader",),
-    "MixedVersionsElect": ("a-leader",),
-}
+
+#: The engine keeps no more counters in a state.
+MAX_BUDGETS = 7
 
 
 def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
@@ -51,29 +37,20 @@ def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False
     return _Builder(scenario, where or scenario.file, absorbs).build()
 
 
-@cache
-def _transition_goals() -> frozenset[str]:
-    return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
-
-
-def _listens_at(replica: int) -> tuple[Endpoint, ...]:
-    return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
-
-
 class _Builder:
     def __init__(self, scenario: Scenario, where: str, absorbs: bool) -> None:
         self.scenario = scenario
         self.absorbs = absorbs
         self.where = where
-        self.ids = (*scenario.replicas.voters, *scenario.replicas.observers)
+        self.ids = scenario.replicas.everybody
 
     def build(self) -> KRaftSystem:
         scenario = self.scenario
         self._check_ids()
         budgets = self._budgets()
         index = {name: number for number, name in enumerate(budgets)}
-        protocols = [self._protocol(replica) for replica in self.ids]
-        identities = [self._identity(replica) for replica in self.ids]
+        protocols = [identities_of.protocol_of(scenario, replica, self.where) for replica in self.ids]
+        identities = [identities_of.identity_of(scenario, replica) for replica in self.ids]
         cut = self._cut()
         wiring = Wiring(
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
@@ -90,6 +67,10 @@ class _Builder:
             written_back=scenario.environment.write_back,
             boundaries=scenario.environment.boundaries,
             duplicate=index.get("duplicates"),
+            wipe=index.get("wipes"),
+            wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
+            origin=identities_of.origin_of(scenario),
+            addable=identities_of.addable(scenario),
         )
         begun = [
             self._begin(wiring, protocol, identity)
@@ -97,7 +78,7 @@ class _Builder:
         ]
         history, reached, broken = self._after_first_polls(self._history(identities), begun)
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
-        return KRaftSystem(
+        system = KRaftSystem(
             scenario.name,
             identities,
             [cast(Node, outcome.local) for outcome in begun],
@@ -107,14 +88,31 @@ class _Builder:
             network,
             Bounds(scenario.bounds.max_epoch),
             budgets,
-            self._properties(),
-            tuple(goal for goal in self._goals() if goal not in reached),
-            frozenset(scenario.replicas.voters),
+            judged.properties(scenario, cut, self._error),
+            tuple(goal for goal in judged.goals(scenario, self._error) if goal not in reached),
+            identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=history,
             broken_at_start=broken,
             absorbs=self.absorbs,
         )
+        if scenario.replicas.led_by is not None:
+            self._run_prelude(system, scenario.replicas.led_by)
+        return system
+
+    def _run_prelude(self, system: KRaftSystem, leader: int) -> None:
+        """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
+        replicas = self.scenario.replicas
+        idle = (*replicas.fresh, *replicas.stopped)
+        prelude = Prelude(system, [n for n, replica in enumerate(self.ids) if replica not in idle])
+        if leader not in replicas.voters or leader in idle or not prelude.run(self.ids.index(leader)):
+            raise self._error(f"replicas.led-by: {leader} does not come to lead all the others in epoch 1")
+        if len(prelude.messages) > self.scenario.network.capacity:
+            raise self._error(
+                f"replicas.led-by: {len(prelude.messages)} fetches are in flight in the beginning; "
+                "network.capacity must allow them"
+            )
+        system.begin(prelude.state(), prelude.goals)
 
     def _error(self, message: str) -> InputError:
         return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
@@ -125,10 +123,35 @@ class _Builder:
             raise self._error("replicas: a replica is listed twice")
         if replicas.dynamic and (replicas.views or replicas.initial):
             raise self._error("replicas.dynamic: views and initial are for a static voter set")
+        self._check_changes()
         named = [*replicas.views, *replicas.initial, *self.scenario.environment.timers_at]
         named += self.scenario.protocol.at
         for word in [*named, *map(str, self.scenario.network.no_pre_vote), *map(str, replicas.stopped)]:
             self._replica(word)
+
+    def _check_changes(self) -> None:
+        """What goes with a voter set that may change, and only with that."""
+        replicas, budgets = self.scenario.replicas, self.scenario.budgets
+        if replicas.dynamic and replicas.upgradable:
+            raise self._error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
+        if self.scenario.admin.steps and not (replicas.changing and budgets.admin):
+            raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
+        if budgets.admin and not self.scenario.admin.steps:
+            raise self._error("budgets.admin: there are no admin.steps to spend it on")
+        if (replicas.joining or replicas.auto_join) and not replicas.changing:
+            raise self._error("replicas.joining, auto-join: the voter set of this scenario never changes")
+        if replicas.led_by is not None and (replicas.initial or replicas.views):
+            raise self._error("replicas.led-by: the states in which replicas begin are given twice")
+        listed = (
+            *self.scenario.environment.wipes_at,
+            *self.scenario.admin.at,
+            *replicas.with_checkpoint,
+            *replicas.auto_join,
+            *replicas.fresh,
+            *replicas.bootstrap_servers,
+        )
+        for replica in (*listed, *(() if replicas.led_by is None else (replicas.led_by,))):
+            self._replica(str(replica))
 
     def _replica(self, word: str) -> int:
         if not word.isdigit() or int(word) not in self.ids:
@@ -144,52 +167,35 @@ class _Builder:
             "resigns": wanted.resigns,
             "shutdowns": wanted.shutdowns,
             "duplicates": wanted.duplicates,
+            "admin": wanted.admin,
+            "wipes": wanted.wipes,
+            "snapshots": wanted.snapshots,
         }
         budgets = {name: value for name, value in offered.items() if value}
-        return budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
-
-    def _protocol(self, replica: int) -> Protocol:
-        choice = self.scenario.protocol
-        switches = {**choice.set, **choice.at.get(str(replica), {})}
-        if not self.scenario.environment.parking:
-            switches["fetch-max-wait-ms"] = 0
-        return with_switches(choice.preset, switches, self.where)
-
-    def _identity(self, replica: int) -> Replica:
-        replicas = self.scenario.replicas
-        view = replicas.views.get(str(replica), replicas.voters)
-        identity = Replica(
-            key=ReplicaKey(replica),
-            bootstrap_voters=static_voters(view),
-            endpoints=_listens_at(replica),
-            can_become_voter=replica not in replicas.observers,
-        )
-        return self._with_checkpoint(identity) if replicas.dynamic else identity
-
-    def _with_checkpoint(self, identity: Replica) -> Replica:
-        """A replica of a cluster formatted with kraft.version 1: only voters have the checkpoint 0-0."""
-        replicas = self.scenario.replicas
-        if identity.id in replicas.observers:
-            return replace(identity, bootstrap_voters=VoterSet(), max_kraft_version=1)
-        voters = voter_set(Voter(ReplicaKey(each), _listens_at(each), 0, 1) for each in replicas.voters)
-        return replace(identity, bootstrap_voters=voters, bootstrap_kraft_version=1, max_kraft_version=1)
+        budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
+        if len(budgets) > MAX_BUDGETS:
+            raise self._error(f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}")
+        return budgets
 
     def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
         """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
         text = self.scenario.replicas.initial.get(str(identity.id))
         if identity.id in self.scenario.replicas.stopped:
-            disk = Disk()
+            disk = Disk(directory=identity.key.directory)
             if text is not None:
                 given = self._given(identity, text)
-                disk = Disk(given.quorum_state, given.log, given.log.end_offset)
+                disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
             return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
         if text is None:
-            outcome = next(restart(wiring, protocol, Node(None, Disk()), identity)).outcome
+            disk = Disk(directory=identity.key.directory)
+            outcome = next(restart(wiring, protocol, Node(None, disk), identity)).outcome
         else:
             replica = self._given(identity, text)
-            node = Node(replica, Disk(replica.quorum_state, replica.log, replica.log.end_offset))
+            directory = identity.key.directory
+            disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, directory)
+            node = Node(replica, disk)
             event = Poll()
-            execution = execute(protocol, replica, event)
+            execution = execute(protocol, replica, event, wiring.addable)
             action = Action("poll", identity.id)
             outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
         begun = cast(Node, outcome.local)
@@ -252,7 +258,12 @@ class _Builder:
             timely=choice.timely,
             cut=cut,
             discovery=choice.discovery,
-            servers=self.scenario.replicas.voters if self.scenario.replicas.dynamic else (),
+            servers=self._servers(),
+            steps=identities_of.admin_steps(self.scenario),
+            listed=self.scenario.admin.order == "listed",
+            asked=frozenset(self.scenario.admin.at or self.ids),
+            admin=index.get("admin"),
+            snapshots=index.get("snapshots"),
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),
@@ -260,68 +271,16 @@ class _Builder:
             timer_cost=index.get("timers"),
         )
 
-    def _properties(self) -> tuple[str, ...]:
-        check = self.scenario.check
-        known_names = {entry.name for entry in load().properties.values()}
-        for wanted in (*(entry.property for entry in check.eventually), *self.scenario.expect.violates):
-            if wanted not in known_names:
-                raise self._error(
-                    f"'{wanted}' is no property of the catalogue ('kraftcheck rules --properties')"
-                )
-        for entry in check.eventually:
-            if entry.goal not in EVENTUALLY.get(entry.property, ()):
-                known = "; ".join(f"{name}: {', '.join(goals)}" for name, goals in EVENTUALLY.items())
-                raise self._error(
-                    f"check.eventually: goal '{entry.goal}' does not say what {entry.property} means; "
-                    f"goals are {known}"
-                )
-        for name in (*check.only, *check.properties):
-            if name not in names.ALWAYS + names.ON_REQUEST:
-                known = ", ".join(names.ALWAYS + names.ON_REQUEST)
-                raise self._error(f"check: '{name}' is no property of the checker; there are {known}")
-        judged = tuple(dict.fromkeys((*(check.only or names.ALWAYS), *check.properties)))
-        self._check_premises(judged)
-        return judged
-
-    def _check_premises(self, judged: tuple[str, ...]) -> None:
-        """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
-        for name in (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY):
-            if name in judged and not self._begins_with_healthy_leader():
-                raise self._error(
-                    f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
-                    "must give such a leader"
-                )
-        removed = [
-            word
-            for word, view in self.scenario.replicas.views.items()
-            if int(word) in view and int(word) not in self.scenario.replicas.voters
-        ]
-        if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
-            raise self._error(
-                f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
-                "must give an observer that still believes to be a voter"
-            )
-
-    def _begins_with_healthy_leader(self) -> bool:
-        """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
-        cut, voters = self._cut(), self.scenario.replicas.voters
-        for word, text in self.scenario.replicas.initial.items():
-            leader = int(word)
-            reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
-            if text.split()[:1] == ["leader"] and len(reached) >= majority(len(voters)):
-                return True
-        return False
-
-    def _goals(self) -> tuple[str, ...]:
-        for name in self.scenario.check.goals:
-            if name not in names.GOALS and name not in _transition_goals():
-                known = ", ".join(names.GOALS)
-                raise self._error(f"check.goals: '{name}' is no goal; there are {known}, and From->To")
-        return self.scenario.check.goals
+    def _servers(self) -> tuple[int, ...]:
+        """The bootstrap servers; none where the configuration names the voters themselves."""
+        replicas = self.scenario.replicas
+        if replicas.bootstrap_servers:
+            return replicas.bootstrap_servers
+        return replicas.voters if replicas.dynamic else ()
 
     def _history(self, identities: list[Replica]) -> History:
         """What must have happened before the initial states that are given: reigns, votes and commits."""
-        history = History()
+        history = History(origin=identities_of.origin_of(self.scenario))
         for identity in identities:
             text = self.scenario.replicas.initial.get(str(identity.id))
             if text is None:
@@ -331,7 +290,9 @@ class _Builder:
             labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
             if replica.high_watermark is not None:
                 prefix = tuple(b for b in replica.log.batches if b.end_offset <= replica.high_watermark)
-                labels.append(Committed(replica.id, prefix, replica.epoch if leads else None))
+                epoch = replica.epoch if leads else None
+                keys = identity.bootstrap_voters.keys if history.origin else ()
+                labels.append(Committed(replica.id, prefix, epoch, voters=keys))
             voted = replica.quorum_state.voted
             if voted is not None:
                 labels.append(Voted(replica.id, replica.epoch, voted.id))

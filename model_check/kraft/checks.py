@@ -30,6 +30,7 @@ def violations(
     found = [*_effect_violations(protocol, before, event, execution)]
     if after.replica is not None:
         found += _state_violations(after.replica, after)
+        found += _role_violations(before, event, after.replica)
         found += _change_violations(before, after.replica)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
@@ -119,10 +120,18 @@ def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[
     )
 
 
+def _role_violations(before: Replica, event: Event | None, replica: Replica) -> Iterator[str]:
+    """An observer stands no election; a leader that removes itself leads on until that is committed."""
+    role = replica.role
+    if replica.is_voter or not isinstance(role, Prospective | Candidate | Leader):
+        return
+    led = event is not None and isinstance(before.role, Leader) and before.epoch == replica.epoch
+    if not (led and isinstance(role, Leader)):
+        yield names.OBSERVERS_STAND_NO_ELECTION
+
+
 def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     role = replica.role
-    if not replica.is_voter and isinstance(role, Prospective | Candidate | Leader):
-        yield names.OBSERVERS_STAND_NO_ELECTION
     if isinstance(role, Follower) and replica.quorum_state.leader == replica.id:
         yield names.RESIGNED_LEAVES_ITS_EPOCH
     epochs = [batch.epoch for batch in replica.log.batches]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from model_check.kraft import administration, membership
+from model_check.kraft.administration import AdminStep
 from model_check.kraft.network import NOBODY_WAITS
 from reference.events import (
     Append,
     BackoffExpired,
+    CreateSnapshot,
     Event,
     FetchWaitExpired,
     Poll,
@@ -17,6 +20,7 @@ from reference.events import (
     Shutdown,
     Timer,
 )
+from reference.log import SnapshotId
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
 
@@ -28,7 +32,8 @@ class Environment:
     timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
     expires only if a link between it and its leader is cut: the network is otherwise fast enough.
     discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
-    instead where bootstrap servers are configured.
+    instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
+    order of the list; asked: of which leaders.
     """
 
     timers: dict[int, frozenset[Timer]]
@@ -41,6 +46,11 @@ class Environment:
     shutdowns: int | None = None
     timeouts: int | None = None
     timer_cost: int | None = None
+    steps: tuple[AdminStep, ...] = ()
+    listed: bool = True
+    asked: frozenset[int] = frozenset()
+    admin: int | None = None
+    snapshots: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,8 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
         running = (Timer.BEGIN_QUORUM_EPOCH,)
         if protocol.check_quorum:
             running += (Timer.CHECK_QUORUM,)
+        if role.change is not None:
+            running += (Timer.VOTER_CHANGE,)
     elif isinstance(role, Follower):
         running = () if _is_fed(environment, replica) else (Timer.FETCH,)
     elif isinstance(role, Unattached):
@@ -119,5 +131,24 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
             yield Offer("append", "", event, (environment.appends,))
         if environment.resigns is not None:
             yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
+        if environment.admin is not None and replica.id in environment.asked:
+            for step, asked in administration.requests(environment.steps, environment.listed, replica):
+                name = "upgrade kraft.version" if step.key is None else f"{step.verb} voter"
+                yield Offer(name, str(step), asked, (environment.admin,))
+    yield from _snapshots(environment, replica)
     if environment.shutdowns is not None and not replica.shutting_down:
         yield Offer("shutdown", "", Shutdown(), (environment.shutdowns,))
+
+
+def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    """The state machine writes down its state at the high watermark, unless it has done so."""
+    log, end = replica.log, replica.high_watermark
+    if environment.snapshots is None or end is None or replica.shutting_down:
+        return
+    newest = log.snapshots[-1] if log.snapshots else None
+    at = 0 if newest is None else newest.id.end_offset
+    applied = [batch for batch in log.batches if at <= batch.base_offset and batch.end_offset <= end]
+    if applied:
+        values = (() if newest is None else newest.values) + membership.values_of(applied)
+        event = CreateSnapshot(SnapshotId(applied[-1].end_offset, applied[-1].epoch), values, 1, True)
+        yield Offer("snapshot", f"at offset {applied[-1].end_offset}", event, (environment.snapshots,))

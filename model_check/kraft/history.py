@@ -7,10 +7,13 @@ state, so that it adds few states.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from model_check.engine.system import Recorded
-from model_check.kraft import names
-from reference.log import Batch, Value
+from model_check.kraft import membership, names
+from model_check.kraft.membership import Keys, Origin, Prefix
+from reference.log import Batch, KRaftVersion, Snapshot, Voters
+from reference.voters import ReplicaKey, VoterSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,16 @@ class Voted:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader."""
+    """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
+
+    ``start``: where its log begins; ``voters``: the voter set in its log, where that may change.
+    """
 
     replica: int
-    prefix: tuple[Batch, ...]
+    prefix: Prefix
     leader_epoch: int | None
+    start: int = 0
+    voters: Keys = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,40 @@ class Truncated:
     """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
 
     replica: int
-    before: tuple[Batch, ...]
+    before: Prefix
     kept: int
 
 
-Label = Elected | Voted | Committed | Truncated
+@dataclass(frozen=True, slots=True)
+class Snapshotted:
+    """``replica`` has written or loaded ``snapshot``."""
+
+    replica: int
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded."""
+
+    replica: int
+    batch: Batch | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wiped:
+    """``key`` has lost its disk, with the log ``held`` from ``start`` on.
+
+    ``another``: the voter set names directories, so that its successor is another replica.
+    """
+
+    key: ReplicaKey
+    held: Prefix
+    start: int
+    another: bool
+
+
+Label = Elected | Voted | Committed | Truncated | Snapshotted | Acknowledged | Wiped
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +93,19 @@ class History:
     """leaders: who led which epoch; votes: the last epoch each replica voted in, and for whom;
     committed: the longest prefix known to be committed; committed_epoch: the latest epoch whose leader
     decided so.
+
+    Where the voter set may change or snapshots are taken, ``origin`` is what is in force before any record.
+    voters: the set by which the last commit was decided; gone: the replicas that have lost their disks, and
+    what was on them, from which offset on.
     """
 
     leaders: tuple[tuple[int, int], ...] = ()
     votes: tuple[tuple[int, int, int], ...] = ()
-    committed: tuple[Batch, ...] = ()
+    committed: Prefix = ()
     committed_epoch: int = 0
+    origin: Origin | None = None
+    voters: Keys = ()
+    gone: tuple[tuple[ReplicaKey, Prefix, int], ...] = ()
 
 
 def record(history: History, label: Label) -> Recorded:
@@ -72,14 +116,28 @@ def record(history: History, label: Label) -> Recorded:
         return _record_voted(history, label)
     if isinstance(label, Committed):
         return _record_committed(history, label)
-    held = label.before[: len(history.committed)]
-    agree = next((n for n, batch in enumerate(held) if batch != history.committed[n]), len(held))
+    if isinstance(label, Snapshotted):
+        violated = not _is_committed_prefix(history, label.snapshot)
+        return Recorded(history, (names.SNAPSHOT_IS_COMMITTED,) if violated else ())
+    if isinstance(label, Acknowledged):
+        violated = label.batch is None or label.batch not in history.committed
+        return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
+    if isinstance(label, Wiped):
+        return Recorded(_after_wipe(history, label))
+    return _record_truncated(history, label)
+
+
+def _record_truncated(history: History, label: Truncated) -> Recorded:
+    start = label.before[0].base_offset if label.before else 0
+    committed = membership.from_offset(history.committed, start)
+    held = label.before[: len(committed)]
+    agree = next((n for n, batch in enumerate(held) if batch != committed[n]), len(held))
+    goals: tuple[str, ...] = (names.GOAL_TRUNCATED,)
+    cut = label.before[label.kept :]
+    if any(membership.has_voters(batch) and not membership.opens_epoch(batch) for batch in cut):
+        goals += (names.GOAL_CHANGE_REVERTED,)
     violated = label.kept < agree
-    return Recorded(
-        history,
-        (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (),
-        (names.GOAL_TRUNCATED,),
-    )
+    return Recorded(history, (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (), goals)
 
 
 def _record_elected(history: History, label: Elected) -> Recorded:
@@ -90,8 +148,12 @@ def _record_elected(history: History, label: Elected) -> Recorded:
             violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN if same else names.SINGLE_LEADER)
     if history.leaders:
         violations += [names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY]
+    goals: tuple[str, ...] = (names.GOAL_LEADER_ELECTED,)
+    sets = committed_sets(history)
+    if sets and any(sets[-1].find(leader) is None for _, leader in history.leaders):
+        goals += (names.GOAL_REMOVED_LEADER_REPLACED,)
     leaders = tuple(sorted({*history.leaders, (label.epoch, label.replica)}))
-    return Recorded(replace(history, leaders=leaders), tuple(violations), (names.GOAL_LEADER_ELECTED,))
+    return Recorded(replace(history, leaders=leaders), tuple(violations), goals)
 
 
 def _record_voted(history: History, label: Voted) -> Recorded:
@@ -101,7 +163,8 @@ def _record_voted(history: History, label: Voted) -> Recorded:
             own = candidate == voter
             violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
             violations.append(names.VOTED_ONCE)
-    if (label.epoch, label.voter) in history.leaders and label.candidate != label.voter:
+    reborn = any(key.id == label.voter for key, _, _ in history.gone)
+    if (label.epoch, label.voter) in history.leaders and label.candidate != label.voter and not reborn:
         violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN)
     others = tuple(vote for vote in history.votes if vote[0] != label.voter or vote[1] > label.epoch)
     newest = any(vote[0] == label.voter for vote in others)
@@ -111,20 +174,77 @@ def _record_voted(history: History, label: Voted) -> Recorded:
 
 def _record_committed(history: History, label: Committed) -> Recorded:
     violations: list[str] = []
-    common = min(len(history.committed), len(label.prefix))
-    if history.committed[:common] != label.prefix[:common]:
+    known = membership.from_offset(history.committed, label.start)
+    known_end, end = membership.end_of(history.committed), membership.end_of(label.prefix, label.start)
+    common = min(len(known), len(label.prefix))
+    if known[:common] != label.prefix[:common] or known_end < label.start:
         violations.append(names.STATE_MACHINE_SAFETY)
-    committed_epoch = history.committed_epoch
+    committed_epoch, voters = history.committed_epoch, history.voters
     if label.leader_epoch is not None:
         if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
             violations.append(names.COMMITS_OWN_EPOCH)
-        if label.leader_epoch > committed_epoch and len(label.prefix) < len(history.committed):
+        if label.leader_epoch > committed_epoch and end < known_end:
             violations.append(names.HIGH_WATERMARK_MONOTONE)
         committed_epoch = max(committed_epoch, label.leader_epoch)
-    longer = label.prefix if len(label.prefix) > len(history.committed) else history.committed
-    values = any(isinstance(entry, Value) for batch in label.prefix for entry in batch.records)
-    return Recorded(
-        replace(history, committed=longer, committed_epoch=committed_epoch),
-        tuple(violations),
-        (names.GOAL_COMMITTED, names.GOAL_VALUE_COMMITTED) if values else (names.GOAL_COMMITTED,),
-    )
+        voters = label.voters if end > known_end else voters
+    longer = history.committed
+    if end > known_end:
+        longer = history.committed[: len(history.committed) - len(known)] + label.prefix
+    after = replace(history, committed=longer, committed_epoch=committed_epoch, voters=voters)
+    return Recorded(after, tuple(violations), _commit_goals(after, label))
+
+
+def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
+    goals = [names.GOAL_COMMITTED]
+    if membership.values_of(label.prefix):
+        goals.append(names.GOAL_VALUE_COMMITTED)
+    sets = committed_sets(history)
+    for before, after in pairwise(sets):
+        new = membership.added(before, after)
+        goals += [names.GOAL_VOTER_ADDED] if new else []
+        goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
+        if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
+            goals.append(names.GOAL_DISK_REPLACED)
+    if history.origin is not None:
+        finalized = _finalized(history.origin, history.committed)[1]
+        goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
+    return tuple(dict.fromkeys(goals))
+
+
+def committed_sets(history: History) -> list[VoterSet]:
+    """The voter sets that were committed, the one before any record first; none where they cannot change."""
+    if history.origin is None:
+        return []
+    entries = (entry for batch in history.committed for entry in batch.records)
+    return [history.origin.voters, *(entry.voters for entry in entries if isinstance(entry, Voters))]
+
+
+def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:
+    voters, version = origin.voters, origin.kraft_version
+    for batch in prefix:
+        for entry in batch.records:
+            if isinstance(entry, Voters):
+                voters = entry.voters
+            elif isinstance(entry, KRaftVersion):
+                version = entry.version
+    return voters, version
+
+
+def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
+    """Whether a snapshot says what the committed records before its end say."""
+    end = snapshot.id.end_offset
+    below = tuple(batch for batch in history.committed if batch.end_offset <= end)
+    if history.origin is None or not below or membership.end_of(below) != end:
+        return False
+    voters, version = _finalized(history.origin, below)
+    expected = (below[-1].epoch, voters if version >= 1 else None, version, membership.values_of(below))
+    return expected == (snapshot.id.epoch, snapshot.voters, snapshot.kraft_version, snapshot.values)
+
+
+def _after_wipe(history: History, label: Wiped) -> History:
+    """A key with a directory is gone for good; without one, the same voter goes on with nothing."""
+    if not label.another:
+        return history
+    gone = tuple(sorted((*history.gone, (label.key, label.held, label.start)), key=lambda one: one[0]))
+    votes = tuple(vote for vote in history.votes if vote[0] != label.key.id)
+    return replace(history, gone=gone, votes=votes)

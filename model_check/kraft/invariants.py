@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import cast
 
-from model_check.kraft import names
+from model_check.kraft import membership, names
 from model_check.kraft.history import History
+from model_check.kraft.membership import Keys
 from model_check.kraft.node import Node
-from reference.log import Batch
+from reference.log import Batch, Log
 from reference.replica import Leader
+from reference.voters import ReplicaKey
 
 _Prefix = tuple[Batch, ...]
 
@@ -52,9 +54,13 @@ class NeverHolds:
         return False
 
 
-def _log(local: Hashable) -> _Prefix:
+def _log(local: Hashable) -> Log:
     node = cast(Node, local)
-    return node.disk.log.batches if node.replica is None else node.replica.log.batches
+    return node.disk.log if node.replica is None else node.replica.log
+
+
+def _batches(local: Hashable) -> _Prefix:
+    return _log(local).batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class RecordIdentity:
     name: str = names.RECORD_IDENTITY
 
     def project(self, component: int, local: Hashable) -> Hashable:
-        return _log(local)
+        return _batches(local)
 
     def project_history(self, history: Hashable) -> Hashable:
         return None
@@ -85,7 +91,7 @@ class LogMatching:
     name: str = names.LOG_MATCHING
 
     def project(self, component: int, local: Hashable) -> Hashable:
-        return _log(local)
+        return _batches(local)
 
     def project_history(self, history: Hashable) -> Hashable:
         return None
@@ -96,16 +102,22 @@ class LogMatching:
 
 
 def _match(one: _Prefix, other: _Prefix) -> bool:
-    for index in range(min(len(one), len(other)) - 1, -1, -1):
-        mine, theirs = one[index], other[index]
-        if (mine.base_offset, mine.epoch) == (theirs.base_offset, theirs.epoch):
-            return one[: index + 1] == other[: index + 1]
-    return True
+    """Whether the logs are equal up to the last record that they share, from where both have records."""
+    theirs = {(batch.base_offset, batch.epoch) for batch in other}
+    shared = [batch.base_offset for batch in one if (batch.base_offset, batch.epoch) in theirs]
+    if not shared:
+        return True
+    first = max(one[0].base_offset, other[0].base_offset)
+    return _between(one, first, shared[-1]) == _between(other, first, shared[-1])
+
+
+def _between(log: _Prefix, first: int, last: int) -> _Prefix:
+    return tuple(batch for batch in log if first <= batch.base_offset <= last)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderCompleteness:
-    """What was committed is in the log of every leader of the same or a later epoch (S-12)."""
+    """What was committed is in the log of every leader of the same or a later epoch (S-12, S-25)."""
 
     name: str = names.LEADER_COMPLETENESS
 
@@ -113,7 +125,7 @@ class LeaderCompleteness:
         replica = cast(Node, local).replica
         if replica is None or not isinstance(replica.role, Leader):
             return None
-        return (replica.epoch, replica.log.batches)
+        return (replica.epoch, replica.log.start_offset, replica.log.batches)
 
     def project_history(self, history: Hashable) -> Hashable:
         known = cast(History, history)
@@ -123,8 +135,8 @@ class LeaderCompleteness:
         committed_epoch, committed = cast(tuple[int, _Prefix], history)
         for leader in projections:
             if leader is not None:
-                epoch, log = cast(tuple[int, _Prefix], leader)
-                if epoch >= committed_epoch and log[: len(committed)] != committed:
+                epoch, start, log = cast(tuple[int, int, _Prefix], leader)
+                if epoch >= committed_epoch and not membership.has_all(log, start, committed):
                     return False
         return True
 
@@ -133,25 +145,46 @@ class LeaderCompleteness:
 class CommittedOnMajority:
     """A majority of the voters holds what was committed: in their logs (S-19), or on their disks where
     power loss cannot take it (S-15, S-16).
+
+    The voters are those of the set by which the last commit was decided, ``voters`` where the set never
+    changes. A voter that has lost its disk counts with what was on it: it does not come back as that voter.
+    ``ids`` are those of the components; with ``removed`` only commits of a leader that is no voter are
+    judged (S-26).
     """
 
     name: str
-    voters: tuple[bool, ...]
-    durable: bool
+    voters: Keys
+    ids: tuple[int, ...]
+    durable: bool = False
+    removed: bool = False
+    changing: bool = False
 
     def project(self, component: int, local: Hashable) -> Hashable:
-        if not self.voters[component]:
+        node, log = cast(Node, local), _log(local)
+        key = node.key(self.ids[component])
+        if not self.changing and not any(membership.matches(entry, key) for entry in self.voters):
             return None
         if not self.durable:
-            return _log(local)
-        disk = cast(Node, local).disk
-        return tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
+            return (key, log.start_offset, log.batches)
+        disk = node.disk
+        flushed = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
+        return (key, disk.log.start_offset, flushed)
 
     def project_history(self, history: Hashable) -> Hashable:
-        return cast(History, history).committed
+        known = cast(History, history)
+        gone = tuple((key, start, held) for key, held, start in known.gone)
+        leader = dict(known.leaders).get(known.committed_epoch)
+        return (known.committed, known.voters or self.voters, gone, leader)
 
     def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        committed = cast(_Prefix, history)
-        logs = [cast(_Prefix, log) for log in projections if log is not None]
-        holders = sum(log[: len(committed)] == committed for log in logs)
-        return 2 * holders > len(logs)
+        committed, voters, gone, leader = cast(tuple[_Prefix, Keys, tuple[_Held, ...], int | None], history)
+        if self.removed and leader in {entry.id for entry in voters}:
+            return True
+        logs = [*gone, *(cast(_Held, log) for log in projections if log is not None)]
+        holders = [key for key, start, log in logs if membership.has_all(log, start, committed)]
+        count = sum(any(membership.matches(entry, key) for key in holders) for entry in voters)
+        return 2 * count > len(voters)
+
+
+#: A replica, and what its log holds from which offset on.
+_Held = tuple[ReplicaKey, int, _Prefix]

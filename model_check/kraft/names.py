@@ -33,6 +33,17 @@ REMOVED_VOTER_DISTURBS_NOBODY = "RemovedVoterDisturbsNobody"
 STABLE_LEADERSHIP = "ReturningReplicaDeposesNobody"
 NO_FATAL = "NoFatal"
 TRANSITIONS_LEGAL = "TransitionsLegal"
+SNAPSHOT_IS_COMMITTED = "SnapshotIsCommittedPrefix"
+ONE_CHANGE_AT_A_TIME = "OneVoterChangeAtATime"
+CHANGE_NEEDS_COMMIT = "VoterChangeNeedsOwnEpochCommit"
+COMMITTED_SURVIVES_CHANGES = "CommittedSurvivesVoterChanges"
+REMOVED_LEADER_DOES_NOT_COUNT = "RemovedLeaderDoesNotCount"
+ADDED_VOTER_IS_READY = "AddedVoterIsReady"
+WIPED_REPLICA_IS_ANOTHER = "WipedReplicaIsAnother"
+VOTER_SET_NOT_EMPTY = "VoterSetNotEmpty"
+APPEND_IS_COMMITTED = "AcknowledgedAppendIsCommitted"
+CHANGE_ACKNOWLEDGED_WHEN_COMMITTED = "VoterChangeAcknowledgedWhenCommitted"
+KRAFT_VERSION_MONOTONE = "KRaftVersionMonotone"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -67,6 +78,21 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
 )
 
+#: Judged besides where the voter set may change or snapshots are taken.
+VOTER_CHANGES = (
+    SNAPSHOT_IS_COMMITTED,
+    ONE_CHANGE_AT_A_TIME,
+    CHANGE_NEEDS_COMMIT,
+    COMMITTED_SURVIVES_CHANGES,
+    REMOVED_LEADER_DOES_NOT_COUNT,
+    ADDED_VOTER_IS_READY,
+    WIPED_REPLICA_IS_ANOTHER,
+    VOTER_SET_NOT_EMPTY,
+    APPEND_IS_COMMITTED,
+    CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,
+    KRAFT_VERSION_MONOTONE,
+)
+
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
 #: The first is violated when that leader is deposed or another one elected, the second by any new epoch.
 ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY)
@@ -75,8 +101,31 @@ GOAL_LEADER_ELECTED = "GoalLeaderElected"
 GOAL_COMMITTED = "GoalRecordCommitted"
 GOAL_VALUE_COMMITTED = "GoalValueCommitted"
 GOAL_TRUNCATED = "GoalDivergenceTruncated"
+GOAL_VOTER_ADDED = "GoalVoterAdded"
+GOAL_VOTER_REMOVED = "GoalVoterRemoved"
+GOAL_REMOVED_LEADER_REPLACED = "GoalRemovedLeaderReplaced"
+GOAL_CHANGE_REVERTED = "GoalVoterChangeReverted"
+GOAL_CHANGE_OUTLIVES_TIMEOUT = "GoalVoterChangeOutlivesTimeout"
+GOAL_SNAPSHOT_LOADED = "GoalSnapshotLoaded"
+GOAL_DISK_REPLACED = "GoalDiskReplaced"
+GOAL_AUTO_JOINED = "GoalAutoJoined"
+GOAL_KRAFT_VERSION_UPGRADED = "GoalKRaftVersionUpgraded"
 
-GOALS = (GOAL_LEADER_ELECTED, GOAL_COMMITTED, GOAL_VALUE_COMMITTED, GOAL_TRUNCATED)
+GOALS = (
+    GOAL_LEADER_ELECTED,
+    GOAL_COMMITTED,
+    GOAL_VALUE_COMMITTED,
+    GOAL_TRUNCATED,
+    GOAL_VOTER_ADDED,
+    GOAL_VOTER_REMOVED,
+    GOAL_REMOVED_LEADER_REPLACED,
+    GOAL_CHANGE_REVERTED,
+    GOAL_CHANGE_OUTLIVES_TIMEOUT,
+    GOAL_SNAPSHOT_LOADED,
+    GOAL_DISK_REPLACED,
+    GOAL_AUTO_JOINED,
+    GOAL_KRAFT_VERSION_UPGRADED,
+)
 
 
 def transition_goal(source: str, target: str) -> str:

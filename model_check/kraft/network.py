@@ -7,18 +7,29 @@ nowhere). With at most one outstanding request per destination this is exact.
 
 Most forgotten requests are void: a pre-vote that would not be answered has no effect unless it shows its
 receiver a larger epoch, and a request of an older epoch has none at all. Such messages expire with the
-epoch of their receiver; dropping them at once merges states that behave alike.
+epoch of their receiver; dropping them at once merges states that behave alike. A receiver that loses its disk
+would go back in time: where that may happen, nothing expires.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reference.messages import Message, PartitionRequest, Request, VoteRequest
+from reference.messages import (
+    ApiVersionsRequest,
+    Message,
+    PartitionRequest,
+    Request,
+    UpdateRaftVoterRequest,
+    VoteRequest,
+)
 from reference.replica import QuorumState
 
 #: The correlation of a request whose sender does not await the answer any more.
 NOBODY_WAITS = -1
+
+#: The node that an administrator's requests come from; answers to it leave the model.
+CLIENT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,9 @@ def expiry(message: InFlight) -> int | None:
     if message.answerable or not message.is_request:
         return None
     payload = message.payload
-    if not isinstance(payload, PartitionRequest):
+    if isinstance(payload, ApiVersionsRequest):
+        return 0
+    if not isinstance(payload, PartitionRequest | UpdateRaftVoterRequest):
         return None
     if isinstance(payload, VoteRequest):
         return 2 * payload.epoch if payload.pre_vote else 2 * payload.epoch + 1

@@ -8,15 +8,16 @@ later are part of the same atomic step; a message that is never delivered makes 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from model_check.kraft import unread
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Effect, Fatal, Stop, SuccessorBackoff
 from reference.events import Event, Poll, Timer
-from reference.log import LeaderChange, Record
 from reference.protocol import Protocol
-from reference.replica import Leader, Replica
+from reference.replica import Replica
 from reference.step import Outcome, start, step
+from reference.voters import ReplicaKey
 
 _MAX_POLLS = 8
 
@@ -31,6 +32,10 @@ class Node:
     replica: Replica | None
     disk: Disk
     died: str | None = None
+
+    def key(self, id: int) -> ReplicaKey:
+        """Who this is, for the replica with this id: the directory is that of the disk."""
+        return ReplicaKey(id, self.disk.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +54,42 @@ class Execution:
         return last if isinstance(last, Fatal | Stop) else None
 
 
-def execute(protocol: Protocol, replica: Replica, event: Event) -> Execution:
-    """Feed ``event`` and then poll until nothing changes any more."""
-    return _poll_on(protocol, (event,), step(protocol, replica, event))
+def execute(
+    protocol: Protocol,
+    replica: Replica,
+    event: Event,
+    addable: frozenset[int] = frozenset(),
+    expired: tuple[Timer, ...] = (),
+) -> Execution:
+    """Feed ``event`` and then poll until nothing changes any more.
+
+    ``addable``: see :func:`model_check.kraft.unread.without_unread_fields`; ``expired`` are timers that the
+    first poll finds expired besides.
+    """
+    return _poll_on(protocol, (event,), step(protocol, replica, event), addable, expired)
 
 
-def boot(protocol: Protocol, identity: Replica, disk: Disk) -> Execution:
-    """Start the process on ``disk``, which is as the process finds it."""
-    return _poll_on(protocol, (), start(protocol, identity, disk))
+def boot(
+    protocol: Protocol,
+    identity: Replica,
+    disk: Disk,
+    addable: frozenset[int] = frozenset(),
+    expired: tuple[Timer, ...] = (),
+) -> Execution:
+    """Start the process on ``disk``, which is as the process finds it; the rest as for :func:`execute`."""
+    return _poll_on(protocol, (), start(protocol, identity, disk), addable, expired)
 
 
-def _poll_on(protocol: Protocol, events: tuple[Event, ...], outcome: Outcome) -> Execution:
+def _poll_on(
+    protocol: Protocol,
+    events: tuple[Event, ...],
+    outcome: Outcome,
+    addable: frozenset[int],
+    overdue: tuple[Timer, ...],
+) -> Execution:
     effects, rules = list(outcome.effects), list(outcome.rules)
-    replica = without_unread_fields(outcome.replica)
-    expired = (Timer.LINGER, *_expired_at_once(outcome.effects))
+    replica = unread.without_unread_fields(outcome.replica, addable)
+    expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
     for _ in range(_MAX_POLLS):
         if effects and isinstance(effects[-1], Fatal | Stop):
             break
@@ -73,7 +100,7 @@ def _poll_on(protocol: Protocol, events: tuple[Event, ...], outcome: Outcome) ->
         events += (event,)
         effects += polled.effects
         rules += [rule for rule in polled.rules if rule not in rules]
-        replica = without_unread_fields(polled.replica)
+        replica = unread.without_unread_fields(polled.replica, addable)
         expired = (Timer.LINGER,)
     else:
         raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")
@@ -89,25 +116,3 @@ def _expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
             if effect.duration is Duration.NONE or first_successor:
                 found.append(effect.timer)
     return tuple(found)
-
-
-def without_unread_fields(replica: Replica) -> Replica:
-    """``replica`` without what no rule of elections and replication reads again.
-
-    Who granted the votes is written into the LeaderChange record and never read; whether a voter has
-    acknowledged its leader is recorded and never read; how far observers are matters only where voters are
-    added. Dropping all three merges states that behave alike;
-    ``tests/kraft`` compares the reachable states with and without.
-    """
-    role = replica.role
-    if not isinstance(role, Leader):
-        return replica
-    pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
-    progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
-    return replace(
-        replica, role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=())
-    )
-
-
-def _without_granting_voters(record: Record) -> Record:
-    return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record

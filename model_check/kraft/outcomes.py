@@ -8,31 +8,65 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import checks, names
-from model_check.kraft.history import Committed, Elected, Label, Truncated, Voted
-from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting
+from model_check.kraft import administration, checks, membership, names, voter_checks
+from model_check.kraft.history import (
+    Acknowledged,
+    Committed,
+    Elected,
+    Label,
+    Snapshotted,
+    Truncated,
+    Voted,
+    Wiped,
+)
+from model_check.kraft.membership import Origin
+from model_check.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
+    DeleteBefore,
     Effect,
     Fatal,
     Flush,
     ForgetRequests,
     HighWatermark,
+    LoadSnapshot,
     Persist,
     Reply,
     Send,
     Stop,
+    StoreSnapshot,
     Transition,
     Truncate,
 )
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
-from reference.messages import FetchRequest, VoteRequest, VoteResponse
+from reference.messages import (
+    AddRaftVoterResponse,
+    FetchRequest,
+    RemoveRaftVoterResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from reference.protocol import Protocol
 from reference.replica import Leader, QuorumState, Replica
+from reference.voters import ReplicaKey, VoterSet
+
+#: After these effects a crash leaves something else behind than before them.
+_BOUNDARIES = (
+    Persist,
+    AppendBatch,
+    Truncate,
+    Flush,
+    StoreSnapshot,
+    DeleteBefore,
+    LoadSnapshot,
+    Send,
+    Reply,
+    HighWatermark,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +105,11 @@ class Wiring:
     flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
     unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
     starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
-    ``None``: a request arrives once.
+    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one,
+    and ``wipes_at`` those whose disk may be.
+
+    origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
+    the ids of the replicas that may be added to the voter set.
     """
 
     component: Callable[[int], int]
@@ -84,6 +122,10 @@ class Wiring:
     written_back: bool
     boundaries: bool
     duplicate: int | None = None
+    wipe: int | None = None
+    wipes_at: frozenset[int] = frozenset()
+    origin: Origin | None = None
+    addable: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -91,10 +133,11 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads at the end of the execution.
+    leads at the end of the execution, ``origin`` what the process knows of voters besides its log.
     """
 
     disk: Disk
+    origin: Origin
     sends: list[InFlight] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     forgets: list[Forget] = field(default_factory=list)
@@ -114,7 +157,12 @@ def steps(
     """Every way the execution may go: to its end, or cut short by a crash after one of its effects."""
     assert node.replica is not None
     before = node.replica
-    world = _World(node.disk, vote_request=_standard_vote(event), leader_epoch=_leader_epoch(execution))
+    world = _World(
+        node.disk,
+        _origin(before),
+        vote_request=_standard_vote(event),
+        leader_epoch=_leader_epoch(execution),
+    )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, before.id, world, effect)
@@ -132,8 +180,8 @@ def steps(
         labels=tuple(world.labels),
         costs=costs,
         forgets=tuple(world.forgets),
-        violations=checks.violations(protocol, before, event, execution, after),
-        goals=_goals(execution.effects),
+        violations=_violations(wiring, protocol, before, event, execution, after),
+        goals=_goals(before, execution),
     )
     yield Step(outcome, execution, len(execution.effects))
     if not isinstance(ended, Fatal):
@@ -144,7 +192,7 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
     """The process is killed between two events, with or without loss of the unflushed tail."""
     if wiring.crash is None or node.replica is None:
         return
-    world = _World(node.disk)
+    world = _World(node.disk, _origin(node.replica))
     action = Action("crash", replica_id)
     yield from _crash(wiring, protocol, node.replica, world, action, (), None, 0)
 
@@ -152,10 +200,56 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
 def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
     """A stopped process is started again."""
     stored = node.disk.quorum_state or QuorumState()
-    identity = replace(identity, quorum_state=stored, log=node.disk.log)
+    identity = replace(identity_on(identity, node.disk), quorum_state=stored, log=node.disk.log)
     disk = disks.as_found(node.disk, written_back=wiring.written_back)
-    execution = boot(protocol, identity, disk)
+    execution = boot(protocol, identity, disk, wiring.addable)
     yield _booted(wiring, protocol, identity, disk, execution, Action("start", identity.id), (), [], [])
+
+
+def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+    """The process ends, its disk is replaced by an empty one with another directory id, and it starts."""
+    old = node.disk
+    if wiring.wipe is None or identity.id not in wiring.wipes_at:
+        return
+    assert old.directory is not None
+    disk = Disk(directory=administration.next_directory(old.directory))
+    known = node.replica or identity_on(identity, old)
+    entry = membership.in_force(_origin(known), old.log).find(identity.id)
+    held = tuple(batch for batch in old.log.batches if batch.end_offset <= old.flushed)
+    another = entry is None or entry.key.directory is not None
+    wiped = Wiped(node.key(identity.id), held, old.log.start_offset, another)
+    reborn = identity_on(identity, disk)
+    execution = boot(protocol, reborn, disk, wiring.addable)
+    action = Action("wipe", identity.id, f"new directory {disk.directory}")
+    yield _booted(wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [wiped])
+
+
+def identity_on(identity: Replica, disk: Disk) -> Replica:
+    """``identity`` as a process on ``disk`` has it: an empty disk has no checkpoint with a voter set."""
+    if disk.directory == identity.key.directory:
+        return identity
+    reborn = replace(identity, key=ReplicaKey(identity.id, disk.directory))
+    if identity.bootstrap_kraft_version < 1:
+        return reborn
+    return replace(reborn, bootstrap_voters=VoterSet(), bootstrap_kraft_version=0)
+
+
+def _origin(replica: Replica) -> Origin:
+    return Origin(replica.bootstrap_voters, replica.bootstrap_kraft_version)
+
+
+def _violations(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event | None,
+    execution: Execution,
+    after: Node,
+) -> tuple[str, ...]:
+    found = checks.violations(protocol, before, event, execution, after)
+    if wiring.origin is None:
+        return found
+    return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
 
 
 def _cause(ended: Fatal | Stop) -> str | None:
@@ -163,7 +257,7 @@ def _cause(ended: Fatal | Stop) -> str | None:
 
 
 def _is_boundary(effect: Effect) -> bool:
-    return isinstance(effect, Persist | AppendBatch | Truncate | Flush | Send | Reply | HighWatermark)
+    return isinstance(effect, _BOUNDARIES)
 
 
 def _distinct(crashes: Iterable[Step], full: Outcome) -> Iterator[Step]:
@@ -193,7 +287,7 @@ def _crash(
     for loses in (False, True) if wiring.power_loss and unflushed else (False,):
         left = disks.lose_power(world.disk) if loses else world.disk
         disk = disks.as_found(left, written_back=wiring.written_back)
-        restarted = boot(protocol, before, disk)
+        restarted = boot(protocol, before, disk, wiring.addable)
         cause = "loses power" if loses else "crashes"
         detail = f"{cause} after effect {completed} of {len(execution.effects)}" if execution else cause
         crashed = Action(
@@ -219,7 +313,8 @@ def _booted(
     labels_before: list[Label],
 ) -> Step:
     """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
-    world = _World(disk, labels=list(labels_before), leader_epoch=_leader_epoch(execution))
+    origin, leads = _origin(identity), _leader_epoch(execution)
+    world = _World(disk, origin, labels=list(labels_before), leader_epoch=leads)
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
     left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
@@ -233,8 +328,8 @@ def _booted(
         labels=tuple(world.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        violations=checks.violations(protocol, identity, None, execution, after),
-        goals=_goals(execution.effects),
+        violations=_violations(wiring, protocol, identity, None, execution, after),
+        goals=_goals(identity, execution),
     )
     return Step(outcome, execution, len(execution.effects))
 
@@ -246,9 +341,11 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
     if isinstance(effect, Transition) and effect.target == "Leader":
         world.labels.append(Elected(replica_id, effect.epoch))
     elif isinstance(effect, HighWatermark):
-        _commit(world, replica_id, effect.offset)
+        _commit(wiring, world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
         world.labels.append(Truncated(replica_id, log_before, len(world.disk.log.batches)))
+    elif isinstance(effect, StoreSnapshot | LoadSnapshot):
+        world.labels.append(Snapshotted(replica_id, effect.snapshot))
     elif isinstance(effect, ForgetRequests):
         _forget(wiring, world, replica_id, effect.node)
     elif isinstance(effect, Send):
@@ -266,9 +363,11 @@ def _leader_epoch(execution: Execution) -> int | None:
     return execution.replica.epoch if isinstance(execution.replica.role, Leader) else None
 
 
-def _commit(world: _World, replica_id: int, offset: int) -> None:
-    prefix = tuple(batch for batch in world.disk.log.batches if batch.end_offset <= offset)
-    world.labels.append(Committed(replica_id, prefix, world.leader_epoch))
+def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
+    log = world.disk.log
+    prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
+    voters = () if wiring.origin is None else membership.in_force(world.origin, log).keys
+    world.labels.append(Committed(replica_id, prefix, world.leader_epoch, log.start_offset, voters))
 
 
 def _forget(wiring: Wiring, world: _World, replica_id: int, node: int | None) -> None:
@@ -300,6 +399,9 @@ def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:
 
 def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> None:
     response = effect.response
+    if effect.to == CLIENT:
+        _answer_client(world, replica_id, effect)
+        return
     if effect.correlation == NOBODY_WAITS or (replica_id, effect.to) in wiring.cut:
         return
     asked = world.vote_request
@@ -308,10 +410,18 @@ def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> Non
     world.sends.append(InFlight(replica_id, effect.to, response))
 
 
-def _goals(effects: tuple[Effect, ...]) -> tuple[str, ...]:
-    taken = (
+def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
+    """A success is about the newest voter set of the leader's log: one change is under way at a time."""
+    response = effect.response
+    if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
+        changed = [batch for batch in world.disk.log.batches if membership.has_voters(batch)]
+        world.labels.append(Acknowledged(replica_id, changed[-1] if changed else None))
+
+
+def _goals(before: Replica, execution: Execution) -> tuple[str, ...]:
+    taken = [
         names.transition_goal(effect.source, effect.target)
-        for effect in effects
+        for effect in execution.effects
         if isinstance(effect, Transition)
-    )
-    return tuple(dict.fromkeys(taken))
+    ]
+    return tuple(dict.fromkeys((*taken, *voter_checks.goals(before, execution))))

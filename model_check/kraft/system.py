@@ -9,16 +9,24 @@ from typing import cast
 from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
 from model_check.kraft import history as histories
 from model_check.kraft import invariants, names, outcomes
-from model_check.kraft.environment import Environment, offers
+from model_check.kraft.environment import Environment, Offer, offers
 from model_check.kraft.history import History
+from model_check.kraft.membership import Keys
 from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import Action, Step, Wiring
 from reference.disk import Disk
-from reference.events import Event, RequestReceived, ResponseReceived
-from reference.messages import Request, Response
+from reference.effects import Send
+from reference.events import Event, RequestReceived, ResponseReceived, Timer
+from reference.messages import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+)
 from reference.protocol import Protocol
-from reference.replica import Replica
+from reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,10 @@ class Bounds:
 
     max_epoch: int
 
+
+#: What a follower sends when its timer for its own entry in the voter set is over. Between two steps it
+#: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
+_OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
 BEYOND = Node(None, Disk(), "beyond the bounds")
@@ -37,8 +49,8 @@ class KRaftSystem:
 
     identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
     nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
-    the ids of the true voter set, of which committed records need a majority. ``broken_at_start``: what the
-    replicas violated by their first steps. With
+    the true voter set before any record, of which committed records need a majority.
+    ``broken_at_start``: what the replicas violated by their first steps. With
     ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
     *eventually* properties a step that the bounds hide must still count as possible.
     """
@@ -56,7 +68,7 @@ class KRaftSystem:
         budgets: Mapping[str, int],
         properties: tuple[str, ...],
         goals: tuple[str, ...],
-        voters: frozenset[int],
+        voters: Keys,
         initial_messages: tuple[InFlight, ...] = (),
         initial_history: History | None = None,
         broken_at_start: frozenset[str] = frozenset(),
@@ -87,14 +99,20 @@ class KRaftSystem:
         )
 
     def _all_invariants(self) -> tuple[Invariant, ...]:
-        voters = tuple(identity.id in self._voters for identity in self.identities)
+        ids = tuple(identity.id for identity in self.identities)
+        changing = self.wiring.origin is not None
+        majority = invariants.CommittedOnMajority(
+            names.HIGH_WATERMARK_ON_MAJORITY, self._voters, ids, changing=changing
+        )
         return (
             invariants.SingleKnownLeader(),
             invariants.RecordIdentity(),
             invariants.LogMatching(),
             invariants.LeaderCompleteness(),
-            invariants.CommittedOnMajority(names.HIGH_WATERMARK_ON_MAJORITY, voters, durable=False),
-            invariants.CommittedOnMajority(names.ACKNOWLEDGED_IS_DURABLE, voters, durable=True),
+            invariants.LeaderCompleteness(names.COMMITTED_SURVIVES_CHANGES),
+            majority,
+            replace(majority, name=names.ACKNOWLEDGED_IS_DURABLE, durable=True),
+            replace(majority, name=names.REMOVED_LEADER_DOES_NOT_COUNT, removed=True),
         )
 
     def initial_states(self) -> Sequence[GlobalState]:
@@ -129,7 +147,8 @@ class KRaftSystem:
         correlation = None if message.answerable else NOBODY_WAITS
         event: Event
         if message.is_request:
-            event = RequestReceived(message.source, cast(Request, message.payload), correlation)
+            now = 0 if self.wiring.addable else None
+            event = RequestReceived(message.source, cast(Request, message.payload), correlation, now)
         else:
             event = ResponseReceived(message.source, cast(Response, message.payload))
         kind = type(message.payload).__name__
@@ -159,21 +178,44 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            return list(outcomes.restart(self.wiring, protocol, node, identity))
+            restarted = outcomes.restart(self.wiring, protocol, node, identity)
+            return [*restarted, *outcomes.wipe(self.wiring, protocol, node, identity)]
         found: list[Step] = []
         for offer in offers(self.environment, protocol, node.replica):
-            action = Action(offer.kind, identity.id, offer.detail)
-            found += self._steps(component, node, offer.event, action, offer.costs)
+            found += self.offered(component, node, offer)
         found += outcomes.crash(self.wiring, protocol, node, identity.id)
+        found += outcomes.wipe(self.wiring, protocol, node, identity)
         return found
+
+    def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
+        """What may become of an event that the environment offers to a running replica."""
+        action = Action(offer.kind, self.identities[component].id, offer.detail)
+        return self._steps(component, node, offer.event, action, offer.costs)
+
+    def begin(self, state: GlobalState, reached: set[str]) -> None:
+        """Begin in ``state``, on whose way the goals ``reached`` have been reached."""
+        self.nodes = tuple(cast(Node, local) for local in state.locals)
+        self._initial_messages = cast(tuple[InFlight, ...], state.messages)
+        self._initial_history = cast(History, state.history)
+        self.goals = tuple(goal for goal in self.goals if goal not in reached)
 
     def _steps(
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
     ) -> list[Step]:
         assert node.replica is not None
-        protocol = self.protocols[component]
-        execution = execute(protocol, node.replica, event)
-        return list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
+        protocol, addable = self.protocols[component], self.wiring.addable
+        execution = execute(protocol, node.replica, event, addable)
+        found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
+        allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
+        if allowed and isinstance(execution.replica.role, Follower):
+            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,))
+            if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
+                detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
+                cost = self.environment.timer_cost
+                paid = costs if cost is None else (*costs, cost)
+                later = replace(action, detail=detail)
+                found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
+        return found
 
     def _judge(self, component: int, outcome: Outcome) -> Outcome:
         """``outcome`` with the violations that this scenario asks about."""
@@ -195,14 +237,18 @@ class KRaftSystem:
         return after_forgetting(cast(InFlight, message), forgetful, peer, self.wiring.forgotten_stay)
 
     def forget_local(self, forget: Forget, component: int, local: Hashable) -> Hashable:
-        """A fetch parked for a replica that has forgotten it will be answered to nobody."""
+        """What a replica is to answer later to one that has forgotten it will be answered to nobody."""
         node = cast(Node, local)
-        if node.replica is None or not node.replica.parked:
+        if node.replica is None:
+            return local
+        role = node.replica.role
+        change = role.change if isinstance(role, Leader) else None
+        if not node.replica.parked and change is None:
             return local
         forgetful, peer = self._ids(forget)
         if peer not in (None, node.replica.id):
             return local
-        return _with_abandoned_fetches(node, forgetful)
+        return _with_abandoned_change(_with_abandoned_fetches(node, forgetful), forgetful)
 
     def _ids(self, forget: Forget) -> tuple[int, int | None]:
         peer = None if forget.destination is None else self.identities[forget.destination].id
@@ -216,7 +262,7 @@ class KRaftSystem:
 
     def expiry(self, message: Hashable) -> int | None:
         """See :func:`model_check.kraft.network.expiry`."""
-        return expiry(cast(InFlight, message))
+        return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`model_check.kraft.history.record`."""
@@ -232,3 +278,14 @@ def _with_abandoned_fetches(node: Node, forgetful: int) -> Node:
         for fetch in node.replica.parked
     )
     return replace(node, replica=replace(node.replica, parked=parked))
+
+
+def _with_abandoned_change(node: Node, forgetful: int) -> Node:
+    assert node.replica is not None
+    role = node.replica.role
+    if not isinstance(role, Leader) or not isinstance(role.change, AddingVoter | RemovingVoter):
+        return node
+    if role.change.source != forgetful:
+        return node
+    role = replace(role, change=replace(role.change, correlation=NOBODY_WAITS))
+    return replace(node, replica=replace(node.replica, role=role))

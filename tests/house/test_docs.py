@@ -141,6 +141,7 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
     how = {name: judged for _, name, judged, _ in lines}
     assert {name for name in how if how[name] in ("step", "state", "history")} == {
         *names.ALWAYS,
+        *names.VOTER_CHANGES,
         *names.ON_REQUEST,
     }
     asked = {each.property for one in scenario.shipped().values() for each in one.check.eventually}

@@ -10,7 +10,7 @@ import pytest
 from model_check.engine.explorer import explore
 from model_check.engine.system import GlobalState, Limits, Verdict
 from model_check.engine.twin import explore_naively
-from model_check.kraft import node as nodes
+from model_check.kraft import unread
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
@@ -70,7 +70,7 @@ def test_expired_messages_change_nothing() -> None:
     assert _reachable_without_messages(all_states) <= _reachable_without_messages(states)
 
 
-def _keep(replica: Replica) -> Replica:
+def _keep(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
     return replica
 
 
@@ -91,7 +91,7 @@ def _without_unread_fields(state: GlobalState) -> tuple[Any, ...]:
         if replica is not None:
             role = replica.role
             if isinstance(role, Leader):
-                replica = nodes.without_unread_fields(replica)
+                replica = unread.without_unread_fields(replica)
             replica = replace(replica, log=log_like(replica))
         locals_.append((replica, log_like_disk(local)))
     return (tuple(locals_), len(state.messages), state.budgets)
@@ -115,7 +115,7 @@ def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         check__goals=[],
     )
     _, reduced = explore_naively(build(scenario))
-    monkeypatch.setattr(nodes, "without_unread_fields", _keep)
+    monkeypatch.setattr(unread, "without_unread_fields", _keep)
     _, full = explore_naively(build(scenario))
     monkeypatch.undo()
     assert len(full) > len(reduced)

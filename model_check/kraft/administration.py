@@ -1,0 +1,101 @@
+"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``remove 3/d3-2``, ``upgrade
+kraft.version``.
+
+A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
+at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
+left out. The answer leaves the model; the properties see it as a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model_check.errors import InputError
+from model_check.kraft import membership
+from model_check.kraft.membership import Origin
+from model_check.kraft.network import CLIENT
+from reference.events import Event, RequestReceived, UpgradeKRaftVersion
+from reference.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
+from reference.replica import Leader, Replica
+from reference.voters import Endpoint, ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class AdminStep:
+    """One step: ``verb`` is add, remove or upgrade; the first two are about the replica ``key``."""
+
+    verb: str
+    key: ReplicaKey | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+
+    def __str__(self) -> str:
+        return "" if self.key is None else f"{self.key.id}/{self.key.directory}"
+
+
+def first_directory(id: int) -> str:
+    """The directory id with which a replica begins; its disk is replaced by one with the next."""
+    return f"d{id}"
+
+
+def next_directory(directory: str) -> str:
+    """The directory id of the disk that replaces the one with this id: d3, d3-2, d3-3."""
+    name, _, number = directory.partition("-")
+    return f"{name}-{int(number or 1) + 1}"
+
+
+def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminStep:
+    """The step that ``text`` describes; a replica without a directory has its first one.
+
+    ``endpoints``: where each replica listens. Raises InputError for a replica that there is not.
+    """
+    verb, _, what = text.partition(" ")
+    if verb == "upgrade":
+        return AdminStep(verb)
+    word, _, directory = what.partition("/")
+    if int(word) not in endpoints:
+        raise InputError(f"admin.steps: '{text}' names no replica of the scenario")
+    key = ReplicaKey(int(word), directory or first_directory(int(word)))
+    return AdminStep(verb, key, endpoints[key.id])
+
+
+def requests(
+    steps: tuple[AdminStep, ...], listed: bool, leader: Replica
+) -> Iterator[tuple[AdminStep, Event]]:
+    """The steps that the administrator may ask ``leader`` for now, with the events that they are.
+
+    ``listed``: only the first that the leader's voter set does not show as done, once a change can begin.
+    """
+    assert isinstance(leader.role, Leader)
+    if not listed:
+        wanted = steps
+    elif _is_busy(leader):
+        wanted = ()
+    else:
+        wanted = tuple(step for step in steps if not _is_done(step, leader))[:1]
+    for step in wanted:
+        yield step, _event(step, leader)
+
+
+def _is_busy(leader: Replica) -> bool:
+    """Whether the leader would refuse any change for the time being, so that asking it changes nothing."""
+    assert isinstance(leader.role, Leader)
+    committed = -1 if leader.high_watermark is None else leader.high_watermark
+    return leader.role.change is not None or leader.voters_offset >= committed or committed < 0
+
+
+def _is_done(step: AdminStep, leader: Replica) -> bool:
+    if step.verb == "upgrade":
+        return leader.kraft_version >= 1
+    origin = Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version)
+    assert step.key is not None
+    keys = membership.in_force(origin, leader.log).keys
+    return (step.key in keys) == (step.verb == "add")
+
+
+def _event(step: AdminStep, leader: Replica) -> Event:
+    if step.key is None:
+        return UpgradeKRaftVersion(leader.epoch, 1)
+    if step.verb == "add":
+        return RequestReceived(CLIENT, AddRaftVoterRequest(step.key, step.endpoints))
+    return RequestReceived(CLIENT, RemoveRaftVoterRequest(step.key))

@@ -1,0 +1,106 @@
+"""What a scenario asks to be judged: properties, their premises, and goals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from model_check.errors import InputError
+from model_check.kraft import names
+from model_check.scenario import Scenario
+from reference.voters import majority
+from spec import load
+
+#: Makes of a sentence the error to raise.
+Error = Callable[[str], InputError]
+
+#: The goals by which an *eventually* property may be judged.
+EVENTUALLY = {
+    "LeaderEventuallyElected": ("a-leader", "all-follow-one-leader"),
+    "ProspectiveEventuallyLeaves": ("all-follow-one-leader",),
+    "LeaderWithoutMajorityStepsDown": ("no-leader-of-epoch-1",),
+    "VotersEventuallyLearnLeader": ("all-follow-one-leader",),
+    "MixedVersionsElect": ("a-leader",),
+    "RemovedVoterEventuallyObserver": ("no-outdated-voter",),
+    "LeaderRemovalCompletes": ("no-leader-outside-voters",),
+    "ElectableAfterUnseenVoterChange": ("a-leader",),
+    "VoterChangeEventuallySettled": ("no-change-pending",),
+    "FollowerEventuallyCatchesUp": ("all-caught-up",),
+}
+
+
+@cache
+def _transition_goals() -> frozenset[str]:
+    return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
+
+
+def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
+    """The properties that are judged in every state and step. Raises what ``error`` makes of a sentence."""
+    check = scenario.check
+    known_names = {entry.name for entry in load().properties.values()}
+    for wanted in (*(entry.property for entry in check.eventually), *scenario.expect.violates):
+        if wanted not in known_names:
+            raise error(f"'{wanted}' is no property of the catalogue ('kraftcheck rules --properties')")
+    for entry in check.eventually:
+        if entry.goal not in EVENTUALLY.get(entry.property, ()):
+            known = "; ".join(f"{name}: {', '.join(goals)}" for name, goals in EVENTUALLY.items())
+            raise error(
+                f"check.eventually: goal '{entry.goal}' does not say what {entry.property} means; "
+                f"goals are {known}"
+            )
+    known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
+    for name in (*check.only, *check.properties):
+        if name not in known_to_checker:
+            known = ", ".join(known_to_checker)
+            raise error(f"check: '{name}' is no property of the checker; there are {known}")
+    judged = tuple(dict.fromkeys((*(check.only or _always(scenario)), *check.properties)))
+    _check_premises(scenario, judged, cut, error)
+    return judged
+
+
+def _check_premises(
+    scenario: Scenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
+) -> None:
+    """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
+    for name in (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY):
+        if name in judged and not _begins_with_healthy_leader(scenario, cut):
+            raise error(
+                f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
+                "must give such a leader"
+            )
+    removed = [
+        word
+        for word, view in scenario.replicas.views.items()
+        if int(word) in view and int(word) not in scenario.replicas.voters
+    ]
+    if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
+        raise error(
+            f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
+            "must give an observer that still believes to be a voter"
+        )
+
+
+def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, int]]) -> bool:
+    """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
+    voters = scenario.replicas.voters
+    for word, text in scenario.replicas.initial.items():
+        leader = int(word)
+        reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
+        if text.split()[:1] == ["leader"] and len(reached) >= majority(len(voters)):
+            return True
+    return False
+
+
+def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
+    """The goals that must be reached. Raises what ``error`` makes of a sentence."""
+    for name in scenario.check.goals:
+        if name not in names.GOALS and name not in _transition_goals():
+            known = ", ".join(names.GOALS)
+            raise error(f"check.goals: '{name}' is no goal; there are {known}, and From->To")
+    return scenario.check.goals
+
+
+def _always(scenario: Scenario) -> tuple[str, ...]:
+    """What is judged unless the scenario says otherwise."""
+    changes = scenario.replicas.changing or scenario.budgets.snapshots
+    return names.ALWAYS + names.VOTER_CHANGES if changes else names.ALWAYS

@@ -1,0 +1,45 @@
+"""What a replica remembers and no rule reads again: dropping it merges states that behave alike.
+
+``tests/kraft`` compares the reachable states with and without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference.log import LeaderChange, Record
+from reference.replica import Leader, Progress, Replica
+
+
+def without_unread_fields(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+    """``replica`` without what no rule of elections, replication and voter changes reads again.
+
+    Who granted the votes is written into the LeaderChange record and never read; whether a voter has
+    acknowledged its leader is recorded and never read. How far an observer is, and whether it has caught up,
+    matters only for the replicas ``addable`` to the voter set.
+    """
+    role = replica.role
+    if not isinstance(role, Leader):
+        return replica
+    pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
+    progress = tuple(_without_unread_progress(entry, addable) for entry in role.progress)
+    observers = tuple(
+        _without_unread_progress(entry, addable) for entry in role.observers if entry.id in addable
+    )
+    return replace(
+        replica,
+        role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=observers),
+    )
+
+
+def _without_granting_voters(record: Record) -> Record:
+    return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record
+
+
+def _without_unread_progress(entry: Progress, addable: frozenset[int]) -> Progress:
+    """Without a clock, who has caught up once has caught up for good: how it came to that is not read."""
+    if entry.id not in addable:
+        return Progress(entry.key, entry.end_offset)
+    if entry.last_caught_up_time is not None:
+        return Progress(entry.key, entry.end_offset, False, 0, None, 0)
+    return replace(entry, acknowledged=False)
