@@ -28,7 +28,7 @@ class Defect(BaseModel):
 
     also: other issues of the same defect. kind: what it endangered. story: what went wrong. missing: the rule
     that production lacked. shows: the property whose counterexample tells the story; ``None``: the last of
-    those that the first mutant violates. outside: why no mutant of the reference brings it back, if none does.
+    those that the first mutant violates. outside: why no mutant of the reference brings it back.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
