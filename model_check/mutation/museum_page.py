@@ -20,7 +20,7 @@ scenario. `kraftcheck museum KAFKA-10527` shows one, `kraftcheck mutate museum` 
 
 Traces read like this: →2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that
 ends at offset 4 with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5:
-replica 2 holds the log up to offset 5. `kraftcheck mutate MUTANT -v` shows the same with the rules that decided.
+replica 2 holds the log up to offset 5. `kraftcheck mutate MUTANT -v` shows the rules that decided as well.
 """
 
 
