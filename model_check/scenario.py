@@ -117,8 +117,8 @@ class EnvironmentChoice(_Table):
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
-    ``boundaries``: a crash may fall between the effects of a step; ``wipes-at``: whose disks may be replaced
-    by empty ones (all, unless it is given).
+    ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
+    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given).
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -131,6 +131,7 @@ class EnvironmentChoice(_Table):
     power_loss: Annotated[bool, Field(alias="power-loss")] = True
     write_back: Annotated[bool, Field(alias="write-back")] = False
     boundaries: bool = True
+    crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
 
 

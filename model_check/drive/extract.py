@@ -57,8 +57,11 @@ def _opening(
     """The first disk of a replica and what happens to it before the behaviour begins."""
     if begun.replica is None:
         return begun.disk, ()
-    if str(identity.id) not in scenario.replicas.initial:
-        return Disk(), (Start(),)
+    replicas = scenario.replicas
+    if replicas.led_by is not None and identity.id not in replicas.fresh:
+        return begun.disk, None
+    if str(identity.id) not in replicas.initial:
+        return Disk(directory=begun.disk.directory), (Start(),)
     return prologue(system.protocols[component], identity, begun.replica)
 
 

@@ -76,7 +76,9 @@ def generate(
 def _under(scenario: Scenario, preset: str, switches: Mapping[str, str | bool | int]) -> Scenario:
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
-    return scenario.model_copy(update={"protocol": choice})
+    # A disk that is replaced by another one is nothing that happens to a process.
+    budgets = scenario.budgets.model_copy(update={"wipes": 0})
+    return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
 
 
 def _cover(

@@ -24,7 +24,6 @@ from reference.events import Poll, Timer
 from reference.protocol import PreVoteCompatibility, Protocol
 from reference.replica import Leader, Replica
 
-
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
 
@@ -68,6 +67,7 @@ class _Builder:
             boundaries=scenario.environment.boundaries,
             duplicate=index.get("duplicates"),
             wipe=index.get("wipes"),
+            crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
             wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
@@ -143,6 +143,7 @@ class _Builder:
         if replicas.led_by is not None and (replicas.initial or replicas.views):
             raise self._error("replicas.led-by: the states in which replicas begin are given twice")
         listed = (
+            *self.scenario.environment.crashes_at,
             *self.scenario.environment.wipes_at,
             *self.scenario.admin.at,
             *replicas.with_checkpoint,

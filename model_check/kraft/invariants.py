@@ -162,7 +162,7 @@ class CommittedOnMajority:
     def project(self, component: int, local: Hashable) -> Hashable:
         node, log = cast(Node, local), _log(local)
         key = node.key(self.ids[component])
-        if not self.changing and not any(membership.matches(entry, key) for entry in self.voters):
+        if not self.changing and not membership.is_among(key, self.voters):
             return None
         if not self.durable:
             return (key, log.start_offset, log.batches)

@@ -15,6 +15,9 @@ from model_check.engine.graph import Graph
 from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
+from model_check.kraft import history as histories
+from model_check.kraft import membership
+from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.outcomes import Action
@@ -66,12 +69,46 @@ def _all_follow_one_leader(state: GlobalState) -> bool:
     return settled and len(leaders) == 1 and len({replica.epoch for replica in replicas}) == 1
 
 
+def _history(state: GlobalState) -> History:
+    return cast(History, state.history)
+
+
+def _no_outdated_voter(state: GlobalState) -> bool:
+    """L-7: whoever takes itself for a voter is one by the last committed voter set."""
+    sets = histories.committed_sets(_history(state))
+    outside = (replica for replica in _replicas(state) if replica.is_voter and sets)
+    return all(membership.is_among(replica.key, sets[-1].keys) for replica in outside)
+
+
+def _no_leader_outside_voters(state: GlobalState) -> bool:
+    """L-8: a leader whose own removal is in its log leads no longer."""
+    return all(replica.is_voter for replica in _replicas(state) if isinstance(replica.role, Leader))
+
+
+def _no_change_pending(state: GlobalState) -> bool:
+    """L-10: every voter set in a log is committed."""
+    committed = _history(state).committed
+    logs = (replica.log.batches for replica in _replicas(state))
+    return all(batch in committed for log in logs for batch in log if membership.has_voters(batch))
+
+
+def _all_caught_up(state: GlobalState) -> bool:
+    """L-12: every replica has what is committed."""
+    committed = _history(state).committed
+    logs = (replica.log for replica in _replicas(state))
+    return all(membership.has_all(log.batches, log.start_offset, committed) for log in logs)
+
+
 _KINDS: tuple[type, ...] = get_args(Message)
 
 GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "a-leader": _has_leader,
     "no-leader-of-epoch-1": _nobody_leads_epoch_1,
     "all-follow-one-leader": _all_follow_one_leader,
+    "no-outdated-voter": _no_outdated_voter,
+    "no-leader-outside-voters": _no_leader_outside_voters,
+    "no-change-pending": _no_change_pending,
+    "all-caught-up": _all_caught_up,
 }
 
 
@@ -117,6 +154,8 @@ def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
             for timer in system.environment.timers[replica]:
                 classes.append(_timer(replica, timer.value, strength))
             classes.append(_kind(replica, "back-off over", strength))
+            if system.environment.discovery:
+                classes.append(_kind(replica, "looks for the leader", strength))
     return classes
 
 

@@ -28,6 +28,11 @@ def matches(entry: ReplicaKey, key: ReplicaKey) -> bool:
     return entry.id == key.id and entry.directory in (None, key.directory)
 
 
+def is_among(key: ReplicaKey, entries: Keys) -> bool:
+    """Whether ``key`` is one of the voters ``entries``."""
+    return any(matches(entry, key) for entry in entries)
+
+
 def same_voter(one: ReplicaKey, other: ReplicaKey) -> bool:
     """Whether two sets mean one voter; a directory that one of them does not name makes no difference."""
     return one.id == other.id and (None in (one.directory, other.directory) or one == other)

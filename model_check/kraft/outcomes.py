@@ -106,7 +106,7 @@ class Wiring:
     unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
     starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
     ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one,
-    and ``wipes_at`` those whose disk may be.
+    ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set.
@@ -123,6 +123,7 @@ class Wiring:
     boundaries: bool
     duplicate: int | None = None
     wipe: int | None = None
+    crashes_at: frozenset[int] = frozenset()
     wipes_at: frozenset[int] = frozenset()
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
@@ -222,7 +223,8 @@ def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> I
     reborn = identity_on(identity, disk)
     execution = boot(protocol, reborn, disk, wiring.addable)
     action = Action("wipe", identity.id, f"new directory {disk.directory}")
-    yield _booted(wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [wiped])
+    booted = _booted(wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [wiped])
+    yield Step(booted.outcome, None, 0, execution)
 
 
 def identity_on(identity: Replica, disk: Disk) -> Replica:
@@ -281,7 +283,7 @@ def _crash(
     execution: Execution | None,
     completed: int,
 ) -> list[Step]:
-    if wiring.crash is None:
+    if wiring.crash is None or before.id not in wiring.crashes_at:
         return []
     found = []
     unflushed = world.disk.flushed < world.disk.log.end_offset

@@ -90,7 +90,7 @@ class KRaftSystem:
         self.absorbs = absorbs
         self._initial_messages = initial_messages
         self._initial_history = initial_history or History()
-        self._voters = voters
+        self.voters = voters
         self._judged = frozenset(properties)
         self.invariants: tuple[Invariant, ...] = tuple(
             invariant
@@ -102,7 +102,7 @@ class KRaftSystem:
         ids = tuple(identity.id for identity in self.identities)
         changing = self.wiring.origin is not None
         majority = invariants.CommittedOnMajority(
-            names.HIGH_WATERMARK_ON_MAJORITY, self._voters, ids, changing=changing
+            names.HIGH_WATERMARK_ON_MAJORITY, self.voters, ids, changing=changing
         )
         return (
             invariants.SingleKnownLeader(),

@@ -7,8 +7,18 @@ from itertools import combinations
 from typing import cast
 
 from model_check.engine.system import GlobalState, Outcome
-from model_check.kraft import names
-from model_check.kraft.history import Committed, Elected, History, Label, Truncated, Voted, record
+from model_check.kraft import membership, names
+from model_check.kraft.history import (
+    Acknowledged,
+    Committed,
+    Elected,
+    History,
+    Label,
+    Snapshotted,
+    Truncated,
+    Voted,
+    record,
+)
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
 from model_check.trace.explain_steps import explain_step
@@ -70,7 +80,13 @@ def _explain_label(violated: str, history: History, label: Label) -> Iterator[st
         yield from _explain_vote(violated, history, label)
     elif isinstance(label, Truncated):
         yield f"Replica {label.replica} truncates a committed record: {_batch(label.before[label.kept])}."
-    else:
+    elif isinstance(label, Snapshotted):
+        end = label.snapshot.id.end_offset
+        yield f"The snapshot of replica {label.replica} that ends at offset {end} is not what was committed."
+    elif isinstance(label, Acknowledged):
+        what = "a voter set that is in no log" if label.batch is None else _batch(label.batch)
+        yield f"Leader {label.replica} reports success for {what}, which is not committed."
+    elif isinstance(label, Committed):
         yield from _explain_commit(violated, history, label)
 
 
@@ -103,7 +119,8 @@ def _explain_commit(violated: str, history: History, label: Committed) -> Iterat
     if label.leader_epoch is not None:
         who += f", Leader of epoch {label.leader_epoch},"
     if violated == names.STATE_MACHINE_SAFETY:
-        for mine, known in zip(label.prefix, history.committed, strict=False):
+        committed = membership.from_offset(history.committed, label.start)
+        for mine, known in zip(label.prefix, committed, strict=False):
             if mine != known:
                 yield f"{who} commits {_batch(mine)}, where {_batch(known)} was committed before."
                 return
@@ -184,7 +201,8 @@ def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[st
         if replica.epoch < history.committed_epoch:
             continue
         log = replica.log.batches
-        for index, committed in enumerate(history.committed):
+        wanted = membership.from_offset(history.committed, replica.log.start_offset)
+        for index, committed in enumerate(wanted):
             if log[index : index + 1] != (committed,):
                 yield (
                     f"Replica {replica_id}, Leader of epoch {replica.epoch}, lacks {_batch(committed)}, "
@@ -195,16 +213,17 @@ def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[st
 
 def _on_majority(durable: bool) -> Callable[[KRaftSystem, GlobalState], Iterator[str]]:
     def explain_majority(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
-        committed = cast(History, state.history).committed
-        holders, voters = [], []
-        for identity, (replica_id, node) in zip(system.identities, _replicas(system, state), strict=True):
-            if identity.is_voter:
-                voters.append(replica_id)
-                log = _log(node)
-                if durable:
-                    log = tuple(b for b in node.disk.log.batches if b.end_offset <= node.disk.flushed)
-                if log[: len(committed)] == committed:
-                    holders.append(replica_id)
+        history = cast(History, state.history)
+        committed, voters = history.committed, history.voters or system.voters
+        holders = []
+        for replica_id, node in _replicas(system, state):
+            log, start = _log(node), node.disk.log.start_offset
+            if durable:
+                log = tuple(b for b in node.disk.log.batches if b.end_offset <= node.disk.flushed)
+            if membership.is_among(node.key(replica_id), voters) and membership.has_all(
+                log, start, committed
+            ):
+                holders.append(replica_id)
         where = "on disk, flushed," if durable else "in the log"
         who = ", ".join(f"replica {each}" for each in holders) or "no replica"
         yield (
@@ -220,6 +239,8 @@ _STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {
     names.RECORD_IDENTITY: _record_identity,
     names.LOG_MATCHING: _log_matching,
     names.LEADER_COMPLETENESS: _leader_completeness,
+    names.COMMITTED_SURVIVES_CHANGES: _leader_completeness,
     names.HIGH_WATERMARK_ON_MAJORITY: _on_majority(durable=False),
     names.ACKNOWLEDGED_IS_DURABLE: _on_majority(durable=True),
+    names.REMOVED_LEADER_DOES_NOT_COUNT: _on_majority(durable=False),
 }

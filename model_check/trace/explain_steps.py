@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from model_check.kraft import names
+from model_check.consult.words import print_key, print_keys
+from model_check.kraft import membership, names
+from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
 from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
@@ -169,6 +171,52 @@ def _observers(case: _Case) -> Iterator[str]:
         )
 
 
+def _voter_sets(case: _Case) -> list[str]:
+    if case.after is None:
+        return []
+    origin = Origin(case.after.bootstrap_voters, case.after.bootstrap_kraft_version)
+    history = membership.history_of(origin, case.after.log)
+    return [f"{{{print_keys(voters.keys)}}} at kraft.version {version}" for _, voters, version in history]
+
+
+def _log_of_voters(case: _Case) -> Iterator[str]:
+    yield f"Replica {case.id} has in its log the voter sets {', then '.join(_voter_sets(case))}."
+
+
+def _change(case: _Case) -> Iterator[str]:
+    if case.before is not None:
+        yield (
+            f"Leader {case.id} changes the voter set, with a high watermark of {case.before.high_watermark} "
+            + (
+                f"in epoch {case.before.epoch}; the voter sets of its log are, in order: "
+                f"{', then '.join(_voter_sets(case))}."
+            )
+        )
+
+
+def _snapshot(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        ends = ", ".join(str(one.id.end_offset) for one in case.after.log.snapshots) or "no offset"
+        start, committed = case.after.log.start_offset, case.after.high_watermark
+        yield (
+            f"Replica {case.id} keeps snapshots up to {ends}; its log starts at {start} and its high watermark "
+            f"is {committed}."
+        )
+
+
+def _another(case: _Case) -> Iterator[str]:
+    event = case.run.events[0] if case.run.events else None
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        yield f"A Fetch of {print_key(request.replica)} counts at Leader {case.id} for another replica."
+    elif isinstance(request, VoteRequest) and request.voter is not None:
+        yield f"Replica {case.id} grants a vote that {print_key(request.voter)} was asked for."
+
+
+def _append_accepted(case: _Case) -> Iterator[str]:
+    yield f"Leader {case.id} promises another offset for an append than that at which it is in its log."
+
+
 _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.NO_FATAL: _fatal,
     names.STABLE_LEADERSHIP: _disturbed,
@@ -188,4 +236,13 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.PRE_VOTE_HAS_NO_EFFECT: _pre_vote_effect,
     names.FETCHING_FOLLOWER_REJECTS: _fetching_follower,
     names.OBSERVERS_DO_NOT_COUNT: _observers,
+    names.SNAPSHOT_IS_COMMITTED: _snapshot,
+    names.ONE_CHANGE_AT_A_TIME: _log_of_voters,
+    names.VOTER_SET_NOT_EMPTY: _log_of_voters,
+    names.KRAFT_VERSION_MONOTONE: _log_of_voters,
+    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
+    names.CHANGE_NEEDS_COMMIT: _change,
+    names.ADDED_VOTER_IS_READY: _change,
+    names.WIPED_REPLICA_IS_ANOTHER: _another,
+    names.APPEND_IS_COMMITTED: _append_accepted,
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from model_check.consult import fields, short_log
 from model_check.consult.describe import describe_event, describe_request, describe_response
+from model_check.consult.words import print_key
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
@@ -14,7 +15,7 @@ from model_check.trace.model import Change
 from reference.events import Event, Poll
 from reference.log import Batch
 from reference.messages import Request, VoteResponse
-from reference.replica import Leader, Replica
+from reference.replica import Leader, Progress, Replica
 from reference.voters import ReplicaKey, VoterSet
 
 NOTHING = fields.NOTHING
@@ -64,12 +65,19 @@ def node_fields(node: Node) -> Mapping[str, str]:
 
 
 def _with_known_progress(replica: Replica) -> Replica:
-    """``replica`` without the note which voters have not acknowledged the leader: nodes do not keep that."""
+    """``replica`` without the notes that nodes do not keep: who has not acknowledged the leader, and
+    times, of which there is one at most.
+    """
     role = replica.role
     if not isinstance(role, Leader):
         return replica
-    progress = tuple(replace(entry, acknowledged=True) for entry in role.progress)
-    return replace(replica, role=replace(role, progress=progress))
+    progress = tuple(_without_times(entry) for entry in role.progress)
+    observers = tuple(_without_times(entry) for entry in role.observers)
+    return replace(replica, role=replace(role, progress=progress, observers=observers))
+
+
+def _without_times(entry: Progress) -> Progress:
+    return replace(entry, acknowledged=True, last_fetch_time=None, last_caught_up_time=None)
 
 
 def compare_nodes(replica: int, before: Node, after: Node) -> tuple[Change, ...]:
@@ -89,13 +97,17 @@ def batches(prefix: tuple[Batch, ...]) -> str:
 
 
 def history_fields(history: History) -> Mapping[str, str]:
-    """What the properties remember: leaders by epoch, the last votes, what is committed."""
+    """What the properties remember: leaders by epoch, the last votes, what is committed, and where voters
+    change by which of them, and which replicas have lost their disks.
+    """
     return {
         "leaders": ", ".join(f"{leader} of epoch {epoch}" for epoch, leader in history.leaders) or NOTHING,
         "votes": ", ".join(f"{voter} for {who} in epoch {epoch}" for voter, epoch, who in history.votes)
         or NOTHING,
         "committed": batches(history.committed),
         "epoch of the last commit": str(history.committed_epoch or NOTHING),
+        "voters of the last commit": ",".join(map(print_key, history.voters)) or NOTHING,
+        "disks lost": ", ".join(print_key(key) for key, _, _ in history.gone) or NOTHING,
     }
 
 
