@@ -117,15 +117,23 @@ def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed[0]["mutants"] == ["leader-restarts-as-leader"]
 
 
-def test_the_command_shows_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["museum", "KAFKA-12331", "--jobs", "1"]) == 0
-    out = capsys.readouterr().out
-    assert "Batch(0," in out and "NoFatal is violated after 3 steps" in out
-    assert "does not continue the log" in " ".join(out.split())
+@pytest.mark.slow
+def test_the_command_refutes_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["museum", "KAFKA-12331", "--jobs", "1", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["violates"] == names.NO_FATAL and len(data["trace"]) > 3
+    assert "does not continue the log" in data["trace"][-1]
     assert data["results"][0]["status"] == "refuted"
+
+
+def test_the_command_shows_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (mutant,) = DEFECTS["KAFKA-12331"].mutants()
+    found = [Result(mutant, Status.REFUTED, "", (run("NoFatal", 3),))]
+    monkeypatch.setattr(campaign, "run", lambda mutants, **_: found)
+    assert main(["museum", "12331"]) == 0
+    out = capsys.readouterr().out
+    assert "Batch(0," in out and "NoFatal is violated after 3 steps" in out and "NoFatal in 3" in out
+    assert "leader-batch-at-offset-zero, in mutants-observer: refuted" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
