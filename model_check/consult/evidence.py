@@ -3,7 +3,7 @@
 Neither can be read off the sources, so both are counted by a run and kept in a file:
 
 * ``model_check/rules_in_tests.json``: rule id → the modules of ``tests/reference`` with a test one of whose
-  steps the rule decided (random tests aside).
+  steps, or other results, the rule decided (random tests aside).
 * ``model_check/rules_in_production.json``: rule id → how many steps of recorded runs it decided in which
   production and the reference agree.
 

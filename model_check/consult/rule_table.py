@@ -16,7 +16,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("code", "a function of the reference names it"),
     ("property", "a property of the catalogue rests on it"),
     ("mutant", "a mutant removes its guard"),
-    ("test", "it decides a step of a unit test of the reference"),
+    ("test", "it decides a step, or another result, in a unit test of the reference"),
     ("production", "it decides a step of recorded runs in which production and the reference agree"),
 )
 
@@ -84,8 +84,8 @@ Written by `kraftcheck rules --table -o docs/rule-table.md`; do not edit it.
 
 Every rule of the catalogue with the functions of the reference that carry it out, the properties that rest on
 it, the mutants that remove its guard (in italics: mutants that nothing can tell from the reference, with a
-reason), the modules of `tests/reference` in which it decides a step (with a star: the module names the rule;
-tests with random input do not count, because what they take differs from run to run), and the steps of
+reason), the modules of `tests/reference` in which it decides something (with a star: the module names the
+rule; tests with random input do not count, because what they take differs from run to run), and the steps of
 recorded runs of production Kafka that it decided and in which production and the reference agree ({runs}
 runs, {compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has the text of a rule.
 """

@@ -1,40 +1,55 @@
 """Which tests of this folder exercise which rules: written to the file that RULES_IN_TESTS names.
 
-A test exercises a rule if the rule decided a step that the test took. Tests with random input do not count:
-what they take differs from run to run.
+A test exercises a rule if the rule decided a step that the test took, or another result that names its rules.
+Tests with random input do not count: what they take differs from run to run.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reference
 from model_check.consult import evidence
-from reference.step import Outcome
 
 TARGET = os.environ.get("RULES_IN_TESTS")
 seen: set[str] = set()
 exercised: dict[str, set[str]] = {}
 
 
-def watch() -> None:
-    build = Outcome.__init__
+def results() -> Iterator[type[Any]]:
+    """The types of the reference that say which rules decided."""
+    for found in pkgutil.iter_modules(reference.__path__):
+        module = importlib.import_module(f"reference.{found.name}")
+        for kind in vars(module).values():
+            own = isinstance(kind, type) and kind.__module__ == module.__name__
+            if own and is_dataclass(kind) and {"rule", "rules"} & {each.name for each in fields(kind)}:
+                yield kind
+
+
+def watch(kind: type[Any]) -> None:
+    build = kind.__init__
 
     @wraps(build)
-    def and_note(self: Outcome, *arguments: Any, **named: Any) -> None:
+    def and_note(self: Any, *arguments: Any, **named: Any) -> None:
         build(self, *arguments, **named)
-        seen.update(self.rules)
+        seen.update(getattr(self, "rules", ()))
+        seen.update({getattr(self, "rule", None)} - {None})
 
-    Outcome.__init__ = and_note  # type: ignore[method-assign]
+    setattr(kind, "__init__", and_note)  # noqa: B010
 
 
 if TARGET:
-    watch()
+    for each in results():
+        watch(each)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -275,7 +275,7 @@ def test_a_whole_area_has_one_reason() -> None:
         (uncovered("NOWHERE"), "'areas' names 'NOWHERE', which is not an area of the catalogue"),
         (uncovered("ISR", reason=" "), "'reason' is empty"),
         (uncovered("ISR") + uncovered("REG", "ISR"), "area ISR is explained twice"),
-        (uncovered("METRIC"), "METRIC-1 of area METRIC gives a reason of its own"),
+        (uncovered("ZOMBIE"), "ZOMBIE-1 of area ZOMBIE gives a reason of its own"),
         (uncovered("ISR") + "all = true", "unknown key 'all'"),
     ],
 )
@@ -285,9 +285,10 @@ def test_what_is_no_reason_for_an_area(text: str, problem: str) -> None:
 
 
 def test_an_empty_reason_of_a_rule_is_refused() -> None:
-    text = SHIPPED["rules/metrics.toml"].replace('uncovered = "metrics', 'uncovered = " "\n#', 1)
-    with pytest.raises(SpecificationError, match="METRIC-1: 'uncovered' is empty"):
-        parse(SHIPPED | {"rules/metrics.toml": text})
+    before, _, after = SHIPPED["rules/check_quorum.toml"].partition('id = "ZOMBIE-1"')
+    text = before + 'id = "ZOMBIE-1"' + after.replace('uncovered = "', 'uncovered = " "\n#', 1)
+    with pytest.raises(SpecificationError, match="ZOMBIE-1: 'uncovered' is empty"):
+        parse(SHIPPED | {"rules/check_quorum.toml": text})
 
 
 @pytest.mark.parametrize("name", CATALOGUES)

@@ -40,7 +40,7 @@ RULES_PER_AREA = {
     "REG": 5,
     "REMOVE": 12,
     "RESIGN": 9,
-    "RESP": 9,
+    "RESP": 10,
     "SNAP": 11,
     "STATE": 7,
     "TIMER": 9,
@@ -64,7 +64,8 @@ def test_load_is_cached(shipped: Specification) -> None:
 def test_rules_per_area(shipped: Specification) -> None:
     found = Counter(rule_id.partition("-")[0] for rule_id in (*shipped.rules, *shipped.planned))
     assert found == RULES_PER_AREA
-    assert found.total() == 477
+    # 477 were collected before there was any code; the others were found since.
+    assert found.total() == 477 + len(["RESP-10"])
 
 
 def test_the_broker_layer_is_written_and_has_one_reason(shipped: Specification) -> None:
@@ -301,7 +302,7 @@ def test_property_texts_are_sentences(shipped: Specification) -> None:
 
 def test_counts_of_the_other_files(shipped: Specification) -> None:
     assert list(shipped.conflicts) == [f"C-{n}" for n in range(1, 29)]
-    assert len(shipped.variants) == 18
+    assert len(shipped.variants) == 20
     assert len(shipped.messages) == 43
     assert len(shipped.errors) == 32
     assert len(shipped.configs) == 32
