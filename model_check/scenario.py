@@ -180,6 +180,7 @@ class Eventually(_Table):
         "no-leader-outside-voters",
         "no-change-pending",
         "all-caught-up",
+        "high-watermark-known",
     ]
     fairness: Fairness = Fairness()
 

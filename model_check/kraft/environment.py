@@ -95,7 +95,9 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
     elif isinstance(role, Follower):
         running = () if _is_fed(environment, replica) else (Timer.FETCH,)
     elif isinstance(role, Unattached):
-        running = (Timer.ELECTION,) if replica.is_voter else ()
+        # An observer that has voted waits for the outcome; nothing comes of it.
+        waits = replica.is_voter or replica.quorum_state.voted is not None
+        running = (Timer.ELECTION,) if waits else ()
     else:
         assert isinstance(role, Prospective | Candidate | Resigned)
         running = (Timer.ELECTION,)
