@@ -136,7 +136,7 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads at the end of the execution, ``origin`` what the process knows of voters besides its log.
+    leads after these effects, ``origin`` what the process knows of voters besides its log.
     """
 
     disk: Disk
@@ -164,7 +164,7 @@ def steps(
         node.disk,
         _origin(before),
         vote_request=_standard_vote(event),
-        leader_epoch=_leader_epoch(execution),
+        leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
     )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
@@ -348,8 +348,7 @@ def _booted(
     labels_before: list[Label],
 ) -> Step:
     """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
-    origin, leads = _origin(identity), _leader_epoch(execution)
-    world = _World(disk, origin, labels=list(labels_before), leader_epoch=leads)
+    world = _World(disk, _origin(identity), labels=list(labels_before))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
     left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
@@ -374,8 +373,10 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
     """One effect reaches the disk, the network or the history."""
     log_before = world.disk.log.batches
     world.disk = disks.apply(world.disk, effect)
-    if isinstance(effect, Transition) and effect.target == "Leader":
-        world.labels.append(Elected(replica_id, effect.epoch))
+    if isinstance(effect, Transition):
+        elected = effect.target == "Leader"
+        world.leader_epoch = effect.epoch if elected else None
+        world.labels += [Elected(replica_id, effect.epoch)] if elected else []
     elif isinstance(effect, HighWatermark):
         _commit(wiring, world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
@@ -393,10 +394,6 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
 def _standard_vote(event: Event) -> VoteRequest | None:
     request = event.request if isinstance(event, RequestReceived) else None
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
-
-
-def _leader_epoch(execution: Execution) -> int | None:
-    return execution.replica.epoch if isinstance(execution.replica.role, Leader) else None
 
 
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
