@@ -15,6 +15,7 @@ SEND_ORDER = "order of sends"
 GRANTING_VOTERS = "order of granting voters"
 VOTER_ORDER = "order of voters in a voter set"
 CONTENT_UNKNOWN = "content of a message never shown"
+NUMBER_LEFT_OUT = "gap in the message ids"
 UNRESOLVED = "request left in the queue of an ended process"
 OLDER_VERSION = "message of an older version"
 UNKNOWN_FIELD = "unknown field"
@@ -23,6 +24,9 @@ UNSEEN_MESSAGES = "total with messages never shown"
 
 #: A kind of event for :data:`NOT_COMPARED`: a ``recv`` line with a request of the client that is no node.
 CLIENT_REQUEST = "recv from the client"
+
+#: Likewise an ``api`` line with an append of which no record was written.
+DROPPED_APPEND = "api append that is not written"
 
 #: The reason for each exception, and what is checked nevertheless.
 EXCEPTIONS: dict[str, str] = {
@@ -41,6 +45,8 @@ EXCEPTIONS: dict[str, str] = {
     "compared.",
     UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended, nor what was "
     "under way or in a queue in the last moments of a run.",
+    NUMBER_LEFT_OUT: "Messages are numbered as they are made, whoever makes them; their order is compared. "
+    "Where numbers are left out, a message was made that no line shows.",
     OLDER_VERSION: "Which versions a peer knows, no line says; the message must have the fields of the "
     "version that it names, and an answer the version of its request.",
     UNKNOWN_FIELD: "The recording has a field that this release of kraftcheck does not know.",
@@ -120,6 +126,11 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         ("exception",),
         "Production's wording; it is there if the process died, and as in run.json.",
     ),
+    NotCompared(
+        DROPPED_APPEND,
+        ("values",),
+        "They show nowhere else: the call failed, or the leader resigned or ended before it wrote them.",
+    ),
     NotCompared("api", ("threw",), "Production's wording; that the call threw is compared."),
     NotCompared(
         "note", ("",), "A remark of the simulator; what it is about is found or not by the properties."
@@ -145,9 +156,9 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     NotCompared("recv", ("data.errorMessage",), "Production's wording, likewise."),
     NotCompared(
         CLIENT_REQUEST,
-        ("data", "mid"),
+        ("data", "mid", "corr"),
         "What a client asks for decides what is expected, as far as the node looks at it before it refuses; "
-        "the number shows where the request is answered.",
+        "the number shows where the request is answered; the correlation id shows nowhere else.",
     ),
     NotCompared("wipe", ("n",), "Which node has lost its disk shows at its next start."),
 )

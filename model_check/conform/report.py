@@ -15,6 +15,7 @@ from model_check.conform.outcome import Difference
 from model_check.conform.properties.catalogue import GOALS, JUDGED, why_not
 from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import Judgement
+from model_check.consult.citations import in_steps
 
 #: The version of the JSON form.
 FORMAT = 2
@@ -34,12 +35,14 @@ class RunResult:
 
 
 def exit_status(results: Sequence[RunResult], *, findings_fail: bool) -> int:
-    """1: differences, or findings if ``findings_fail``; 3: a run of which nothing was compared; else 0."""
+    """1: differences, or findings if ``findings_fail``; 3: a run of which a step, or everything, was not
+    compared; else 0.
+    """
     if any(result.report.differences for result in results):
         return EXIT_DIFFERS
     if findings_fail and any(result.violations or result.judgement.unexplained for result in results):
         return EXIT_DIFFERS
-    if any(not result.report.compared.total() for result in results):
+    if any(not result.report.is_whole for result in results):
         return EXIT_UNDETERMINED
     return EXIT_EXPECTED
 
@@ -50,9 +53,9 @@ def rule_counts(results: Iterable[RunResult]) -> Counter[str]:
 
 
 def unexercised(results: Iterable[RunResult]) -> list[str]:
-    """The rules that the reference carries out and that decided no step that agrees, in catalogue order."""
+    """The rules that steps carry out and that decided no step that agrees, in catalogue order."""
     counts = rule_counts(results)
-    return [rule.id for rule in spec.load().rules.values() if not rule.uncovered and not counts[rule.id]]
+    return [rule_id for rule_id in spec.load().rules if rule_id in in_steps() and not counts[rule_id]]
 
 
 def missing_goals(results: Sequence[RunResult]) -> list[str]:

@@ -43,6 +43,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.log import Batch
 from reference.messages import (
     AddRaftVoterResponse,
     FetchRequest,
@@ -136,7 +137,8 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads after these effects, ``origin`` what the process knows of voters besides its log.
+    leads by now, ``origin`` what the process knows of voters besides its log, ``change``
+    the newest voter set of its log at the end.
     """
 
     disk: Disk
@@ -146,6 +148,7 @@ class _World:
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
     leader_epoch: int | None = None
+    change: Batch | None = None
 
 
 def steps(
@@ -165,6 +168,7 @@ def steps(
         _origin(before),
         vote_request=_standard_vote(event),
         leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
+        change=_newest_change(execution) if wiring.origin else None,
     )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
@@ -332,7 +336,8 @@ def _known_death(
     detail = f"{action.detail}, dies and starts again".removeprefix(", ")
     again = replace(action, detail=detail)
     step = _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels)
-    outcome = replace(step.outcome, violations=(*judged, *step.outcome.violations))
+    violated = tuple(dict.fromkeys((*judged, *step.outcome.violations)))
+    outcome = replace(step.outcome, violations=violated)
     return Step(outcome, execution, len(execution.effects), restarted)
 
 
@@ -374,9 +379,9 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
     log_before = world.disk.log.batches
     world.disk = disks.apply(world.disk, effect)
     if isinstance(effect, Transition):
-        elected = effect.target == "Leader"
-        world.leader_epoch = effect.epoch if elected else None
-        world.labels += [Elected(replica_id, effect.epoch)] if elected else []
+        leads = effect.target == "Leader"
+        world.leader_epoch = effect.epoch if leads else None
+        world.labels += [Elected(replica_id, effect.epoch)] if leads else []
     elif isinstance(effect, HighWatermark):
         _commit(wiring, world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
@@ -447,8 +452,12 @@ def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
     """A success is about the newest voter set of the leader's log: one change is under way at a time."""
     response = effect.response
     if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
-        changed = [batch for batch in world.disk.log.batches if membership.has_voters(batch)]
-        world.labels.append(Acknowledged(replica_id, changed[-1] if changed else None))
+        world.labels.append(Acknowledged(replica_id, world.change))
+
+
+def _newest_change(execution: Execution) -> Batch | None:
+    batches = reversed(execution.replica.log.batches)
+    return next((batch for batch in batches if membership.has_voters(batch)), None)
 
 
 def _goals(before: Replica, execution: Execution) -> tuple[str, ...]:

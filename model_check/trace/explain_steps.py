@@ -180,7 +180,7 @@ def _voter_sets(case: _Case) -> list[str]:
 
 
 def _log_of_voters(case: _Case) -> Iterator[str]:
-    yield f"In the log of replica {case.id} the voter sets are, in order: {', then '.join(_voter_sets(case))}."
+    yield f"Replica {case.id} has in its log the voter sets {', then '.join(_voter_sets(case))}."
 
 
 def _change(case: _Case) -> Iterator[str]:
@@ -197,9 +197,10 @@ def _change(case: _Case) -> Iterator[str]:
 def _snapshot(case: _Case) -> Iterator[str]:
     if case.after is not None:
         ends = ", ".join(str(one.id.end_offset) for one in case.after.log.snapshots) or "no offset"
+        start, committed = case.after.log.start_offset, case.after.high_watermark
         yield (
-            f"Replica {case.id} keeps snapshots up to {ends}; its log starts at {case.after.log.start_offset} "
-            + (f"and its high watermark is {case.after.high_watermark}.")
+            f"Replica {case.id} keeps snapshots up to {ends}; its log starts at {start} and its high "
+            f"watermark is {committed}."
         )
 
 
