@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -36,6 +37,7 @@ CATALOGUES = (
     "conflicts.toml",
     "properties.toml",
     "planned.toml",
+    "uncovered.toml",
 )
 """The files there is exactly one of; every other file is a file of rules under ``rules/``."""
 
@@ -73,6 +75,7 @@ def parse(texts: Mapping[str, str]) -> Specification:
     for path in (name for name in texts if name not in CATALOGUES):
         entries = _tables(texts, path, "rule", "id")
         _add(rules, path, "rule", entries, lambda entry: builders.build_rule(entry, choices))
+    _explain_areas(texts["uncovered.toml"], rules)
     properties = _read(texts, "properties.toml", "property", "id", builders.build_property)
     planned = _planned(texts["planned.toml"], rules)
     requirements, transitions = _transitions(texts["transitions.toml"], rules, variants, choices)
@@ -179,6 +182,27 @@ def _planned(text: str, rules: Mapping[str, Rule]) -> dict[str, str]:
             planned[rule_id] = reason
     file.done()
     return planned
+
+
+def _explain_areas(text: str, rules: dict[str, Rule]) -> None:
+    """Gives the rules of whole areas the reason why they have no code: ``areas`` and ``reason`` each."""
+    file = parse_file("uncovered.toml", text)
+    known = {rule.area for rule in rules.values()}
+    explained: set[str] = set()
+    for value in file.items("uncovered"):
+        entry = Entry("uncovered.toml", "uncovered", value)
+        areas, reason = entry.words("areas"), entry.prose("reason")
+        entry.done()
+        builders.all_in(entry, "areas", areas, known, "an area of the catalogue")
+        for area in areas:
+            if area in explained:
+                raise entry.error(f"area {area} is explained twice")
+            explained.add(area)
+        for rule in [rule for rule in rules.values() if rule.area in areas]:
+            if rule.uncovered is not None:
+                raise entry.error(f"{rule.id} of area {rule.area} gives a reason of its own")
+            rules[rule.id] = replace(rule, uncovered=reason)
+    file.done()
 
 
 # --- references between files -------------------------------------------------------------------------------
