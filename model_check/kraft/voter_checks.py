@@ -78,14 +78,20 @@ def _append_violations(before: Replica, role: Leader, event: Event, execution: E
 def _change_violations(
     before: Replica, role: Leader, batches: list[Batch], change: Batch, committed: int | None
 ) -> Iterator[str]:
-    """S-24 and S-27. An upgrade of kraft.version leaves the voters as they are, and needs no commit."""
+    """S-24, S-27, and of S-38 that no other change is pending when one is appended.
+
+    An upgrade of kraft.version leaves the voters as they are, and needs no commit.
+    """
     upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
     own = [batch for batch in batches if batch.epoch == before.epoch]
     known = committed is not None and any(batch.end_offset <= committed for batch in own)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
-    _, old, version = membership.history_of(_origin(before), log)[-1]
+    history = membership.history_of(_origin(before), log)
+    if any(end > (committed or 0) for end, _, _ in history[1:]):
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+    _, old, version = history[-1]
     for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
         for voter in _added_voters(old, new):
             seen = next((entry for entry in role.observers if entry.key == voter.key), None)
