@@ -186,14 +186,12 @@ class Eventually(_Table):
 
 class Check(_Table):
     """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
-    transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-fatals``: deaths that
-    findings explain; a process that dies of one of these texts is no violation of NoFatal.
+    transitions written as "Follower->Prospective"; ``eventually`` properties.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
     only: Annotated[tuple[str, ...], Field(strict=False)] = ()
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    known_fatals: Annotated[tuple[Text, ...], Field(strict=False, alias="known-fatals")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
 
 

@@ -95,7 +95,6 @@ class _Builder:
             initial_history=history,
             broken_at_start=broken,
             absorbs=self.absorbs,
-            known_fatals=scenario.check.known_fatals,
         )
         if scenario.replicas.led_by is not None:
             self._run_prelude(system, scenario.replicas.led_by)

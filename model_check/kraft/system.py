@@ -50,8 +50,7 @@ class KRaftSystem:
     identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
     nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
     the true voter set before any record, of which committed records need a majority.
-    ``broken_at_start``: what the replicas violated by their first steps; ``known_fatals``: texts of which a
-    process may die without violating NoFatal. With
+    ``broken_at_start``: what the replicas violated by their first steps. With
     ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
     *eventually* properties a step that the bounds hide must still count as possible.
     """
@@ -74,10 +73,8 @@ class KRaftSystem:
         initial_history: History | None = None,
         broken_at_start: frozenset[str] = frozenset(),
         absorbs: bool = False,
-        known_fatals: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        self.known_fatals = known_fatals
         self.components = len(identities)
         self.network = network
         self.budgets = tuple(budgets.values())
@@ -225,15 +222,9 @@ class KRaftSystem:
         if self.absorbs and not self.within(component, outcome.local):
             return Outcome(outcome.action, BEYOND, costs=outcome.costs)
         kept = tuple(name for name in outcome.violations if name in self._judged)
-        if names.NO_FATAL in kept and self._is_known(cast(Node, outcome.local)):
-            kept = tuple(name for name in kept if name != names.NO_FATAL)
         if kept == outcome.violations:
             return outcome
         return replace(outcome, violations=kept)
-
-    def _is_known(self, node: Node) -> bool:
-        """Whether a finding explains of what the process died."""
-        return node.died is not None and any(known in node.died for known in self.known_fatals)
 
     def within(self, component: int, local: Hashable) -> bool:
         """Whether the replica's epoch is within the bound."""

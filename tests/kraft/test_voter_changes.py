@@ -400,13 +400,3 @@ def test_threads_do_not_change_the_answer() -> None:
 def test_the_prelude_gives_up() -> None:
     system = build(_small(replicas={"voters": [1, 2]}, network={"capacity": 3, "cut": ["1-2"]}))
     assert not prelude.Prelude(system, (0, 1)).run(0)
-
-
-def test_known_deaths_violate_nothing_and_others_still_do() -> None:
-    """A finding can be looked past, and nothing else with it."""
-    known = "reached a replica that is no Follower"
-    expect = {"verdict": "holds"}
-    past = changed("finding-observer-without-voter-set", check={"known-fatals": [known]}, expect=expect)
-    assert check(past).as_expected
-    other = changed("finding-wiped-leader", check={"known-fatals": [known]})
-    assert [found.property for found in check(other).exploration.violations] == [names.NO_FATAL]
