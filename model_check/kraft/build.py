@@ -71,6 +71,7 @@ class _Builder:
             wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
+            known_deaths=scenario.check.known_deaths,
         )
         begun = [
             self._begin(wiring, protocol, identity)

@@ -109,7 +109,8 @@ class Wiring:
     ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
-    the ids of the replicas that may be added to the voter set.
+    the ids of the replicas that may be added to the voter set; known_deaths: parts of reasons to die that
+    are not judged.
     """
 
     component: Callable[[int], int]
@@ -127,6 +128,7 @@ class Wiring:
     wipes_at: frozenset[int] = frozenset()
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
+    known_deaths: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -249,6 +251,8 @@ def _violations(
     after: Node,
 ) -> tuple[str, ...]:
     found = checks.violations(protocol, before, event, execution, after)
+    if any(known in (after.died or "") for known in wiring.known_deaths):
+        found = tuple(name for name in found if name != names.NO_FATAL)
     if wiring.origin is None:
         return found
     return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
