@@ -46,6 +46,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.log import Batch
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -146,8 +147,8 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
-    request is that is being handled, ``leader_epoch`` the epoch that the replica
-    leads at the end of the execution, ``origin`` what the process knows of voters besides its log.
+    request is that is being handled, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
+    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end.
     """
 
     disk: Disk
@@ -158,6 +159,7 @@ class _World:
     vote_request: VoteRequest | None = None
     asked: ReplicaKey | None = None
     leader_epoch: int | None = None
+    change: Batch | None = None
 
 
 def steps(
@@ -177,7 +179,8 @@ def steps(
         _origin(before),
         vote_request=_standard_vote(event),
         asked=_asked(event),
-        leader_epoch=_leader_epoch(execution),
+        leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
+        change=_newest_change(execution) if wiring.origin else None,
     )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
@@ -361,8 +364,7 @@ def _booted(
     labels_before: list[Label],
 ) -> Step:
     """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
-    origin, leads = _origin(identity), _leader_epoch(execution)
-    world = _World(disk, origin, labels=list(labels_before), leader_epoch=leads)
+    world = _World(disk, _origin(identity), labels=list(labels_before))
     for effect in execution.effects:
         _happen(wiring, identity.id, world, effect)
     left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
@@ -386,8 +388,10 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
     """One effect reaches the disk, the network or the history."""
     log_before = world.disk.log.batches
     world.disk = disks.apply(world.disk, effect)
-    if isinstance(effect, Transition) and effect.target == "Leader":
-        world.labels.append(Elected(replica_id, effect.epoch))
+    if isinstance(effect, Transition):
+        leads = effect.target == "Leader"
+        world.leader_epoch = effect.epoch if leads else None
+        world.labels += [Elected(replica_id, effect.epoch)] if leads else []
     elif isinstance(effect, HighWatermark):
         _commit(wiring, world, replica_id, effect.offset)
     elif isinstance(effect, Truncate):
@@ -411,10 +415,6 @@ def _asked(event: Event) -> ReplicaKey | None:
     """The replica that an administrator wants added or removed."""
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
     return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
-
-
-def _leader_epoch(execution: Execution) -> int | None:
-    return execution.replica.epoch if isinstance(execution.replica.role, Leader) else None
 
 
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
@@ -468,10 +468,14 @@ def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
     """A success is about the newest voter set of the leader's log: one change is under way at a time."""
     response = effect.response
     if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
-        changed = [batch for batch in world.disk.log.batches if membership.has_voters(batch)]
-        world.labels.append(Acknowledged(replica_id, changed[-1] if changed else None))
+        world.labels.append(Acknowledged(replica_id, world.change))
     elif getattr(response, "error", None) in _TELLING and world.asked is not None:
         world.labels.append(Refused(world.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+
+
+def _newest_change(execution: Execution) -> Batch | None:
+    batches = reversed(execution.replica.log.batches)
+    return next((batch for batch in batches if membership.has_voters(batch)), None)
 
 
 def _goals(before: Replica, execution: Execution) -> tuple[str, ...]:

@@ -199,8 +199,8 @@ def _snapshot(case: _Case) -> Iterator[str]:
         ends = ", ".join(str(one.id.end_offset) for one in case.after.log.snapshots) or "no offset"
         start, committed = case.after.log.start_offset, case.after.high_watermark
         yield (
-            f"Replica {case.id} keeps snapshots up to {ends}; its log starts at {start} and its high watermark "
-            f"is {committed}."
+            f"Replica {case.id} keeps snapshots up to {ends}; its log starts at {start} and its high "
+            f"watermark is {committed}."
         )
 
 
