@@ -80,8 +80,9 @@ def _change_violations(
 ) -> Iterator[str]:
     """S-24 and S-27. An upgrade of kraft.version leaves the voters as they are, and needs no commit."""
     upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
-    own = [batch for batch in batches if batch.epoch == before.epoch]
-    known = committed is not None and any(batch.end_offset <= committed for batch in own)
+    ends = [batch.end_offset for batch in batches if batch.epoch == before.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == before.epoch]
+    known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
