@@ -86,6 +86,11 @@ class SnapshotId:
     end_offset: int
     epoch: int
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epoch and end offset, by which snapshots are ordered."""
+        return self.epoch, self.end_offset
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -137,9 +142,10 @@ def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[S
     form a log. What the newest snapshot says is known as of its last record (KRaftControlRecordStateMachine).
     """
     ends = [snapshot.id.end_offset for snapshot in snapshots]
+    positions = [snapshot.id.position for snapshot in snapshots]
     if start_offset and start_offset not in ends:
         raise ValueError(f"the log starts at offset {start_offset} and no snapshot ends there")
-    if ends != sorted(set(ends)) or min(ends, default=start_offset) < start_offset:
+    if positions != sorted(set(positions)) or min(ends, default=0) < start_offset:
         raise ValueError(f"the snapshots must end at ascending offsets from {start_offset} on, found {ends}")
     log = Log(start_offset=start_offset, snapshots=snapshots)
     if snapshots:
@@ -212,8 +218,9 @@ def _with_control_records(log: Log, snapshot: Snapshot) -> Log:
 
 
 def with_snapshot(log: Log, snapshot: Snapshot) -> Log:
-    """``log`` with one snapshot more."""
-    return replace(log, snapshots=(*log.snapshots, snapshot))
+    """``log`` with one snapshot more, which may be older than others."""
+    ordered = sorted((*log.snapshots, snapshot), key=lambda one: one.id.position)
+    return replace(log, snapshots=tuple(ordered))
 
 
 def delete_before(log: Log, offset: int) -> Log:
@@ -242,7 +249,7 @@ def or_newest_snapshot(log: Log) -> Log:
     if not log.snapshots:
         return log
     newest = log.snapshots[-1]
-    ahead = (newest.id.epoch, newest.id.end_offset) > (log.last_epoch, log.end_offset)
+    ahead = newest.id.position > (log.last_epoch, log.end_offset)
     return reset_to(newest) if ahead else log
 
 

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Exit status: 0 no difference, 1 a difference or, with '--findings fail', a finding, 2 not a "
-        "recording, 3 a run of which nothing could be compared. See docs/conform.md."
+        "recording, 3 a step that could not be compared. See docs/conform.md."
     )
     parser.add_argument(
         "runs",

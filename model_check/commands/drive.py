@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import signal
 import sys
@@ -21,9 +22,11 @@ from model_check.drive.generate import generate, switches_of
 from model_check.drive.probes import probes
 from model_check.drive.process import AdapterProcess
 from model_check.drive.report import Report, as_json, print_report
-from model_check.drive.session import Driven, LimitError, Session
+from model_check.drive.scripted import scripts
+from model_check.drive.session import Driven, Session
 from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
+from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
@@ -36,7 +39,8 @@ output; docs/drive.md describes the protocol. The reference is an adapter too:
   kraftcheck drive --adapter 'python -m model_check.drive.adapter'
 
 Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
-does not work, 3 the limit came first.
+does not work, 3 the limit came first, nothing could be compared, or the run
+was interrupted.
 """
 
 MAX_TIMEOUT = 3600.0
@@ -57,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         action="append",
         metavar="NAME|FILE",
-        help="generate from this scenario only (may be repeated); default: all shipped ones, and probes",
+        help="generate from this scenario only (may be repeated); default: all shipped, probes, scripts",
     )
     source.add_argument(
         "--traces",
@@ -73,7 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
     )
-    parser.add_argument("--limit", type=_number, metavar="N", help="take at most N steps")
+    parser.add_argument(
+        "--limit", type=_number, metavar="N", help="take at most N steps, the last sequence in part"
+    )
     parser.add_argument(
         "--keep-going", action="store_true", help="show the first difference of every sequence"
     )
@@ -88,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
+    _require_places(arguments)
     begin = time.monotonic()
     with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
@@ -127,18 +134,17 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
     report.incomplete, report.left_out = generated.incomplete, generated.left_out
     if arguments.scenario is not None:
         return generated.sequences
-    return [*generated.sequences, *probes(protocol)]
+    return [*generated.sequences, *probes(protocol), *scripts(protocol)]
 
 
 def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, keep_going: bool) -> None:
     for number, sequence in enumerate(sequences, 1):
         _progress(f"driving: {number} of {len(sequences)}")
-        try:
-            driven = session.drive(sequence)
-        except LimitError:
-            report.limited, report.not_driven = True, len(sequences) - number + 1
-            return
+        driven = session.drive(sequence)
         report.add(driven)
+        if driven.limited:
+            report.limited, report.not_driven = True, len(sequences) - number
+            return
         if driven.failed is None:
             continue
         first = len(report.failed) == 1
@@ -151,6 +157,31 @@ def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, 
 def _shortened(session: Session, driven: Driven) -> Driven:
     _progress(f"looking for a shorter sequence than {driven.sequence.name}")
     return shrink(session, driven)
+
+
+def _require_places(arguments: argparse.Namespace) -> None:
+    """Raise InputError now, not after the run, where ``-o`` or ``--save`` cannot be written: the folder of a
+    file must be there, that of the sequences is created.
+    """
+    output, save = arguments.output, arguments.save
+    if output is not None:
+        _require(not output.is_dir(), f"-o: {output} is a folder; give the name of a file in it.")
+        _require(output.parent.is_dir(), f"-o: there is no folder {output.parent}; create it first.")
+        _require_writable("-o", output.parent)
+    if save is not None:
+        there = next(each for each in (save, *save.absolute().parents) if os.path.lexists(each))
+        _require(there.is_dir(), f"--save: {there} is no folder; choose another place.")
+        _require_writable("--save", there)
+
+
+def _require_writable(option: str, folder: Path) -> None:
+    allowed = os.access(folder, os.W_OK | os.X_OK)
+    _require(allowed, f"{option}: nothing can be written in {folder}; choose another place.")
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise InputError(sentence)
 
 
 def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:

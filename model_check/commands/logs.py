@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +18,7 @@ from rich.console import Console
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console
 from model_check.errors import InputError
+from model_check.files import write_atomically
 from model_check.logs.history import HistoryEntry
 from model_check.logs.layout import PATTERNS
 from model_check.logs.reader import LogReport, Options, read_logs
@@ -42,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--history", action="store_true", help="print the state history of the nodes")
     parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument("--limit", type=int, default=20, help="problems shown in full (default: 20)")
     parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
 
@@ -60,7 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
         listen = _listener(history, as_data=arguments.json) if arguments.history else None
         report = _read(arguments, listen)
         history.seek(0)
-        _print(arguments, report, history)
+        if arguments.output is None:
+            _print(arguments, report, history)
+        else:
+            with redirect_stdout(io.StringIO()) as text:
+                _print(arguments, report, history)
+            write_atomically(arguments.output, text.getvalue())
     return EXIT_DIFFERS if report.findings.problem_counts else EXIT_EXPECTED
 
 

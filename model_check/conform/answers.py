@@ -5,7 +5,9 @@ Source: Kafka: KafkaNetworkChannel.sendOnCompleted, RaftUtil.errorResponse; the 
 
 from __future__ import annotations
 
+from model_check.conform.encode import ERROR_TEXT
 from model_check.conform.fields import Json
+from model_check.conform.state import equal
 from reference.errors import ErrorCode
 
 #: The top-level error of an answer that the network layer makes in the peer's place.
@@ -23,12 +25,27 @@ BROKEN = frozenset({"reset", "connectionReset", "connectionClosed"})
 def error_answer(api: str, error: int) -> Json:
     """An answer that holds nothing but a top-level error, as the JSON converter of its API shows it.
 
-    ``None`` for the APIs that the reference does not cover yet.
+    ``None`` for an API that the reference does not know.
     """
     if api == "Fetch":
         return {"throttleTimeMs": 0, "errorCode": error, "sessionId": 0, "responses": []}
+    if api == "FetchSnapshot":
+        return {"throttleTimeMs": 0, "errorCode": error, "topics": []}
     if api == "ApiVersions":
         return {"errorCode": error, "apiKeys": [], "throttleTimeMs": 0}
     if api in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch"):
         return {"errorCode": error, "topics": []}
+    if api in ("AddRaftVoter", "RemoveRaftVoter"):
+        return {"throttleTimeMs": 0, "errorCode": error, ERROR_TEXT: ""}
+    if api == "UpdateRaftVoter":
+        return {"throttleTimeMs": 0, "errorCode": error}
     return None
+
+
+def is_error_answer(data: Json, api: str, error: int) -> bool:
+    """Whether ``data`` is such an answer; the words for the error, if there are any, are production's."""
+    expected = error_answer(api, error)
+    words = data.get(ERROR_TEXT)
+    if expected is not None and ERROR_TEXT in expected and (words is None or isinstance(words, str)):
+        expected = {**expected, ERROR_TEXT: words}
+    return expected is None or equal(expected, data)

@@ -15,6 +15,7 @@ SEND_ORDER = "order of sends"
 GRANTING_VOTERS = "order of granting voters"
 VOTER_ORDER = "order of voters in a voter set"
 CONTENT_UNKNOWN = "content of a message never shown"
+NUMBER_LEFT_OUT = "gap in the message ids"
 UNRESOLVED = "request left in the queue of an ended process"
 OLDER_VERSION = "message of an older version"
 UNKNOWN_FIELD = "unknown field"
@@ -41,6 +42,8 @@ EXCEPTIONS: dict[str, str] = {
     "compared.",
     UNRESOLVED: "The recorder does not show what waited in the queue of a process that ended, nor what was "
     "under way or in a queue in the last moments of a run.",
+    NUMBER_LEFT_OUT: "Messages are numbered as they are made, whoever makes them; their order is compared. "
+    "Where numbers are left out, a message was made that no line shows.",
     OLDER_VERSION: "Which versions a peer knows, no line says; the message must have the fields of the "
     "version that it names, and an answer the version of its request.",
     UNKNOWN_FIELD: "The recording has a field that this release of kraftcheck does not know.",
@@ -145,9 +148,9 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
     NotCompared("recv", ("data.errorMessage",), "Production's wording, likewise."),
     NotCompared(
         CLIENT_REQUEST,
-        ("data", "mid"),
+        ("data", "mid", "corr"),
         "What a client asks for decides what is expected, as far as the node looks at it before it refuses; "
-        "the number shows where the request is answered.",
+        "the number shows where the request is answered; the correlation id shows nowhere else.",
     ),
     NotCompared("wipe", ("n",), "Which node has lost its disk shows at its next start."),
 )

@@ -50,6 +50,16 @@ class RunReport:
     exceptions: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def not_compared(self) -> int:
+        """How many steps were not compared."""
+        return self.not_covered.total() + self.skipped.total()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are steps, and every one was compared."""
+        return self.compared.total() > 0 and not self.not_compared
+
 
 def protocol_for(protocol: Protocol, config: Config) -> Protocol:
     """``protocol`` with the times and limits of a recorded run."""
@@ -124,7 +134,7 @@ class _Comparison:
             self._differ(event, event.fields.number("n"), self.processes.world(event))
             node = self.nodes.get(event.fields.number("n"))
             if node is not None and event.kind != "pause":
-                node.disk_event(event)
+                node.stored.outside(event)
 
     def finish(self) -> None:
         """What shows only at the end: messages that are nowhere, and the totals."""

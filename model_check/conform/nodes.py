@@ -14,34 +14,26 @@ from dataclasses import replace
 from model_check.conform import cut
 from model_check.conform import effects as shown
 from model_check.conform.callbacks import Listener
-from model_check.conform.encode import encode_quorum_state, record_names
 from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.host import Host
-from model_check.conform.identity import bootstrap_servers, disk_found, identity_of, quorum_state_found
+from model_check.conform.identity import bootstrap_servers, identity_of
 from model_check.conform.known import KnownBatches, creation
 from model_check.conform.outcome import Difference, Verdict
-from model_check.conform.recording import Event, Message, Recording
+from model_check.conform.recording import NOT_RAFT, Event, Message, Recording
 from model_check.conform.state import differences, encode_state, equal, same, state_differences
+from model_check.conform.stored import Stored, written
 from model_check.conform.wire import UncoveredMessageError, decode
-from reference import disk as disks
-from reference.disk import Disk
 from reference.effects import (
     AppendAccepted,
-    AppendBatch,
     ArmTimer,
     CallFailed,
-    DeleteBefore,
     Effect,
     Fatal,
-    Flush,
     ForgetRequests,
-    LoadSnapshot,
-    Persist,
     Send,
     StoreSnapshot,
-    Truncate,
 )
 from reference.events import (
     Append,
@@ -52,15 +44,19 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
-from reference.messages import AddRaftVoterRequest, FetchRequest, FetchSnapshotResponse, Request, Response
+from reference.messages import (
+    AddRaftVoterRequest,
+    ApiVersionsRequest,
+    FetchRequest,
+    FetchSnapshotResponse,
+    Request,
+    Response,
+)
 from reference.protocol import Protocol
 from reference.replica import Connection, Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
 APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
-
-#: The effects that reach the disk.
-DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
 
 class NodeRun:
@@ -82,9 +78,7 @@ class NodeRun:
         self.rules = rules
         self.exceptions = exceptions
         self.servers = bootstrap_servers(recording.config)
-        self.disk = Disk()
-        self.file: Json = None
-        self.disk_is_known = True
+        self.stored = Stored()
         self.detached: str | None = "before its first start"
         self.uncovered = ""
         self.host: Host
@@ -95,7 +89,7 @@ class NodeRun:
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
         self.unsure: dict[int, int] = {}
-        self.kept: int | None = None
+        self.server_asked: set[int] = set()
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -106,7 +100,7 @@ class NodeRun:
         """Compare one step with the reference's."""
         if event.kind != "start" and self.detached is not None:
             # A process that dies before it shows a state may have written to the disk.
-            self.disk_is_known &= event.kind != "end"
+            self.stored.is_known &= event.kind != "end"
             return Verdict.SKIPPED, []
         self.found, self.used = [], []
         if event.kind != "start":
@@ -116,11 +110,7 @@ class NodeRun:
             self._dispatch(event)
         except UncoveredMessageError as error:
             self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
-            if self._changed_nothing(event):
-                self.history.append((event, ()))
-                self.unseen_poll_at = event.now
-            else:
-                self._detach("after a step that is not covered")
+            self._detach("after a step that is not covered")
             return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
         if event.state is not None:
             self.last_state = event.state.values
@@ -132,23 +122,6 @@ class NodeRun:
             return Verdict.COMPARED, []
         self._detach("after a difference")
         return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
-
-    def _changed_nothing(self, event: Event) -> bool:
-        """Whether a request that the reference does not know was only answered, and left the node as it was.
-
-        The state that the recording shows is then that of the reference, and nothing was sent that a later
-        step could depend on.
-        """
-        message = event.message
-        if event.kind != "recv" or message is None or not message.is_request or self.found:
-            return False
-        if event.log or event.persisted or event.callbacks or event.state is None:
-            return False
-        if any(sent.is_request or sent.answers != message.mid for sent in event.sent):
-            return False
-        expected = encode_state(self.host.replica, stopped=self.host.stopped)
-        expected["deadlines"] = self.host.clock.display(self.host.replica, event.now)
-        return same(expected, event.state.values) and not self.listener.after_poll(self.host.replica)
 
     def _difference(
         self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
@@ -168,15 +141,7 @@ class NodeRun:
 
     def _detach(self, reason: str) -> None:
         self.detached = reason
-        self.disk_is_known = False
-
-    def disk_event(self, event: Event) -> None:
-        """A broker's log is written back in the background, or the disk is replaced by an empty one."""
-        if event.kind == "wipe":
-            self.disk, self.file, self.disk_is_known = Disk(), None, True
-        else:
-            to = min(event.fields.number("to"), self.disk.log.end_offset)
-            self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
+        self.stored.is_known = False
 
     def _dispatch(self, event: Event) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
@@ -203,11 +168,13 @@ class NodeRun:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
         self.unsure.clear()
-        self._adopt_disk(event)
+        self.server_asked.clear()
+        self.found.extend(self.stored.found_by(event, self.known))
+        disk = self.stored.disk
         config = self.recording.config
         identity = identity_of(config, self.node, event.fields)
-        self.before = replace(identity, log=self.disk.log)
-        host = Host(self.protocol, config.timeouts, self.servers, identity, self.disk, event.now)
+        self.before = replace(identity, log=disk.log)
+        host = Host(self.protocol, config.timeouts, self.servers, identity, disk, event.now)
         self.host = host
         self.listener = Listener(
             host.replica,
@@ -216,21 +183,6 @@ class NodeRun:
         )
         self._compare(event)
         self.unseen_poll_at = event.now
-
-    def _adopt_disk(self, event: Event) -> None:
-        """What the reference has on disk must be what the new process finds; a lost thread is picked up."""
-        if not self.disk_is_known:
-            self.disk = disk_found(event, self.known.by_position)
-            self.file = event.fields.value("persisted")
-            self.disk_is_known = True
-            return
-        batches = [
-            [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
-            for entry in self.disk.log.batches
-        ]
-        self.found.extend(differences(self.file, event.fields.value("persisted"), "persisted"))
-        self.disk = replace(self.disk, quorum_state=quorum_state_found(self.file, event.fields.where))
-        self.found.extend(differences(batches, event.fields.items("logBatches"), "logBatches"))
 
     def _unseen_poll(self) -> None:
         """The poll between two messages that had no visible effect."""
@@ -245,7 +197,10 @@ class NodeRun:
         self.host.effects = []
 
     def _tick(self, event: Event) -> None:
+        assert event.state is not None
         if cut.is_second_half(event, self.last_state):
+            if not event.callbacks and same(self.last_state, event.state.values):
+                self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
@@ -274,6 +229,11 @@ class NodeRun:
                 content = self.known.with_content(content)
             if message.synthetic is not None and message.correlation in self.unsure:
                 self._settle_number(message)
+            if message.api == NOT_RAFT and message.correlation not in self.server_asked:
+                asked = sorted(self.server_asked)
+                self.found.append(
+                    Found("corr", f"of a request to a server, one of {asked}", message.correlation)
+                )
             if message.correlation >= (self.host.replica.next_correlation or 0):
                 self.found.append(Found("corr", "that of a request sent before", message.correlation))
             source = self._asked(message)
@@ -346,8 +306,7 @@ class NodeRun:
         self._compare(event)
 
     def _end(self, event: Event) -> None:
-        fields = event.fields
-        reason = fields.text("reason")
+        reason = event.fields.text("reason")
         if reason == "stopped":
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
             if not self.host.stopped and not timed_out:
@@ -361,24 +320,8 @@ class NodeRun:
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
             self.found.append(Found("reason", "the process goes on", reason))
         self._compare_cut_off(event, reason)
-        self.found.extend(differences(self.disk.log.end_offset, fields.number("leo"), "leo"))
-        self._compare_flushed(fields.number("flushed"))
-        self.kept = None
-        if fields.flag("powerLoss", False):
-            self.disk = disks.lose_power(self.disk)
-        elif self.disk.flushed < self.disk.log.end_offset:
-            self.kept = self.disk.flushed
-        try:
-            self.disk = disks.as_found(self.disk)
-        except ValueError as error:
-            self.found.append(Found("during", f"batches that form a log: {error}", None))
+        self.found.extend(self.stored.left_by(event))
         self.detached = "after its end"
-
-    def _compare_flushed(self, flushed: int) -> None:
-        """No rule says when what a dead process had not flushed, and the next one finds, is written back."""
-        if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
-            self.disk = replace(self.disk, flushed=flushed)
-        self.found.extend(differences(self.disk.flushed, flushed, "flushed"))
 
     # Comparing.
 
@@ -389,9 +332,9 @@ class NodeRun:
             calls += self.listener.after_poll(self.host.replica)
         if calls or event.callbacks:
             self._differ(calls, [call.values for call in event.callbacks], "cb")
-        written = self._written(effects) if effects else []
-        if written or event.persisted:
-            self._differ(written, [entry.values for entry in event.persisted], "persist")
+        files = written(effects, self.before) if effects else []
+        if files or event.persisted:
+            self._differ(files, [entry.values for entry in event.persisted], "persist")
         if event.log or (effects and shown.touches_log(effects)):
             logged = shown.log_operations(effects, leads=event.kind == "tick")
             recorded = shown.recorded_operations(event.log)
@@ -400,7 +343,7 @@ class NodeRun:
                 self.found.extend(self._with_origin(one, logged) for one in wrong)
             if event.kind == "tick":
                 self.used.extend(shown.unordered(effects))
-        self._write(len(effects), written)
+        self.stored.write(effects, files)
         self._compare_sent(effects, event)
         if effects and isinstance(effects[-1], Fatal):
             self.found.append(Found("fatal", effects[-1].reason, None))
@@ -429,6 +372,9 @@ class NodeRun:
         if len(sending.unsure) > 1:
             self.unsure |= dict.fromkeys(sending.unsure, event.seq)
         for effect in effects:
+            if isinstance(effect, Send) and isinstance(effect.request, ApiVersionsRequest):
+                number = sending.correlations.get(effect.to, effect.correlation)
+                self.server_asked.update(sending.unsure, () if number is None else (number,))
             if isinstance(effect, Send) and self._was_drawn(effect):
                 self.used.append(BOOTSTRAP_SERVER)
             if isinstance(effect, Send) and sending.correlations.get(effect.to) != effect.correlation:
@@ -474,11 +420,11 @@ class NodeRun:
             if not cut.fits(reason, self.host.effects, count):
                 continue
             part = self.host.effects[:count]
-            written = self._written(part)
+            files = written(part, self.before)
             operations = shown.log_operations(part, leads=leads)
             calls = self.listener.copy().during(part, self.host.replica.log)
-            if equal([written, operations, calls], [persisted, logged, called]):
-                self._write(count, written)
+            if equal([files, operations, calls], [persisted, logged, called]):
+                self.stored.write(part, files)
                 self._compare_sent(part, event)
                 return
         self._explain_cut_off(reason, persisted, logged, called, leads=leads)
@@ -487,29 +433,13 @@ class NodeRun:
         self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
     ) -> None:
         """No part of the effects is what the process did: say where all of them differ from it."""
-        written = self._written(self.host.effects)
-        self._write(len(self.host.effects), written)
+        files = written(self.host.effects, self.before)
+        self.stored.write(self.host.effects, files)
         operations = shown.log_operations(self.host.effects, leads=leads)
         calls = self.listener.during(self.host.effects, self.host.replica.log)
-        self.found.extend(differences(written[: len(persisted)], persisted, "persist"))
+        self.found.extend(differences(files[: len(persisted)], persisted, "persist"))
         self.found.extend(differences(operations[: len(logged)], logged, "log"))
         self.found.extend(differences(calls[: len(called)], called, "cb"))
         if not self.found:
             effects = [str(effect) for effect in self.host.effects]
             self.found.append(Found("reason", effects, f"{reason} after another part of them"))
-
-    def _written(self, effects: Sequence[Effect]) -> list[Json]:
-        """The quorum-state files written; which version is decided by the log as the step began."""
-        return [
-            encode_quorum_state(effect.quorum_state, self.before)
-            for effect in effects
-            if isinstance(effect, Persist)
-        ]
-
-    def _write(self, count: int, written: list[Json]) -> None:
-        for effect in self.host.effects[:count]:
-            if isinstance(effect, DISK_EFFECTS):
-                self.disk = disks.apply(self.disk, effect)
-                self.kept = None if isinstance(effect, Flush) else self.kept
-        if written:
-            self.file = written[-1]

@@ -92,6 +92,8 @@ class Processes:
         if process is None:
             yield Found("n", "a node of the configuration", event.fields.number("n"))
         elif event.kind == "wipe":
+            if process.directory == event.fields.text("dirId"):
+                yield Found("dirId", "a new one", process.directory)
             process.directory, process.directory_at = event.fields.text("dirId"), event.seq
             # Whether records that the power took before the disk went count as lost, no line says.
             process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost

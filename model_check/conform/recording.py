@@ -45,6 +45,12 @@ _LINE = frozenset({"seq", "t", "ev"})
 _STEP = _LINE | {"n", "lt", "s", "log", "persist", "out", "cb"}
 _MESSAGE = frozenset({"mid", "kind", "api", "from", "corr", "ver", "data"})
 
+#: Of a message in ``out``, the fields that there may be.
+_SENT = frozenset({"mid", "to", "kind", "api", "re"})
+
+#: Fields that say what a node did or handled: on a line that can have none of it they are wrong, not unknown.
+_ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
+
 #: The fields that a line of each kind may have; others are counted as unknown.
 KEYS: dict[str, frozenset[str]] = {
     "config": _LINE
@@ -268,9 +274,15 @@ class _Reading:
         return Recording(name, self.config, tuple(self.events), self.messages, summary, self.unknown)
 
     def _count_unknown(self, kind: str, fields: Fields) -> None:
-        known = KEYS.get(kind)
-        if known is not None and not fields.values.keys() <= known:
-            self.unknown.update(f"{kind}.{key}" for key in fields.values.keys() - known)
+        known = KEYS.get(kind, _LINE)
+        more = fields.values.keys() - known
+        if not more:
+            return
+        wrong = sorted(more & _ACTS)
+        if wrong:
+            raise InputError(f"{fields.where}: a line '{kind}' cannot have the field '{wrong[0]}'.")
+        if kind != "note":
+            self.unknown.update(f"{kind}.{key}" for key in more)
 
     def _step(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
         node = self._node(fields)
@@ -279,7 +291,11 @@ class _Reading:
         if kind == "recv":
             message = self._message(seq, fields)
         elif kind == "end" and "during" in values:
-            message = self._message(seq, fields.inner("during"))
+            during = fields.inner("during")
+            message = self._message(seq, during)
+            self.unknown.update(
+                f"end.during.{key}" for key in during.values.keys() - _MESSAGE - {"synthetic"}
+            )
         now = time
         if "lt" in values:
             now = fields.number("lt")
@@ -368,6 +384,10 @@ class _Reading:
             line = self._done_at[mid] + 1
             raise InputError(f"{fields.where}: message {mid} arrived before, on line {line}.")
         self._sent_at[mid] = seq
+        if is_request and "re" in fields:
+            raise InputError(f"{fields.where}: a request in 'out' cannot have the field 're'.")
+        if not fields.values.keys() <= _SENT:
+            self.unknown.update(f"out.{key}" for key in fields.values.keys() - _SENT)
         return sent
 
 

@@ -255,6 +255,7 @@ def _never(results: Iterable[RunResult], width: int) -> Iterator[str]:
 def _summary(results: Sequence[RunResult], width: int) -> Iterator[str]:
     events = sum(result.report.recorded for result in results)
     compared = sum(result.report.compared.total() for result in results)
+    left = sum(result.report.not_compared for result in results)
     differences = sum(len(result.report.differences) for result in results)
     violations = sum(len(result.violations) for result in results)
     hazards = sum(len(result.judgement.findings) for result in results) - violations
@@ -262,6 +263,7 @@ def _summary(results: Sequence[RunResult], width: int) -> Iterator[str]:
         _number(len(results), "run"),
         _number(events, "event"),
         f"{compared:,} compared",
+        *([f"{left:,} NOT compared"] if left else []),
         _number(differences, "difference"),
         _number(violations, "finding"),
     ]

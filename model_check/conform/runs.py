@@ -27,7 +27,13 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    if not folder.is_dir() or any((folder / name).exists() for name in _FILES):
+    if folder.is_file():
+        raise InputError(
+            f"{folder}: is a file; give the folder of a recorded run, or a folder of such folders."
+        )
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder; give the folder of a recorded run.")
+    if any((folder / name).exists() for name in _FILES):
         return [folder]
     runs = sorted(path for path in folder.rglob("run-*") if path.is_dir())
     if not runs:

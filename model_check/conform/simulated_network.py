@@ -83,7 +83,8 @@ class Network(ABC):
         for effect in effects:
             if isinstance(effect, Send):
                 letter = self._letter(node, self.servers.get(effect.to, effect.to), effect, None)
-                self.at(self.time + self.config.timeouts.request + 2, lambda one=letter: self._time_out(one))  # type: ignore[misc]
+                deadline = node.when(node.clock(self.time) + self.config.timeouts.request)
+                self.at(deadline, lambda one=letter: self._time_out(one))  # type: ignore[misc]
             elif isinstance(effect, Reply):
                 assert effect.correlation is not None
                 letter = self._letter(node, effect.to, effect, self.requests[effect.correlation])
@@ -119,7 +120,7 @@ class Network(ABC):
         arrival = max(self.time + self.random.randint(*DELAY), self.arrivals.get(link, 0))
         self.arrivals[link] = arrival
         self.at(arrival, lambda: self._arrive(letter))
-        if not _is_unsupported(letter):
+        if not is_unsupported(letter):
             self._write(letter)
         return letter
 
@@ -162,7 +163,7 @@ class Network(ABC):
             self._make(asked, "CONNECTION_RESET", 1)
 
     def _why_lost(self, letter: Letter, node: Node) -> str | None:
-        if _is_unsupported(letter):
+        if is_unsupported(letter):
             return UNSUPPORTED
         if (letter.source, letter.to) in self.blocked:
             return "partition"
@@ -235,7 +236,7 @@ class Network(ABC):
                 self._make(letter, "CONNECTION_RESET", 3)
 
 
-def _is_unsupported(letter: Letter) -> bool:
+def is_unsupported(letter: Letter) -> bool:
     """Whether the version of the peer has no room for the message: a pre-vote before version 2."""
     content = letter.content
     return isinstance(content, VoteRequest) and content.pre_vote and letter.version < 2

@@ -18,6 +18,7 @@ from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of, quorum_state_found
 from model_check.conform.lockstep import protocol_for
 from model_check.conform.simulated import TIMEOUTS, Node, finished, uuid
+from model_check.conform.simulated_network import is_unsupported
 from model_check.conform.simulated_nodes import Processes
 from reference.disk import Disk
 from reference.events import Append, Resign, Shutdown
@@ -205,6 +206,6 @@ class Simulation(Processes):
         """The lines of the whole run; what is under way is left over."""
         waiting = [letter for node in self.nodes.values() for letter in node.waiting]
         for letter in [*(letter for letter in self.open.values() if not letter.done), *waiting]:
-            if letter.synthetic is None:
+            if letter.synthetic is None and not is_unsupported(letter):
                 self._line("inflight", None, {"to": letter.to} | letter.shown())
         return finished(self.lines, self.time)

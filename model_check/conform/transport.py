@@ -10,11 +10,12 @@ Source: the recorder's network (MANIFEST of the recorded runs); Kafka: KafkaNetw
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from model_check.conform.answers import BROKEN, SYNTHETIC, error_answer
+from model_check.conform.answers import BROKEN, SYNTHETIC, error_answer, is_error_answer
 from model_check.conform.encode import encode
-from model_check.conform.exceptions import UNRESOLVED
+from model_check.conform.exceptions import NUMBER_LEFT_OUT, UNRESOLVED
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.identity import MAX_KRAFT_VERSION
@@ -22,6 +23,7 @@ from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
 from model_check.conform.state import same
 from model_check.conform.versions import UNSUPPORTED, VERSIONS, wrong_version
+from reference.errors import ErrorCode
 from reference.messages import ApiVersionsResponse
 
 #: The client that is not a node.
@@ -55,9 +57,12 @@ class _Flight(NamedTuple):
 
 
 class _Early(NamedTuple):
-    """The answer of a node's server, seen before the line that lists it; ``ends`` of that node by then."""
+    """The answer of a node's server to ``node``, seen before the line that lists it; ``ends`` of the server's
+    node by then.
+    """
 
     message: Message
+    node: int
     ends: int
 
 
@@ -80,7 +85,8 @@ class Transport:
         self.admin: dict[int, Message] = {}
         self.early: dict[int, _Early] = {}
         self.unseen: dict[int, list[int]] = {}
-        self.made: Message | None = None
+        self.newest = (-1, 0)
+        self.owed: dict[int, list[int]] = {}
         self.broken: dict[tuple[int, int], int] = {}
         self.blocked: dict[tuple[int, int], int] = {}
         self.freed: dict[tuple[int, int], int] = {}
@@ -91,6 +97,7 @@ class Transport:
         if event.kind == "start":
             self.asked = {key: mid for key, mid in self.asked.items() if key[0] != event.node}
             self.unseen[event.node] = []
+        yield from self._servers_answers(event, self.owed.pop(event.node, []))
         message = event.message
         if message is not None:
             if message.synthetic is not None:
@@ -102,17 +109,35 @@ class Transport:
             if event.kind == "expire":
                 yield from self._expires(event, sent)
 
+    def _servers_answers(self, event: Event, requests: list[int]) -> Iterator[Found]:
+        """What a node's server has answered, the node's next step lists, unless there is none."""
+        if event.kind in ("start", "end"):
+            return
+        listed = {sent.answers for sent in event.sent if sent.api == NOT_RAFT and not sent.is_request}
+        for mid in requests:
+            if mid not in listed:
+                yield Found("out", f"the answer of the node's server to request {mid}", None)
+        numbers = {sent.mid for sent in event.sent}
+        for mid, (answer, _, _) in list(self.early.items()):
+            if answer.source == event.node and mid not in numbers:
+                del self.early[mid]
+                yield Found("out", f"message {mid}, an answer of the node's server", None, answer.seq)
+
     def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
         assert event.node is not None
         ends = self._ends(sent.destination)
         self.flights[sent.mid] = _Flight(sent, event.seq, event.time, event.now, event.node, ends)
         if sent.mid in self.early:
-            arrived = self.early.pop(sent.mid).message
+            arrived, node, _ = self.early.pop(sent.mid)
             yield from _equal("out.api", arrived.api, sent.api, arrived.seq)
             yield from _equal("n", arrived.source, event.node, arrived.seq)
+            yield from _equal("out.to", node, sent.destination, arrived.seq)
+            yield from self._asked_server(sent, event.node, node, arrived.seq)
+            if sent.answers is not None:
+                self.answered[sent.answers] = sent.mid
             return
-        if self.made is not None and sent.api != NOT_RAFT:
-            yield from self._in_order(sent, self.made)
+        if sent.is_request or sent.api != NOT_RAFT:
+            yield from self._in_order(event, sent)
         self.open.add(sent.mid)
         content = self.messages.get(sent.mid)
         if sent.is_request:
@@ -123,11 +148,18 @@ class Transport:
         elif sent.answers is not None:
             self.answered[sent.answers] = sent.mid
 
-    def _in_order(self, sent: Sent, made: Message) -> Iterator[Found]:
-        """Messages are numbered as they are made, those included that the network makes."""
-        self.made = None
-        if made.mid > sent.mid:
-            yield Found("mid", f"below {sent.mid}, which is sent later", made.mid, made.seq)
+    def _in_order(self, event: Event, sent: Sent) -> Iterator[Found]:
+        """Messages are numbered as they are made, those included that the client, the network and a node's
+        server make; only the last are listed after they were made.
+        """
+        number, line = self.newest
+        if number > sent.mid:
+            yield Found("out.mid", f"above {number}, which was made before", sent.mid, line)
+        self.newest = sent.mid, event.seq
+
+    def _is_numbered(self, message: Message) -> None:
+        """``message``, which no line lists as sent before, has been made by now."""
+        self.newest = max(self.newest, (message.mid, message.seq))
 
     def _ends(self, node: int) -> int:
         """How many processes have ended on ``node`` so far."""
@@ -150,7 +182,7 @@ class Transport:
 
     def _arrives(self, event: Event, message: Message) -> Iterator[Found]:
         assert event.node is not None
-        if self._comes_first(message):
+        if self._comes_first(message, event.node):
             yield from wrong_version(message)
             if message.api == NOT_RAFT and not message.is_request:
                 expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
@@ -168,15 +200,19 @@ class Transport:
         if flight is not None and blocked_at is not None and blocked_at < flight.seq:
             yield Found("from", "no message over a link blocked all the time", message.source, blocked_at)
 
-    def _comes_first(self, message: Message) -> bool:
-        """Whether no line lists ``message`` as sent, or only a later one: a request of the client, and the
-        answer of a node's server, which the recorder lists among the effects of a later step.
+    def _comes_first(self, message: Message, node: int) -> bool:
+        """Whether ``message``, which reaches ``node`` or is lost, is sent on no line, or on a later one.
+
+        The first are requests of the client; the others are answers of a node's server, which the recorder
+        lists among the effects of a later step.
         """
         if message.source == ADMIN and message.is_request:
             self.admin[message.mid] = message
+            self._is_numbered(message)
             return True
         if not message.is_request and message.api == NOT_RAFT and message.mid not in self.flights:
-            self.early[message.mid] = _Early(message, self._ends(message.source))
+            self.early[message.mid] = _Early(message, node, self._ends(message.source))
+            self._is_numbered(message)
             return True
         return False
 
@@ -187,7 +223,9 @@ class Transport:
         elif event.message is not None:
             yield from self._loses(event, event.message)
         elif event.kind == "apiVersions":
-            yield from self._resolved(event, event.fields.number("mid"), event.fields.number("n"), NOT_RAFT)
+            mid, node = event.fields.number("mid"), event.fields.number("n")
+            self.owed.setdefault(node, []).append(mid)
+            yield from self._resolved(event, mid, node, NOT_RAFT)
         elif event.kind == "adminResult":
             yield from self._admin_result(event)
 
@@ -203,7 +241,7 @@ class Transport:
 
     def _loses(self, event: Event, message: Message) -> Iterator[Found]:
         destination = -1 if message.destination is None else message.destination
-        if self._comes_first(message):
+        if self._comes_first(message, destination):
             yield from wrong_version(message)
         else:
             yield from self._same(message, destination)
@@ -243,6 +281,7 @@ class Transport:
         mid, request = event.fields.number("mid"), event.fields.number("re")
         flight = self.flights.get(mid)
         if flight is None and not self._was_answered(request):
+            yield from self._made_for_client(event, request)
             return
         yield from self._resolved(event, mid, ADMIN, event.fields.text("api"))
         if flight is not None:
@@ -250,10 +289,21 @@ class Transport:
         if request not in self.admin:
             yield Found("re", "a request of the client", request)
 
+    def _made_for_client(self, event: Event, request: int) -> Iterator[Found]:
+        """No node sent this answer: it reports an error. A request that no line shows waited in a queue."""
+        fields = event.fields
+        if fields.inner("data").number("errorCode") == int(ErrorCode.NONE):
+            yield Found("data.errorCode", "an error: no node sent this answer", 0)
+        # The request may still wait in a queue, to be shown on a later line.
+        shown, asked = self.messages.get(request), fields.number("from")
+        if shown is not None:
+            yield from _equal("re", ADMIN, shown.source, shown.seq)
+            yield from _equal("api", shown.api, fields.text("api"), shown.seq)
+        elif not self._ends(asked) and self.final_time - event.time >= self.request_timeout:
+            yield Found("re", "a request of the client", request)
+
     def _was_answered(self, request: int) -> bool:
-        """Whether an answer to ``request`` is under way; a request that no line shows may have waited in a
-        queue, and then has none.
-        """
+        """Whether an answer to ``request`` is under way."""
         answer = self.answered.get(request)
         return answer is not None and answer in self.open
 
@@ -293,6 +343,7 @@ class Transport:
             asker = flight.node
             asked = self.messages.get(flight.sent.mid)
             if asked is None and message.api == NOT_RAFT:
+                yield from self._asked_server(sent, message.source, node, seq)
                 return
             if asked is None:
                 yield Found("re", "a request that arrived", sent.answers, seq)
@@ -308,6 +359,15 @@ class Transport:
             yield from _equal("ver", request.version, message.version, seq)
             yield from _equal("api", request.api, message.api, seq)
             yield from _equal("to", asker, node, seq)
+
+    def _asked_server(self, sent: Sent, server: int, asker: int, seq: int) -> Iterator[Found]:
+        """The answer of the server on a node answers a request that ``asker`` has sent there."""
+        flight = self.flights.get(-1 if sent.answers is None else sent.answers)
+        asked = None if flight is None else (flight.node, flight.sent.destination, flight.sent.api)
+        if asked != (asker, server, NOT_RAFT):
+            yield Found(
+                "out.re", f"a request of node {asker} to the server of node {server}", sent.answers, seq
+            )
 
     def _pairs(self, event: Event, message: Message) -> Iterator[Found]:
         """The request that ``message`` answers, by its correlation id alone."""
@@ -346,14 +406,13 @@ class Transport:
         if error is None:
             yield Found("synthetic", f"one of {', '.join(sorted(SYNTHETIC))}", message.synthetic)
             return
-        expected = error_answer(message.api, int(error))
-        if expected is not None and message.data.values != expected:
-            yield Found("data", expected, message.data.values)
+        if not is_error_answer(message.data.values, message.api, int(error)):
+            yield Found("data", error_answer(message.api, int(error)), message.data.values)
         mid = self.asked.get((event.node, message.correlation))
         if message.mid in self.flights:
             yield Found("mid", "a message that no node sent", message.mid, self.flights[message.mid].seq)
-        elif self.made is None or self.made.mid < message.mid:
-            self.made = message
+        else:
+            self._is_numbered(message)
         if mid is not None:
             if message.mid < mid:
                 yield Found("mid", f"above {mid}, the request's", message.mid)
@@ -385,19 +444,25 @@ class Transport:
             to = flight.sent.destination
             # A message that nobody sent has arrived in its place: then it did not wait in a queue.
             strayed = (flight.node, to, flight.sent.api) in self.strays
-            waits = self._ends(to) > flight.ends or self.final_time - flight.time < self.request_timeout
-            if waits and not strayed:
+            # One that was answered did not either.
+            ended = flight.sent.is_request and self._ends(to) > flight.ends
+            waits = ended or self.final_time - flight.time < self.request_timeout
+            if waits and not strayed and mid not in self.answered:
                 yield flight.seq, flight.node, UNRESOLVED
             else:
                 wrong = "a message that arrives, is lost or is left over"
                 yield flight.seq, flight.node, Found(f"out.mid {mid}", wrong, "none does")
-        for mid, (message, ends) in self.early.items():
+        for mid, (message, _, ends) in self.early.items():
             late = self.processes.by_node.get(message.source)
             if late is not None and (late.ends > ends or late.last_step < message.seq):
                 yield message.seq, message.source, UNRESOLVED
             else:
                 expected = "an answer that the node's server lists as sent"
                 yield message.seq, message.source, Found("mid", expected, mid)
+        ids = sorted(self.flights.keys() | self.messages.keys())
+        for before, after in pairwise(ids):
+            if after != before + 1:
+                yield 0, ADMIN, NUMBER_LEFT_OUT
 
 
 def _equal(name: str, expected: Json, found: Json, shown_at: int) -> Iterator[Found]:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from model_check import codec
 from model_check.conform.fields import Fields, Json
 from model_check.drive.process import AdapterError
+from model_check.drive.shown_state import require_numbers, require_state
 from model_check.drive.wire import EFFECTS, EVENTS, PROTOCOL, STATE
 from model_check.errors import InputError
+
+_CAPABILITIES = frozenset({"events", "effects", "state", "ordered"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class Capabilities:
     """What an adapter says of itself.
 
     name: what the implementation calls itself. events: the kinds of steps it supports; effects and state:
-    what it can show; ordered: whether its effects come in the order in which they happened.
+    what it can show; ordered: whether its effects come in the order in which they happened. not_known: what
+    else it says of itself, which nobody reads.
     """
 
     name: str
@@ -25,6 +29,7 @@ class Capabilities:
     effects: frozenset[str]
     state: frozenset[str]
     ordered: bool
+    not_known: tuple[str, ...] = ()
 
     def missing(self) -> Mapping[str, tuple[str, ...]]:
         """What the adapter does not support or show, by kind."""
@@ -64,6 +69,7 @@ def read_hello(line: str) -> Capabilities:
             effects=_names(shown, "effects", EFFECTS),
             state=_names(shown, "state", STATE),
             ordered=shown.flag("ordered", True),
+            not_known=tuple(sorted(shown.values.keys() - _CAPABILITIES)),
         )
     except AdapterError:
         raise
@@ -100,6 +106,8 @@ def read_answer(line: str, number: int) -> Answer:
                     f"{fields.where}: effects[{index}].effect: expected one of {', '.join(EFFECTS)}"
                 )
         state = fields.inner("state").values if "state" in fields else {}
+        require_numbers(fields.where, effects)
+        require_state(fields.where, state)
         return Answer(effects, state)
     except AdapterError:
         raise
@@ -113,10 +121,13 @@ def _object(line: str, number: int, where: str) -> Fields:
         fields = Fields.of(data, where)
         found = fields.number("id")
     except InputError as error:
-        shown = line.strip()[:60]
-        readable = "".join(letter if letter.isprintable() else "?" for letter in shown)
+        text = line.strip()
+        readable = text[:60].encode("unicode_escape").decode("ascii")
+        hint = ""
+        if text.startswith("{") and not text.endswith("}"):
+            hint = " and has no end: an answer is one object on one line"
         raise AdapterError(
-            f"gave a wrong answer: {str(error).rstrip('.')}; the line begins {readable!r}"
+            f"gave a wrong answer: {str(error).rstrip('.')}; the line begins '{readable}'{hint}"
         ) from None
     if found != number:
         raise AdapterError(

@@ -5,27 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from model_check.drive.stimuli import Crash, DriveSequence, Start, Stimulus, WaitExpired
+from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus, WaitExpired
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
     ArmTimer,
+    DeleteBefore,
     Duration,
     Fatal,
     Flush,
+    LoadSnapshot,
     Persist,
+    Send,
     Stop,
+    StoreSnapshot,
     SuccessorBackoff,
     Truncate,
 )
 from reference.end_quorum_epoch import successor_backoff_ms
 from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, Poll, RequestReceived, ResponseReceived, Timer
-from reference.messages import EpochResponse, Response
+from reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
 from reference.step import Outcome, start, step
+
+#: The effects that change the disk.
+ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
 #: The correlation id of an answer that nobody awaits.
 STALE = -1
@@ -37,9 +44,12 @@ class Timeouts:
 
     election: int = 1000
     election_backoff_max: int = 1000
-    request: int = 2000
     retry_backoff: int = 20
     linger: int = 25
+
+    def update_voter_period(self, protocol: Protocol) -> int:
+        """How often a replica tells its leader about itself: as in 4.3, releases differ (UPDATE-1)."""
+        return protocol.fetch_timeout_ms
 
     def range(self, duration: Duration | SuccessorBackoff, protocol: Protocol) -> tuple[int, int] | None:
         """How long a timer may run, at least and at most; ``None``: for ever, or not armed anew."""
@@ -54,6 +64,8 @@ class Timeouts:
             Duration.CHECK_QUORUM_TIMEOUT: (fetch * 3 // 2, fetch * 3 // 2),
             Duration.BEGIN_QUORUM_EPOCH_INTERVAL: (fetch // 2, fetch // 2),
             Duration.LINGER: (self.linger, self.linger),
+            Duration.REQUEST_TIMEOUT: (protocol.request_timeout_ms, protocol.request_timeout_ms),
+            Duration.UPDATE_VOTER_PERIOD: (self.update_voter_period(protocol),) * 2,
             Duration.NONE: (0, 0),
         }
         return ranges.get(duration)
@@ -95,6 +107,7 @@ class Asking:
         self._disks = [sequence.disk]
         self._deadlines: dict[Timer, int] = {}
         self._requests = 0
+        self._sent: dict[int, list[int | None]] = {}
 
     def questions(self) -> Iterator[Question]:
         """The steps in order; a stimulus that finds nothing to happen to is passed over."""
@@ -108,7 +121,7 @@ class Asking:
         before = self.replica
         if isinstance(stimulus, Start):
             disk = disks.as_found(self._disks[-1], written_back=self.sequence.written_back)
-            self._disks, self._deadlines = [disk], {}
+            self._disks, self._deadlines, self._sent = [disk], {}, {}
             identity = replace(self.sequence.identity, next_correlation=0)
             outcome = start(self.sequence.protocol, identity, disk)
             return self._follow(Question(position, self.now, stimulus, None, outcome, disk))
@@ -125,7 +138,7 @@ class Asking:
         outcome = step(self.sequence.protocol, before, event)
         return self._follow(Question(position, self.now, event, before, outcome, self._disks[-1]))
 
-    def _event(self, replica: Replica, stimulus: WaitExpired | Event) -> Event | None:
+    def _event(self, replica: Replica, stimulus: WaitExpired | LateResponse | Event) -> Event | None:
         if isinstance(stimulus, WaitExpired):
             if stimulus.position >= len(replica.parked):
                 return None
@@ -139,7 +152,16 @@ class Asking:
             correlation = known[0].correlation if known else STALE
             response = as_sent(stimulus.response)
             return replace(stimulus, response=response, correlation=correlation, now=self.now)
+        if isinstance(stimulus, LateResponse):
+            return self._late(replica, stimulus)
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
+
+    def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
+        """The answer with the id of the last request to this node that is not awaited any more."""
+        awaited = [each.correlation for each in replica.connections if each.awaiting]
+        old = [each for each in self._sent.get(stimulus.source, ()) if each not in awaited]
+        response = as_sent(stimulus.response)
+        return ResponseReceived(stimulus.source, response, old[-1], self.now) if old else None
 
     def _poll(self, replica: Replica, poll: Poll) -> Poll:
         """The poll at a time at which the timers that it names have run out, and all others by then too."""
@@ -156,13 +178,15 @@ class Asking:
         outcome = question.outcome
         assert outcome is not None
         for effect in outcome.effects:
-            if isinstance(effect, Persist | AppendBatch | Truncate | Flush):
+            if isinstance(effect, ON_DISK):
                 self._disks.append(disks.apply(self._disks[-1], effect))
             elif isinstance(effect, ArmTimer) and effect.duration is not Duration.REMAINING:
                 spread = self.timeouts.range(effect.duration, self.sequence.protocol)
                 self._deadlines.pop(effect.timer, None)
                 if spread is not None:
                     self._deadlines[effect.timer] = self.now + spread[1]
+            elif isinstance(effect, Send):
+                self._sent.setdefault(effect.to, []).append(effect.correlation)
             elif isinstance(effect, Stop):
                 # An orderly shutdown closes the log, which flushes it.
                 self._disks = [disks.as_found(self._disks[-1])]
@@ -171,9 +195,14 @@ class Asking:
 
 
 def as_sent(response: Response) -> Response:
-    """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id."""
+    """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id; that
+    to UpdateRaftVoter has no other error than its one.
+    """
     if not isinstance(response, EpochResponse):
         return response
+    if isinstance(response, UpdateRaftVoterResponse):
+        error = response.partition_error if response.error is ErrorCode.NONE else response.error
+        response = replace(response, partition_error=error, error=ErrorCode.NONE)
     if response.error is not ErrorCode.NONE:
         return type(response)(-1, error=response.error)
     return response if response.leader is not None else replace(response, leader_endpoints=())
@@ -184,8 +213,10 @@ def running_timers(replica: Replica) -> tuple[Timer, ...]:
     role = replica.role
     if isinstance(role, Leader):
         lingering = (Timer.LINGER,) if role.pending else ()
-        return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering)
+        changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
+        return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
     if isinstance(role, Follower):
-        return (Timer.FETCH,)
+        updating = (Timer.UPDATE_VOTER,) if replica.max_kraft_version > 0 else ()
+        return (Timer.FETCH, *updating)
     assert isinstance(role, Unattached | Prospective | Candidate | Resigned)
     return (Timer.ELECTION,)

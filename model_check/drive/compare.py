@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model_check.conform.encode import NOT_MODELLED
+from model_check.conform.encode import ERROR_TEXT, NOT_MODELLED
 from model_check.conform.fields import Json
 from model_check.conform.state import UNORDERED
 from model_check.conform.wire import ZERO_UUID
@@ -21,7 +21,8 @@ from model_check.drive.answers import Capabilities
 NOT_COMPARED = NOT_MODELLED | {
     "throttleTimeMs", "sessionId", "sessionEpoch", "minBytes", "maxBytes", "partitionMaxBytes",
     "isolationLevel", "rackId", "rack", "forgottenTopicsData", "abortedTransactions", "preferredReadReplica",
-    "lastStableOffset", "logStartOffset", "version",
+    "lastStableOffset", "version", "clientSoftwareName", "clientSoftwareVersion", "apiKeys",
+    "unalignedRecords", ERROR_TEXT,
 }  # fmt: skip
 
 #: What an absent field of a message means: Kafka's writers leave out tagged fields at their default.
@@ -49,11 +50,21 @@ DEFAULTS: Mapping[str, Json] = {
     "highWatermark": -1,
     "partitionIndex": 0,
     "partition": 0,
+    "index": 0,
+    "logStartOffset": -1,
+    "ackWhenCommitted": True,
+    "supportedFeatures": [],
+    "host": "",
+    "port": 0,
 }
 
+#: Lists that no rule orders, by the object that they are in.
+_UNORDERED = UNORDERED | {"snapshot.voters"}
+
 #: Effects whose order among each other is compared, and those that are compared kind by kind.
-IN_ORDER = frozenset({"persist", "append", "truncate", "flush", "request", "response", "stop", "fatal"})
 MESSAGES = frozenset({"request", "response"})
+ON_DISK = ("persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot")
+IN_ORDER = MESSAGES | {*ON_DISK, "stop", "fatal"}
 NOT_IN_ORDER = ("highWatermark", "transition", "appendAccepted", "callFailed", "forgetRequests")
 
 Effect = Mapping[str, Any]
@@ -110,7 +121,7 @@ def _list(value: Json) -> list[Json]:
 
 def _compare_order(expected: list[Effect], found: list[Effect], *, ordered: bool) -> Iterator[Difference]:
     if not ordered:
-        for kinds in ({"persist"}, {"append"}, {"truncate"}, {"flush"}, MESSAGES, {"stop", "fatal"}):
+        for kinds in (*({kind} for kind in ON_DISK), MESSAGES, {"stop", "fatal"}):
             yield from _compare_order(
                 [effect for effect in expected if effect["effect"] in kinds],
                 [effect for effect in found if effect["effect"] in kinds],
@@ -233,13 +244,14 @@ def compare_values(expected: Json, found: Json, path: str, *, exact: bool = Fals
     passed over.
     """
     if isinstance(expected, dict) and isinstance(found, dict):
+        inside = path.rpartition(" ")[2].rpartition(".")[2]
         names = sorted((expected.keys() | found.keys()) - (frozenset() if exact else NOT_COMPARED))
         for name in names:
             if not exact and name not in expected and name not in DEFAULTS:
                 continue
             default = None if exact else DEFAULTS.get(name)
             left, right = expected.get(name, default), found.get(name, default)
-            if name in UNORDERED and isinstance(left, list) and isinstance(right, list):
+            if f"{inside}.{name}" in _UNORDERED and isinstance(left, list) and isinstance(right, list):
                 left, right = sorted(left, key=str), sorted(right, key=str)
             yield from compare_values(left, right, f"{path}.{name}", exact=exact)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

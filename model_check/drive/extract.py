@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
-from model_check.drive.asked import Asking
+from model_check.drive.asked import ON_DISK, Asking
 from model_check.drive.prologue import prologue
 from model_check.drive.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
 from model_check.kraft.node import Execution, Node
@@ -16,7 +16,6 @@ from model_check.scenario import Scenario
 from model_check.trace.build import details
 from model_check.trace.walk import Taken
 from reference.disk import Disk
-from reference.effects import AppendBatch, Flush, Persist, Truncate
 from reference.events import Event, FetchWaitExpired
 from reference.replica import Replica
 
@@ -105,7 +104,7 @@ def _undone(execution: Execution | None, completed: int) -> int:
     if execution is None:
         return 0
     left = execution.effects[completed:]
-    return sum(isinstance(effect, Persist | AppendBatch | Truncate | Flush) for effect in left)
+    return sum(isinstance(effect, ON_DISK) for effect in left)
 
 
 def _from_first_start(found: list[tuple[int, Stimulus]]) -> list[tuple[int, Stimulus]]:

@@ -14,7 +14,7 @@ from model_check import codec
 from model_check.codec import Json
 from model_check.conform.fields import Fields
 from model_check.drive.extract import sequences
-from model_check.drive.stimuli import Crash, DriveSequence, Start, Stimulus, WaitExpired
+from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus, WaitExpired
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.trace import Trace, TraceError, json_form
@@ -22,6 +22,7 @@ from model_check.trace.build import build as build_trace
 from model_check.trace.walk import Walk
 from reference.disk import Disk
 from reference.events import Event
+from reference.messages import Response
 from reference.protocol import Protocol
 from reference.replica import Replica
 
@@ -53,6 +54,9 @@ def _encode_stimulus(stimulus: Stimulus) -> Json:
         return {"type": "Crash", "undone": stimulus.undone, "loses_power": stimulus.loses_power}
     if isinstance(stimulus, WaitExpired):
         return {"type": "WaitExpired", "position": stimulus.position}
+    if isinstance(stimulus, LateResponse):
+        response = codec.encode(stimulus.response, Response)
+        return {"type": "LateResponse", "source": stimulus.source, "response": response}
     return codec.encode(stimulus, Event)
 
 
@@ -89,6 +93,9 @@ def _decode_stimulus(data: Any, where: str) -> Stimulus:
         return Crash(_count(fields, "undone"), fields.flag("loses_power"))
     if kind == "WaitExpired":
         return WaitExpired(_count(fields, "position"))
+    if kind == "LateResponse":
+        response: Response = codec.decode(fields.value("response"), Response, f"{where}: response")
+        return LateResponse(_count(fields, "source"), response)
     event: Event = codec.decode(data, Event, where)
     return event
 

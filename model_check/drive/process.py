@@ -12,6 +12,7 @@ import time
 from types import TracebackType
 from typing import IO
 
+from model_check.consult.terminal import printable
 from model_check.errors import InputError
 
 #: The longest line that is read, and how much of standard error is kept.
@@ -24,7 +25,19 @@ _CHUNK = 65536
 
 
 class AdapterError(InputError):
-    """The adapter does not keep to the protocol, or is gone: no verdict about the replica."""
+    """The adapter does not keep to the protocol, or is gone: no verdict about the replica.
+
+    what: what it did, a predicate such as ``gave no answer``; last_words: the end of its standard error, to
+    follow where that was. Nothing of it can be taken by a terminal for a command.
+    """
+
+    def __init__(self, what: str, last_words: str = "") -> None:
+        self.what, self.last_words = printable(what), printable(last_words)
+        super().__init__(self.what + self.last_words)
+
+    def placed(self, place: str) -> AdapterError:
+        """The same as a sentence that says where in the run it happened."""
+        return AdapterError(f"the adapter {self.what}, {place}{self.last_words}.")
 
 
 class AdapterProcess:
@@ -99,12 +112,12 @@ class AdapterProcess:
                 raise AdapterError(f"sent more than {MAX_LINE_BYTES >> 20} MiB without a line break")
             left = deadline - time.monotonic()
             if left <= 0:
-                raise AdapterError(f"gave no answer within {self.timeout:g} s{self._last_words()}")
+                raise AdapterError(f"gave no answer within {self.timeout:g} s", self._last_words())
             for key, _ in self._selector.select(left):
                 if key.fileobj is self._stdin:
                     unsent = self._write(unsent)
                 elif not self._read(key.fileobj) and key.fileobj is self._process.stdout:
-                    raise AdapterError(self._why_it_ended())
+                    raise AdapterError(self._why_it_ended(), self._last_words())
 
     def _take(self, end: int) -> str:
         line, rest = bytes(self._out[:end]), self._out[end + 1 :]
@@ -154,7 +167,7 @@ class AdapterProcess:
             how = f"was ended by signal {_signal_name(-code)}"
         else:
             how = f"ended with exit code {code}"
-        return how + self._last_words()
+        return how
 
     def _drain_errors(self) -> None:
         stderr = self._process.stderr
@@ -165,7 +178,7 @@ class AdapterProcess:
 
     def _last_words(self) -> str:
         lines = self._err.decode(errors="replace").strip().splitlines()[-3:]
-        shown = " / ".join(_printable(line.strip())[:200] for line in lines if line.strip())
+        shown = " / ".join(line.strip()[:200] for line in lines if line.strip())
         return f"; the end of its standard error: {shown}" if shown else ""
 
     def end(self) -> None:
@@ -207,9 +220,8 @@ def _signal_name(number: int) -> str:
 
 
 def _shown(data: bytes | bytearray) -> str:
-    text = _printable(bytes(data[:200]).decode(errors="replace").strip().splitlines()[0])
-    return repr(text if len(text) < 80 else text[:77] + "...")
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    """The first line that is not blank, in quotes; what is blank to a reader but not to us: as escapes."""
+    text = bytes(data).strip()[:200].decode(errors="replace")
+    lines = text.strip().splitlines()
+    shown = printable(lines[0]) if lines else ascii(text)[1:-1]
+    return f"'{shown}'" if len(shown) < 80 else f"'{shown[:77]}...'"

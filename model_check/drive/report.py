@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import spec
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import console, entry, heading, printable, say
 from model_check.drive import files, wire
 from model_check.drive.answers import Capabilities
 from model_check.drive.compare import NOT_COMPARED
 from model_check.drive.coverage import carried_out, not_exercised
 from model_check.drive.narrate import head, lines, questions_until
 from model_check.drive.session import Driven
-from model_check.trace.narrate import printable
 from reference.protocol import Protocol
 
 #: The version of the JSON form.
@@ -33,7 +32,7 @@ NEVER_COMPARED = (
 
 @dataclass(slots=True)
 class Report:
-    """What became of all sequences.
+    """What became of all sequences; see :class:`model_check.drive.session.Driven` for what is counted.
 
     failed: the first difference of each sequence that has one; shortened: the same, after the search for a
     shorter sequence. not_driven: how many sequences were left when a limit or the first difference came.
@@ -47,8 +46,9 @@ class Report:
     limited: bool = False
     seconds: float = 0.0
     steps: int = 0
+    compared: int = 0
+    decided: set[str] = field(default_factory=set)
     rules: Counter[str] = field(default_factory=Counter)
-    shown: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
     not_known: set[str] = field(default_factory=set)
     failed: list[Driven] = field(default_factory=list)
@@ -60,8 +60,9 @@ class Report:
         """Count a sequence in."""
         self.sequences += 1
         self.steps += driven.steps
+        self.compared += driven.compared
+        self.decided |= driven.decided
         self.rules.update(driven.rules)
-        self.shown |= driven.shown
         self.skipped.update(driven.skipped)
         self.not_known |= driven.not_known
         if driven.failed is not None:
@@ -70,12 +71,14 @@ class Report:
     @property
     def unseen(self) -> tuple[str, ...]:
         """Rules that decided only steps of which the adapter shows nothing."""
-        return tuple(rule for rule in carried_out() if rule in self.rules and rule not in self.shown)
+        return tuple(rule for rule in carried_out() if rule in self.decided and rule not in self.rules)
 
     @property
     def verdict(self) -> str:
-        """``differs``, ``undetermined`` (a limit came first) or ``agrees``."""
-        return "differs" if self.failed else "undetermined" if self.limited else "agrees"
+        """``differs``, ``undetermined`` (a limit came first, or nothing was compared) or ``agrees``."""
+        if self.failed:
+            return "differs"
+        return "undetermined" if self.limited or not self.compared else "agrees"
 
 
 # For programs.
@@ -93,15 +96,17 @@ def as_json(report: Report) -> dict[str, Any]:
         "sequences": report.sequences,
         "notDriven": report.not_driven,
         "steps": report.steps,
+        "stepsCompared": report.compared,
         "skipped": dict(report.skipped),
         "seconds": round(report.seconds, 3),
         "rules": {rule: report.rules[rule] for rule in covered},
         "rulesUnseen": list(report.unseen),
         "rulesNotExercised": {
-            reason: list(rules) for reason, rules in not_exercised(report.rules, report.protocol).items()
+            reason: list(rules) for reason, rules in not_exercised(report.decided, report.protocol).items()
         },
         "neverCompared": list(NEVER_COMPARED),
         "fieldsPassedOver": sorted(report.not_known),
+        "capabilitiesPassedOver": list(report.capabilities.not_known),
         "scenariosNotExploredWhole": list(report.incomplete),
         "leftOut": dict(report.left_out),
         "differences": [
@@ -135,66 +140,76 @@ def _number(driven: Driven) -> int:
 
 def print_report(report: Report, *, verbose: bool) -> None:
     """Print all of it."""
-    out = console()
     for driven, shortened in zip(report.failed, report.shortened, strict=True):
         _print_difference(driven, shortened, verbose=verbose)
-    words = {
-        "agrees": "no difference",
-        "differs": f"{len(report.failed)} sequence{'' if len(report.failed) == 1 else 's'} with a difference",
-        "undetermined": "no difference up to the limit, UNDETERMINED",
-    }
     say(
-        out,
-        f"{printable(report.capabilities.name)[:60]}: {report.steps:,} steps of {report.sequences:,} "
-        f"sequences compared in {report.seconds:.1f} s: {words[report.verdict]}",
+        console(),
+        f"{printable(report.capabilities.name)[:60]}: {report.compared:,} steps of {report.sequences:,} "
+        f"sequences compared in {report.seconds:.1f} s: {_verdict(report)}",
         "bold",
         hang=2,
     )
+    if report.steps > report.compared:
+        _note(f"taken, but not compared: {report.steps - report.compared:,} steps, crashes among them")
     if report.not_driven:
-        say(out, f"not driven: {report.not_driven:,} sequences", indent=2, hang=2)
+        _note(f"not driven: {report.not_driven:,} sequences")
     for reason, count in sorted(report.skipped.items()):
-        say(out, f"not taken: {count:,} steps {printable(reason)}", indent=2, hang=2)
+        _note(f"not taken: {count:,} steps {reason}")
     _print_coverage(report, verbose=verbose)
 
 
+def _note(text: str) -> None:
+    say(console(), printable(text), indent=2, hang=2)
+
+
+def _verdict(report: Report) -> str:
+    if report.failed:
+        return f"{len(report.failed)} sequence{'' if len(report.failed) == 1 else 's'} with a difference"
+    if report.limited:
+        return "no difference up to the limit, UNDETERMINED"
+    if report.compared:
+        return "no difference"
+    if not report.sequences:
+        return "there was nothing to drive along, UNDETERMINED"
+    return "nothing could be compared, UNDETERMINED: let the adapter take steps and show effects or state"
+
+
 def _print_coverage(report: Report, *, verbose: bool) -> None:
-    out = console()
     covered = [rule for rule in carried_out() if rule in report.rules]
     whole = not report.failed or verbose
     hint = "" if whole else " (-v lists the others)"
-    text = f"rules exercised: {len(covered)} of {len(carried_out())} of the reference{hint}"
-    say(out, text, indent=2, hang=2)
-    for reason, rules in not_exercised(report.rules, report.protocol).items() if whole else ():
-        say(out, f"not exercised, {reason}: {' '.join(rules)}", indent=2, hang=2)
-    for kind, names in report.capabilities.missing().items():
-        say(
-            out,
-            f"not compared, as the adapter does not have them: {kind} {', '.join(names)}",
-            indent=2,
-            hang=2,
-        )
-    if not report.capabilities.ordered:
-        say(out, "not compared, as the adapter does not know it: the order of effects", indent=2, hang=2)
+    _note(f"rules exercised: {len(covered)} of {len(carried_out())} of the reference{hint}")
+    for reason, rules in not_exercised(report.decided, report.protocol).items() if whole else ():
+        _note(f"not exercised, {reason}: {' '.join(rules)}")
     if report.unseen:
-        text = "exercised only in steps of which the adapter shows nothing"
-        say(out, f"{text}: {' '.join(report.unseen)}", indent=2, hang=2)
-    say(out, f"never compared: {'; '.join(NEVER_COMPARED)}", indent=2, hang=2)
+        _note(f"not exercised, in steps of which the adapter shows nothing: {' '.join(report.unseen)}")
+    shown = report.capabilities
+    for kind, names in shown.missing().items():
+        _note(f"not compared, as the adapter does not have them: {kind} {', '.join(names)}")
+    if not shown.ordered:
+        _note("not compared, as the adapter does not know it: the order of effects")
+    _note(f"never compared: {'; '.join(NEVER_COMPARED)}")
     if report.not_known:
-        fields = ", ".join(printable(name)[:40] for name in sorted(report.not_known)[:20])
-        say(out, f"fields of the adapter that were passed over: {fields}", indent=2, hang=2)
+        _note(f"fields of the adapter that were passed over: {_listed(sorted(report.not_known))}")
+    if shown.not_known:
+        _note(f"capabilities of the adapter that were passed over: {_listed(shown.not_known)}")
     for name, why in report.left_out.items():
-        say(out, f"left out: {name}: {why}", indent=2, hang=2)
+        _note(f"left out: {name}: {why}")
     if report.incomplete:
         listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
-        text = f"explored in part, nearest states first: {len(report.incomplete)} scenarios"
-        say(out, text + listed, indent=2, hang=2)
+        _note(f"explored in part, nearest states first: {len(report.incomplete)} scenarios{listed}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:40] for name in names[:20])
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
 
 
 def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> None:
     out = console()
     failed = driven.failed
     assert failed is not None and failed.question.outcome is not None
-    say(out, f"Difference in step {_number(driven)} of {driven.sequence.name}", "bold red")
+    say(out, printable(f"Difference in step {_number(driven)} of {driven.sequence.name}"), "bold red")
     _print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
     _print_rules(failed.question.outcome.rules, verbose=verbose)
@@ -208,9 +223,9 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     assert told.failed is not None
     for number, question in enumerate(questions_until(told.sequence, told.failed.question.position), 1):
         last = question.position == told.failed.question.position
-        say(out, f"{number}. {head(question, replica)}", "bold", indent=2, hang=3)
+        say(out, printable(f"{number}. {head(question, replica)}"), "bold", indent=2, hang=3)
         for line in lines(question, replica, verbose=verbose or last):
-            say(out, line, indent=5, hang=2)
+            say(out, printable(line), indent=5, hang=2)
     origin = driven.sequence.origin
     if origin is not None:
         step = origin.steps[failed.question.position]
@@ -234,7 +249,7 @@ def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
 def _print_differences(differences: Iterable[Any]) -> None:
     out = console()
     for each in differences:
-        entry(out, "field", each.field, column=12)
+        entry(out, "field", printable(each.field), column=12)
         entry(out, "expected", _json(each.expected), column=12)
         entry(out, "got", _json(each.found), "bold red", column=12)
 

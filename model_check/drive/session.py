@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from model_check.conform.fields import Json
 from model_check.conform.state import encode_state
@@ -21,7 +21,7 @@ from reference.events import ResponseReceived
 NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
 
 
-class LimitError(Exception):
+class _LimitError(Exception):
     """The number of steps that may be driven is used up."""
 
 
@@ -37,18 +37,21 @@ class Failed:
 class Driven:
     """What became of one sequence.
 
-    steps: how many steps were compared. rules: how many of them each rule decided; shown: the rules that
-    decided a step of which the adapter shows something. skipped: steps that were not taken, by reason;
-    not_known: fields of messages that were passed over. failed: the step that differs, with which it ends.
+    steps: how many steps were taken, crashes included; compared: how many of them could have differed.
+    decided: the rules that decided a step; rules: in how many steps of which the adapter shows something.
+    skipped: steps that were not taken, by reason; not_known: fields of messages that were passed over.
+    failed: the step that differs, with which it ends. limited: the limit came before its end.
     """
 
     sequence: DriveSequence
     steps: int = 0
+    compared: int = 0
+    decided: set[str] = field(default_factory=set)
     rules: Counter[str] = field(default_factory=Counter)
-    shown: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
     not_known: set[str] = field(default_factory=set)
     failed: Failed | None = None
+    limited: bool = False
 
 
 class Session:
@@ -66,16 +69,24 @@ class Session:
         try:
             self.capabilities: Capabilities = read_hello(process.exchange(json.dumps(greeting)))
         except AdapterError as error:
-            raise AdapterError(f"the adapter {error}, in the handshake.") from None
+            raise error.placed("in the handshake") from None
 
     def drive(self, sequence: DriveSequence) -> Driven:
-        """Drive the adapter along ``sequence`` up to the first step that differs.
+        """Drive the adapter along ``sequence`` up to the first step that differs, or to the limit.
 
-        Raises AdapterError, which names the step, and LimitError.
+        Raises AdapterError, which names the step.
         """
         driven = Driven(sequence)
+        try:
+            self._drive(driven)
+        except _LimitError:
+            driven.limited = True
+        return driven
+
+    def _drive(self, driven: Driven) -> None:
+        sequence = driven.sequence
         detached: str | None = None
-        correlations: dict[int, Json] = {}
+        correlations: dict[int | None, Json] = {}
         for question in Asking(sequence).questions():
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
@@ -91,8 +102,7 @@ class Session:
                 driven.skipped[detached] += 1
                 continue
             if self._judge(driven, question, answer, correlations):
-                break
-        return driven
+                return
 
     def _refusal(self, question: Question) -> str | None:
         kind = wire.kind_of(question.event)
@@ -100,20 +110,23 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def _is_lost(self, question: Question, correlations: dict[int, Json]) -> bool:
+    def _is_lost(self, question: Question, correlations: dict[int | None, Json]) -> bool:
         """Whether this is an answer that an adapter could not tell from one that is awaited."""
         event = question.event
-        pairs = any(isinstance(given, int) for given in correlations.values())
-        return isinstance(event, ResponseReceived) and event.correlation == STALE and not pairs
+        if not isinstance(event, ResponseReceived):
+            return False
+        if event.correlation == STALE:
+            return not any(isinstance(given, int) for given in correlations.values())
+        return not _is_awaited(question, event) and not isinstance(correlations.get(event.correlation), int)
 
     def _ask(
-        self, sequence: DriveSequence, question: Question, correlations: dict[int, Json]
+        self, sequence: DriveSequence, question: Question, correlations: dict[int | None, Json]
     ) -> Answer | None:
         """Put the question. ``None`` where there is nothing to say."""
         if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
             return None
         if self._limit is not None and self.steps >= self._limit:
-            raise LimitError
+            raise _LimitError
         self.steps += 1
         self._asked += 1
         asked = wire.encode_question(question, sequence.identity, sequence.protocol, TIMEOUTS)
@@ -125,10 +138,10 @@ class Session:
             return read_answer(line, self._asked)
         except AdapterError as error:
             step = f"step {question.position + 1} of {sequence.name} ({asked['type']})"
-            raise AdapterError(f"the adapter {error}, in {step}.") from None
+            raise error.placed(f"in {step}") from None
 
     def _judge(
-        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int, Json]
+        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int | None, Json]
     ) -> bool:
         """Compare and count; whether there is a difference."""
         sequence, outcome = driven.sequence, question.outcome
@@ -140,18 +153,21 @@ class Session:
         state = {} if question.ended else encode_state(outcome.replica, stopped=False)
         shown = self.capabilities
         if question.ended:
-            shown = Capabilities(shown.name, shown.events, shown.effects, frozenset(), shown.ordered)
+            shown = replace(shown, state=frozenset())
         try:
             found = tuple(compare(shown, effects, state, answer.effects, answer.state))
         except RecursionError:
             raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
         if found:
+            driven.compared += 1
             driven.failed = Failed(question, found)
             return True
-        driven.rules.update(outcome.rules)
-        visible = any(effect["effect"] in shown.effects for effect in effects)
-        if visible or not effects or self._state_shows(question, state):
-            driven.shown.update(outcome.rules)
+        driven.decided.update(outcome.rules)
+        visible = _is_visible(shown, effects)
+        if visible or shown.state:
+            driven.compared += 1
+        if visible or (shown.state and not effects) or self._state_shows(question, state):
+            driven.rules.update(outcome.rules)
         for mine, theirs in _requests(effects, answer.effects):
             correlations[mine["correlationId"]] = theirs.get("correlationId")
         for mine, theirs in zip(effects, answer.effects, strict=False):
@@ -161,6 +177,16 @@ class Session:
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
         before = {} if question.before is None else encode_state(question.before, stopped=False)
         return any(state.get(name) != before.get(name) for name in self.capabilities.state)
+
+
+def _is_awaited(question: Question, event: ResponseReceived) -> bool:
+    known = () if question.before is None else question.before.connections
+    return any(each.awaiting and each.correlation == event.correlation for each in known)
+
+
+def _is_visible(shown: Capabilities, effects: list[dict[str, Json]]) -> bool:
+    """Whether an adapter shows something of these effects, or, where there are none, that there are none."""
+    return any(effect["effect"] in shown.effects for effect in effects) or bool(shown.effects and not effects)
 
 
 def _requests(

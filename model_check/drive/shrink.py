@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model_check.drive.process import AdapterError
-from model_check.drive.session import Driven, LimitError, Session
+from model_check.drive.session import Driven, Session
 from model_check.drive.stimuli import DriveSequence
 
 #: How often the adapter is driven again, at most.
@@ -53,7 +53,7 @@ def _without(driven: Driven, begin: int, size: int) -> DriveSequence:
 def _try(session: Session, sequence: DriveSequence, field: str) -> Driven | None:
     try:
         found = session.drive(sequence)
-    except (AdapterError, LimitError):
+    except AdapterError:
         return None
     same = found.failed is not None and found.failed.differences[0].field == field
     return found if same else None

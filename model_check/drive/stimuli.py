@@ -1,7 +1,7 @@
 """What happens to one replica, in order: the unit along which an implementation is driven.
 
-A stimulus is an event of the reference, or a start, a crash, or the end of a parked fetch's wait. Ids of
-requests and answers and the time are not part of it: they are given when the replica is driven.
+A stimulus is an event of the reference, or a start, a crash, a late answer, or the end of a parked fetch's
+wait. Ids of requests and answers and the time are not part of it: they are given when the replica is driven.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Event
+from reference.messages import Response
 from reference.protocol import Protocol
 from reference.replica import Replica
 
@@ -37,7 +38,15 @@ class WaitExpired:
     position: int
 
 
-Stimulus = Start | Crash | WaitExpired | Event
+@dataclass(frozen=True, slots=True)
+class LateResponse:
+    """An answer arrives that is not awaited any more: to the last such request to ``source``."""
+
+    source: int
+    response: Response
+
+
+Stimulus = Start | Crash | WaitExpired | LateResponse | Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,14 @@ from model_check.conform.fields import Fields, Json
 from model_check.conform.recording import Message as RecordedMessage
 from model_check.drive.asked import Question, Timeouts
 from model_check.drive.stimuli import Crash, Start
+from model_check.drive.wire_snapshots import (
+    decode_snapshot,
+    decode_snapshot_id,
+    decode_voter_set,
+    encode_snapshot,
+    encode_voter_set,
+    snapshot_id,
+)
 from model_check.errors import InputError
 from reference.disk import Disk
 from reference.effects import (
@@ -22,16 +30,19 @@ from reference.effects import (
     AppendBatch,
     ArmTimer,
     CallFailed,
+    DeleteBefore,
     Duration,
     Effect,
     Fatal,
     Flush,
     ForgetRequests,
     HighWatermark,
+    LoadSnapshot,
     Persist,
     Reply,
     Send,
     Stop,
+    StoreSnapshot,
     Transition,
     Truncate,
 )
@@ -39,6 +50,7 @@ from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
+    CreateSnapshot,
     Event,
     FetchWaitExpired,
     Poll,
@@ -48,10 +60,12 @@ from reference.events import (
     ResponseReceived,
     Shutdown,
     Timer,
+    UpgradeKRaftVersion,
 )
-from reference.log import Batch, Voters, log_of
+from reference.log import log_of
 from reference.messages import (
     METADATA_PARTITION,
+    FetchSnapshotResponse,
     Message,
     PartitionRequest,
     Request,
@@ -68,24 +82,34 @@ PROTOCOL = 1
 #: The kinds of steps that an adapter may support.
 EVENTS = (
     "start", "request", "response", "poll", "requestTimedOut", "backoffExpired", "fetchWaitExpired",
-    "append", "resign", "shutdown", "crash",
+    "append", "resign", "upgradeKRaftVersion", "createSnapshot", "shutdown", "crash",
 )  # fmt: skip
 
 #: The effects that an adapter may report.
 EFFECTS = (
-    "persist", "append", "truncate", "flush", "request", "response", "highWatermark", "transition", "timer",
-    "appendAccepted", "callFailed", "forgetRequests", "stop", "fatal",
+    "persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot", "request",
+    "response", "highWatermark", "transition", "timer", "appendAccepted", "callFailed", "forgetRequests",
+    "stop", "fatal",
 )  # fmt: skip
 
 #: The fields of the state that an adapter may show: those of model_check.conform.state.encode_state.
 STATE = (
-    "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "voters", "votersOffset", "kraftVersion",
-    "isVoter", "election", "epochStart", "progress", "unacked", "resignRequested", "preferredSuccessors",
-    "shuttingDown",
+    "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot", "voters",
+    "votersOffset", "kraftVersion", "isVoter", "election", "epochStart", "progress", "unacked", "pendingAdd",
+    "pendingRemove", "resignRequested", "fetchingSnapshot", "preferredSuccessors", "shuttingDown",
 )  # fmt: skip
 
 #: What a request is about if it is not about the metadata partition.
 OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
+
+#: Switches of the protocol that are configuration to an implementation, and what it calls them.
+CONFIGURED = {
+    "fetch_timeout_ms": "fetchTimeoutMs",
+    "request_timeout_ms": "requestTimeoutMs",
+    "fetch_max_wait_ms": "fetchMaxWaitMs",
+    "fetch_max_batches": "fetchMaxBatches",
+    "fetch_snapshot_max_bytes": "fetchSnapshotMaxBytes",
+}
 
 _QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
 
@@ -107,7 +131,8 @@ def kind_of(event: Event | Start | Crash) -> str:
     names: dict[type, str] = {
         Start: "start", Crash: "crash", RequestReceived: "request", ResponseReceived: "response",
         Poll: "poll", RequestTimedOut: "requestTimedOut", BackoffExpired: "backoffExpired",
-        FetchWaitExpired: "fetchWaitExpired", Append: "append", Resign: "resign", Shutdown: "shutdown",
+        FetchWaitExpired: "fetchWaitExpired", Append: "append", Resign: "resign",
+        UpgradeKRaftVersion: "upgradeKRaftVersion", CreateSnapshot: "createSnapshot", Shutdown: "shutdown",
     }  # fmt: skip
     return names[type(event)]
 
@@ -116,7 +141,6 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts
     stored = disk.quorum_state
     variant = codec.encode(protocol, Protocol)
     assert isinstance(variant, dict)
-    configured = ("fetch_max_batches", "fetch_max_wait_ms", "fetch_timeout_ms")
     return {
         "identity": {
             "replicaId": identity.id,
@@ -124,23 +148,24 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts
             "clusterId": identity.cluster_id,
             "endpoints": [vars_of(endpoint) for endpoint in identity.endpoints],
             "canBecomeVoter": identity.can_become_voter,
-            "voters": _voters(identity),
+            "autoJoin": identity.auto_join,
+            "voters": encode_voter_set(identity.bootstrap_voters),
             "kraftVersion": identity.bootstrap_kraft_version,
             "maxKraftVersion": identity.max_kraft_version,
         },
         "config": {
             "electionTimeoutMs": timeouts.election,
             "electionBackoffMaxMs": timeouts.election_backoff_max,
-            "fetchTimeoutMs": protocol.fetch_timeout_ms,
-            "requestTimeoutMs": timeouts.request,
             "retryBackoffMs": timeouts.retry_backoff,
             "lingerMs": timeouts.linger,
-            "fetchMaxWaitMs": protocol.fetch_max_wait_ms,
-            "fetchMaxBatches": protocol.fetch_max_batches,
+            "updateVoterPeriodMs": timeouts.update_voter_period(protocol),
+            **{name: getattr(protocol, field) for field, name in CONFIGURED.items()},
         },
-        "variant": {name: value for name, value in variant.items() if name not in configured},
+        "variant": {name: value for name, value in variant.items() if name not in CONFIGURED},
         "disk": {
             "quorumState": None if stored is None else _stored(stored, identity),
+            "logStart": disk.log.start_offset,
+            "snapshots": [encode_snapshot(snapshot) for snapshot in disk.log.snapshots],
             "batches": [encode_batch(batch) for batch in disk.log.batches],
         },
     }
@@ -149,12 +174,6 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts
 def vars_of(endpoint: Endpoint) -> Json:
     """An endpoint: name, host, port."""
     return {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port}
-
-
-def _voters(identity: Replica) -> Json:
-    """The voter set as a KRAFT_VOTERS record holds it."""
-    record = Batch(0, 0, (Voters(identity.bootstrap_voters),))
-    return encode_batch(record)["records"][0]["value"]["voters"]
 
 
 def quorum_state(state: QuorumState, replica: Replica) -> Json:
@@ -184,6 +203,11 @@ def _event(event: Event | Crash) -> dict[str, Json]:
         return {"from": event.source, "requestId": event.correlation}
     if isinstance(event, Append):
         return {"epoch": event.epoch, "values": list(event.values)}
+    if isinstance(event, UpgradeKRaftVersion):
+        return {"epoch": event.epoch, "version": event.version}
+    if isinstance(event, CreateSnapshot):
+        content = {"values": list(event.values), "size": event.size, "deletePrefix": event.delete_prefix}
+        return {"snapshotId": snapshot_id(event.id), **content}
     return {"epoch": event.epoch} if isinstance(event, Resign) else {}
 
 
@@ -192,14 +216,18 @@ def _request(request: Request) -> Json:
     data = encode(request)
     if isinstance(request, PartitionRequest) and request.partition != METADATA_PARTITION:
         topic = data["topics"][0]
-        name = "topicId" if "topicId" in topic else "topicName"
+        name = next(each for each in ("topicId", "topicName", "name") if each in topic)
         data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]
     return data
 
 
 def _response(response: Response) -> Json:
-    """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field."""
+    """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
+    snapshot of which a FetchSnapshot response brings a part.
+    """
     data = encode(response)
+    if isinstance(response, FetchSnapshotResponse) and response.content is not None:
+        data["topics"][0]["partitions"][0]["snapshot"] = encode_snapshot(response.content)
     if isinstance(response, VoteResponse) and response.pre_vote is not None and data["topics"]:
         data["topics"][0]["partitions"][0]["preVote"] = response.pre_vote
     return data
@@ -235,6 +263,11 @@ def encode_effect(effect: Effect, before: Replica, protocol: Protocol, timeouts:
 def _encode_plain(effect: Effect) -> dict[str, Json]:
     if isinstance(effect, Truncate | Flush):
         return {"effect": "truncate" if isinstance(effect, Truncate) else "flush", "to": effect.offset}
+    if isinstance(effect, StoreSnapshot | LoadSnapshot):
+        name = "storeSnapshot" if isinstance(effect, StoreSnapshot) else "loadSnapshot"
+        return {"effect": name, "snapshot": encode_snapshot(effect.snapshot)}
+    if isinstance(effect, DeleteBefore):
+        return {"effect": "deleteBefore", "snapshotId": snapshot_id(effect.id)}
     if isinstance(effect, HighWatermark):
         return {"effect": "highWatermark", "offset": effect.offset}
     if isinstance(effect, Transition):
@@ -261,11 +294,6 @@ def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Timeouts]:
 
 
 def _identity(data: Fields) -> Replica:
-    value = {"voters": data.items("voters")}
-    record = {"type": "KRAFT_VOTERS", "value": {"version": 0, **value}}
-    voters = _batch({"base": 0, "last": 0, "epoch": 0, "control": True, "records": [record]}, data.where)
-    content = voters.records[0]
-    assert isinstance(content, Voters)
     endpoints = tuple(
         Endpoint(each.text("name"), each.text("host"), each.number("port"))
         for each in data.objects("endpoints")
@@ -273,22 +301,24 @@ def _identity(data: Fields) -> Replica:
     cluster = data.value("clusterId")
     return Replica(
         key=ReplicaKey(data.number("replicaId"), recorded.directory(data.text("replicaDirectoryId"))),
-        bootstrap_voters=content.voters,
+        bootstrap_voters=decode_voter_set(data),
         endpoints=endpoints,
         bootstrap_kraft_version=data.number("kraftVersion"),
         can_become_voter=data.flag("canBecomeVoter"),
+        auto_join=data.flag("autoJoin"),
         max_kraft_version=data.number("maxKraftVersion"),
         cluster_id=None if cluster is None else data.text("clusterId"),
         next_correlation=0,
     )
 
 
-def _batch(data: Json, where: str) -> Batch:
-    return recorded.batch(Fields.of(data, where))
-
-
 def _disk(data: Fields) -> Disk:
-    log = log_of(tuple(recorded.batch(entry) for entry in data.objects("batches")))
+    batches = tuple(recorded.batch(entry) for entry in data.objects("batches"))
+    snapshots = tuple(decode_snapshot(entry) for entry in data.objects("snapshots"))
+    try:
+        log = log_of(batches, data.number("logStart"), snapshots)
+    except ValueError as error:
+        raise InputError(f"{data.where}: {error}.") from None
     if data.value("quorumState") is None:
         return Disk(None, log, log.end_offset)
     stored = data.inner("quorumState")
@@ -302,17 +332,11 @@ def _disk(data: Fields) -> Disk:
 
 def _config(data: Fields) -> tuple[Protocol, Timeouts]:
     config = data.inner("config")
-    batches = config.value("fetchMaxBatches")
-    variant = {
-        **data.inner("variant").values,
-        "fetch_max_batches": batches,
-        "fetch_max_wait_ms": config.number("fetchMaxWaitMs"),
-        "fetch_timeout_ms": config.number("fetchTimeoutMs"),
-    }
+    configured = {field: config.value(name) for field, name in CONFIGURED.items()}
+    variant = {**data.inner("variant").values, **configured}
     timeouts = Timeouts(
         election=config.number("electionTimeoutMs"),
         election_backoff_max=config.number("electionBackoffMaxMs"),
-        request=config.number("requestTimeoutMs"),
         retry_backoff=config.number("retryBackoffMs"),
         linger=config.number("lingerMs"),
     )
@@ -333,12 +357,19 @@ def decode_event(data: Fields) -> Event:
             partition = data.inner("data").only("topics").only("partitions")
             flag = partition.flag("preVote") if "preVote" in partition else None
             response = replace(response, pre_vote=flag)
+        elif isinstance(response, FetchSnapshotResponse) and response.error is ErrorCode.NONE:
+            partition = data.inner("data").only("topics").only("partitions")
+            if "snapshot" in partition:
+                response = replace(response, content=decode_snapshot(partition.inner("snapshot")))
         return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind == "poll":
         discovery = None if data.value("discovery") is None else data.number("discovery")
         return Poll(tuple(map(_timer, data.items("expired"))), discovery, now)
     if kind == "append":
         return Append(data.number("epoch"), data.numbers("values"))
+    if kind == "createSnapshot":
+        size, delete = data.number("size"), data.flag("deletePrefix")
+        return CreateSnapshot(decode_snapshot_id(data), data.numbers("values"), size, delete)
     if kind == "fetchWaitExpired":
         return FetchWaitExpired(data.number("from"), data.number("requestId"))
     simple: dict[str, Event] = {"shutdown": Shutdown()}
@@ -347,6 +378,8 @@ def decode_event(data: Fields) -> Event:
         simple = {"requestTimedOut": RequestTimedOut(node), "backoffExpired": BackoffExpired(node)}
     elif kind == "resign":
         simple = {"resign": Resign(data.number("epoch"))}
+    elif kind == "upgradeKRaftVersion":
+        simple = {kind: UpgradeKRaftVersion(data.number("epoch"), data.number("version"))}
     if kind not in simple:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
     return simple[kind]

@@ -117,10 +117,12 @@ def witnesses(
     system: KRaftSystem, known: frozenset[str], max_states: int, describe: Describe = deed
 ) -> tuple[tuple[Witness, ...], bool]:
     """A witness for each deed that ``system`` reaches and that is not ``known``, and whether the search was
-    complete: with at most ``max_states`` states it may not be.
+    complete: with at most ``max_states`` states it may not be. An interrupt ends it: KeyboardInterrupt.
     """
     offering = _Witnessing(system, describe, known)
     found = explore(offering, keep_going=True, limits=Limits(max_states=max_states))  # type: ignore[arg-type]
+    if found.limit == "interrupted":
+        raise KeyboardInterrupt
     shown = []
     for each in found.violations:
         if each.property in offering.deeds:

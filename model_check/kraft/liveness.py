@@ -173,12 +173,12 @@ def _deliveries(source: int, destination: int, kind: type, strength: Strength) -
 
 
 def _timer(replica: int, timer: str, strength: Strength) -> Fairness:
+    over = f"{timer} timer over"
+
     def matches(step: PathStep, action: Hashable) -> bool:
-        return isinstance(action, Action) and (action.kind, action.replica, action.detail) == (
-            "timer",
-            replica,
-            timer,
-        )
+        if not isinstance(action, Action) or action.replica != replica:
+            return False
+        return (action.kind, action.detail) == ("timer", timer) or action.detail.endswith(over)
 
     return Fairness(f"the {timer} timer of {replica} expires", strength, matches)
 

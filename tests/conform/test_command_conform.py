@@ -38,10 +38,19 @@ def test_a_run_that_is_not_whole_is_not_left_out(tmp_path: Path, capsys: pytest.
     assert "run-2" in capsys.readouterr().err
 
 
-def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ("file", "run.json", "trace.jsonl.gz"))
+def test_a_file_in_place_of_a_folder_is_refused(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, small_recording())
     (tmp_path / "file").write_text("no run")
-    assert main(["conform", str(tmp_path / "file")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert main(["conform", str(tmp_path / name)]) == 2
+    assert f"{name}: is a file; give the folder of a recorded run" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conform", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: there is no such folder" in capsys.readouterr().err
 
 
 def test_a_name_that_no_file_system_takes_is_refused() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from faulty_cluster import faulty_recording
-from small_recording import first, small_recording
+from line_changes import message_ids, with_message_ids
+from small_recording import eventful_recording, first, small_recording
 
+from model_check.conform.answers import error_answer, is_error_answer
 from model_check.conform.exceptions import (
     CONTENT_UNKNOWN,
+    NUMBER_LEFT_OUT,
     OLDER_VERSION,
     UNKNOWN_FIELD,
     UNRESOLVED,
@@ -30,6 +33,9 @@ from reference.step import step
 from reference.voters import ReplicaKey, static_voters
 
 Lines = list[dict[str, Any]]
+
+#: Message ids from here on are those of lines that are added.
+MORE = 90_000
 
 
 def started(seed: int, **options: Any) -> Simulation:
@@ -52,8 +58,13 @@ def agrees(lines: Lines) -> RunReport:
 
 
 def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
-    """``lines`` with more of them before line ``seq``, at its time, and the totals counted again."""
-    added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in more]
+    """``lines`` with more of them before line ``seq``, at its time, and the totals counted again. Message ids
+    from ``MORE`` on become those after the last one before ``seq``.
+    """
+    lines = with_message_ids(lines, lambda mid: 10 * mid)
+    last = max((mid for line in lines[:seq] for mid in message_ids(line)), default=0)
+    added = with_message_ids(more, lambda mid: mid - MORE + last + 1 if mid >= MORE else 10 * mid)
+    added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in added]
     whole = [*lines[:seq], *added, *lines[seq:-1]]
     return finished([{**line, "seq": number} for number, line in enumerate(whole)], lines[-1]["t"])
 
@@ -77,20 +88,20 @@ def test_many_clusters_under_every_fault_agree(seed: int) -> None:
 
 def test_a_request_of_the_client_may_be_lost() -> None:
     lines = small_recording()
-    lost = {"ev": "lost", "why": "hostDown", "to": 3, **ask(90_000)}
-    answer = {"ev": "adminResult", "from": 3, "mid": 90_001, "re": 90_000, "api": "AddRaftVoter"}
+    lost = {"ev": "lost", "why": "hostDown", "to": 3, **ask(MORE)}
+    answer = {"ev": "adminResult", "from": 3, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
     agrees(inserted(lines, 60, lost, {**answer, "data": {"errorCode": 8}}))
 
 
 def test_a_request_of_the_client_may_be_left_over() -> None:
     lines = small_recording()
-    agrees(inserted(lines, len(lines) - 1, {"ev": "inflight", "to": 2, **ask(90_000)}))
+    agrees(inserted(lines, len(lines) - 1, {"ev": "inflight", "to": 2, **ask(MORE)}))
 
 
 def test_an_answer_of_the_client_with_an_unknown_error_is_counted() -> None:
     lines = small_recording()
-    lost = {"ev": "lost", "why": "drop", "to": 3, **ask(90_000)}
-    answer = {"ev": "adminResult", "from": 3, "mid": 90_001, "re": 90_000, "api": "AddRaftVoter"}
+    lost = {"ev": "lost", "why": "drop", "to": 3, **ask(MORE)}
+    answer = {"ev": "adminResult", "from": 3, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
     lines = inserted(lines, 60, lost, {**answer, "data": {"errorCode": 4321}})
     lines[-1]["counts"]["adminResult:AddRaftVoter:SOME_NEW_ERROR"] = 1
     agrees(lines)
@@ -100,7 +111,7 @@ def test_the_answer_of_a_server_may_be_lost_and_never_listed() -> None:
     """Node 1 has ended before a later step could list it."""
     lines = small_recording()
     end = first(lines, "end")
-    answer = {"mid": 90_000, "kind": "resp", "api": "ApiVersions", "from": 1, "corr": 77, "ver": 4}
+    answer = {"mid": MORE, "kind": "resp", "api": "ApiVersions", "from": 1, "corr": 77, "ver": 4}
     lost = {"ev": "lost", "why": "connectionClosed", "to": 2, **answer, "data": {"errorCode": 0}}
     assert agrees(inserted(lines, end, lost)).exceptions[UNRESOLVED] >= 1
 
@@ -204,10 +215,66 @@ def test_an_unknown_error_code_is_no_traceback() -> None:
     assert any(seq in (one.seq, one.shown_at) for one in report_on(lines).differences)
 
 
-def test_an_unknown_field_of_a_state_is_counted() -> None:
+def test_an_unknown_field_is_counted_wherever_it_is() -> None:
     lines = small_recording()
-    lines[40]["s"]["zone"] = 1
-    assert agrees(lines).exceptions[UNKNOWN_FIELD] == 1
+    sends = next(line for line in lines if "out" in line)
+    lines[40]["s"]["zone"] = sends["zone"] = sends["out"][0]["zone"] = 1
+    report = agrees(lines)
+    assert report.exceptions[UNKNOWN_FIELD] == 3
+    assert set(report.unknown) == {f"{lines[40]['ev']}.s.zone", f"{sends['ev']}.zone", "out.zone"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [("tick", {"mid": 5}), ("net", {"s": {}}), ("pause", {"persist": []}), ("note", {"out": []})],
+)
+def test_what_a_line_of_its_kind_cannot_say_is_refused(kind: str, more: dict[str, Any]) -> None:
+    """It is not an unknown field: a message or an effect would be passed over."""
+    lines = small_recording()
+    seq = first(lines, "tick")
+    lines[seq] = {**lines[seq], "ev": kind, **more}
+    with pytest.raises(InputError, match=f"a line '{kind}' cannot have the field"):
+        recording_of(lines)
+
+
+@pytest.mark.parametrize("api", ("FetchSnapshot", "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"))
+def test_an_answer_of_the_network_holds_nothing_but_its_error(api: str) -> None:
+    answer = error_answer(api, 8)
+    assert is_error_answer(answer, api, 8) and not is_error_answer(answer, api, 7)
+    for name in answer:
+        assert name == "errorMessage" or not is_error_answer({**answer, name: 8.0}, api, 8)
+    assert not is_error_answer({**answer, "zone": 1}, api, 8)
+
+
+def test_an_answer_to_a_client_that_no_node_sent_reports_an_error_to_a_request_of_its() -> None:
+    lines = small_recording()
+    answer = {"ev": "adminResult", "from": 2, "mid": MORE + 1, "re": MORE, "api": "AddRaftVoter"}
+    unasked = {**answer, "data": {"errorCode": 8}}
+    assert [one.field for one in report_on(inserted(lines, 60, unasked)).differences] == ["re"]
+    # In the last moments the request may wait in a queue.
+    agrees(inserted(lines, len(lines) - 1, unasked))
+    lost = {"ev": "lost", "why": "drop", "to": 2, **ask(MORE)}
+    for change, wrong in (
+        ({"data": {"errorCode": 0}}, "data.errorCode"),
+        ({"api": "RemoveRaftVoter"}, "api"),
+    ):
+        changed = {**answer, "data": {"errorCode": 8}, **change}
+        assert wrong in [one.field for one in report_on(inserted(lines, 60, lost, changed)).differences]
+
+
+def test_a_tick_that_shows_nothing_is_reported() -> None:
+    """Polls without a visible effect are not recorded: something was left out of the line."""
+    lines = small_recording()
+    seq = next(line["seq"] for line in lines[100:] if line["ev"] == "tick" and line["out"])
+    del lines[seq]["out"]
+    assert ("tick", seq) in [(one.field, one.seq) for one in report_on(lines).differences]
+
+
+def test_a_number_left_out_is_counted() -> None:
+    lines = with_message_ids(small_recording(), lambda mid: mid + 3 * (mid > 20))
+    assert (
+        agrees(lines).exceptions[NUMBER_LEFT_OUT] == 1 + agrees(small_recording()).exceptions[NUMBER_LEFT_OUT]
+    )
 
 
 def test_an_unknown_kind_of_event_names_its_line() -> None:
@@ -215,6 +282,23 @@ def test_an_unknown_kind_of_event_names_its_line() -> None:
     lines[40]["ev"] = "doze"
     with pytest.raises(InputError, match="line 41: unknown event 'doze'"):
         recording_of(lines)
+
+
+@pytest.mark.parametrize(
+    "number", (lambda mid: 3 * mid + 7, lambda mid: mid + 2**40), ids=("spread", "large")
+)
+def test_message_ids_may_be_any_numbers_in_the_order_of_the_messages(number: Callable[[int], int]) -> None:
+    agrees(with_message_ids(small_recording(), number))
+
+
+def test_message_ids_in_another_order_are_reported() -> None:
+    """Two requests that leave together exchange their ids wherever these are."""
+    lines = list(eventful_recording())
+    one, other = next(
+        [sent["mid"] for sent in line["out"][:2]] for line in lines if len(line.get("out", ())) > 1
+    )
+    swapped = with_message_ids(lines, lambda mid: {one: other, other: one}.get(mid, mid))
+    assert "out.mid" in {found.field for found in report_on(swapped).differences}
 
 
 def test_totals_may_count_what_no_line_shows_and_not_less() -> None:

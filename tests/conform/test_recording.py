@@ -191,4 +191,4 @@ def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(
 
 def test_bad_input_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conform", str(tmp_path / "nothing")]) == 2
-    assert "run.json: cannot be read" in capsys.readouterr().err
+    assert "nothing: there is no such folder" in capsys.readouterr().err

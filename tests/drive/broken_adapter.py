@@ -77,6 +77,12 @@ def main(way: str) -> None:
             "key-twice": '{"id": 1, "id": 1}\n',
             "error": json.dumps({"id": number, "error": "no such store"}) + "\n",
             "extra-line": good + good,
+            "extra-no-break-space": good + "\u00a0\n",
+            "extra-blanks-and-more": good + " " * 300 + "x\n",
+            "pretty-printed": json.dumps(json.loads(good), indent=1) + "\n",
+            "ends-in-the-middle": good[:-4] + "\n",
+            "escape-codes": "\x1b[31m\x07\n",
+            "number-of-no-field": good.replace("[]", '[{"effect": "flush", "to": 9223372036854775808}]'),
         }.get(way, "")
     )
     if way == "not-utf8":

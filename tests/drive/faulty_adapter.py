@@ -7,13 +7,27 @@ from dataclasses import replace
 from model_check.conform.fields import Fields
 from model_check.drive.serving import ReferenceAdapter, serve
 from model_check.drive.wire import decode_event, decode_start
-from reference.effects import Effect, Flush, HighWatermark, Persist, Reply, Send, Truncate
+from reference.effects import (
+    Effect,
+    Flush,
+    ForgetRequests,
+    HighWatermark,
+    Persist,
+    Reply,
+    Send,
+    Truncate,
+)
 from reference.errors import ErrorCode
-from reference.events import Event, Poll, RequestReceived, Timer
+from reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived, Timer
 from reference.log import truncate
-from reference.messages import VoteRequest
+from reference.messages import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+    VoteRequest,
+)
 from reference.protocol import Protocol
-from reference.replica import Leader, Replica
+from reference.replica import AddingVoter, Candidate, Follower, Leader, Progress, Prospective, Replica
 from reference.step import Outcome, start, step
 
 Fault = Callable[[Protocol, Replica, Event], Outcome]
@@ -36,8 +50,9 @@ def grants_without_checking_the_log(protocol: Protocol, replica: Replica, event:
 
 def no_error_for_a_fenced_epoch(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     def unfenced(effect: Effect) -> Effect:
-        if isinstance(effect, Reply) and effect.response.partition_error is ErrorCode.FENCED_LEADER_EPOCH:
-            return replace(effect, response=replace(effect.response, partition_error=ErrorCode.NONE))
+        response = effect.response if isinstance(effect, Reply) else None
+        if getattr(response, "partition_error", None) is ErrorCode.FENCED_LEADER_EPOCH:
+            return replace(effect, response=replace(response, partition_error=ErrorCode.NONE))  # type: ignore
         return effect
 
     outcome = step(protocol, replica, event)
@@ -82,6 +97,102 @@ def never_looks_whether_the_quorum_is_there(protocol: Protocol, replica: Replica
     return step(protocol, replica, event)
 
 
+# State that outlives what it belongs to.
+
+
+def keeps_that_it_has_fetched(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    """True of one leader, it is taken to be true of the next."""
+    outcome = step(protocol, replica, event)
+    left, entered = replica.role, outcome.replica.role
+    if isinstance(left, Follower) and isinstance(entered, Follower):
+        kept = replace(entered, has_fetched=left.has_fetched or entered.has_fetched)
+        return replace(outcome, replica=replace(outcome.replica, role=kept))
+    return outcome
+
+
+def takes_old_answers(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    """Whatever comes from a node is taken for the answer that is awaited from it."""
+    if isinstance(event, ResponseReceived):
+        for connection in replica.connections:
+            if connection.node == event.source and connection.awaiting:
+                event = replace(event, correlation=connection.correlation)
+    return step(protocol, replica, event)
+
+
+def keeps_what_was_committed(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    outcome = step(protocol, replica, event)
+    if isinstance(outcome.replica.role, Leader) and not isinstance(replica.role, Leader):
+        return replace(outcome, replica=replace(outcome.replica, high_watermark=replica.high_watermark))
+    return outcome
+
+
+def keeps_votes(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    """The votes of a pre-vote count in the election that follows."""
+    outcome = step(protocol, replica, event)
+    left, entered = replica.role, outcome.replica.role
+    if isinstance(left, Prospective) and isinstance(entered, Candidate):
+        granted = tuple(sorted({*left.election.granted, *entered.election.granted}))
+        kept = replace(entered, election=replace(entered.election, granted=granted))
+        return replace(outcome, replica=replace(outcome.replica, role=kept))
+    return outcome
+
+
+def keeps_contacts(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    """Who was heard from counts again after the check-quorum timer was armed."""
+    outcome = step(protocol, replica, event)
+    left, entered = replica.role, outcome.replica.role
+    if isinstance(left, Leader) and isinstance(entered, Leader):
+        kept = replace(entered, contacts=tuple(sorted({*left.contacts, *entered.contacts})))
+        return replace(outcome, replica=replace(outcome.replica, role=kept))
+    return outcome
+
+
+def keeps_back_off(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    outcome = step(protocol, replica, event)
+    if any(isinstance(effect, ForgetRequests) and effect.node is None for effect in outcome.effects):
+        waiting = tuple(each for each in replica.connections if not each.awaiting)
+        return replace(outcome, replica=replace(outcome.replica, connections=waiting))
+    return outcome
+
+
+def keeps_a_part_of_a_snapshot(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    outcome = step(protocol, replica, event)
+    left, entered = replica.role, outcome.replica.role
+    if isinstance(left, Follower) and isinstance(entered, Follower):
+        if replica.quorum_state.leader == outcome.replica.quorum_state.leader:
+            return outcome
+        kept = replace(entered, fetching_snapshot=left.fetching_snapshot)
+        return replace(outcome, replica=replace(outcome.replica, role=kept))
+    return outcome
+
+
+# Changes of the voter set, and snapshots.
+
+
+def adds_a_voter_that_is_behind(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    role = replica.role
+    if isinstance(role, Leader) and isinstance(role.change, AddingVoter):
+        key, now = role.change.voter.key, getattr(event, "now", None)
+        caught_up = Progress(key, 0, True, now, 0, now)
+        replica = replace(replica, role=replace(role, observers=(caught_up,)))
+    return step(protocol, replica, event)
+
+
+def changes_voters_twice_at_once(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    changes = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+    is_change = isinstance(event, RequestReceived) and isinstance(event.request, changes)
+    if is_change and isinstance(replica.role, Leader):
+        replica = replace(replica, role=replace(replica.role, change=None))
+    return step(protocol, replica, event)
+
+
+def snapshots_what_is_not_committed(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    if not isinstance(event, CreateSnapshot):
+        return step(protocol, replica, event)
+    outcome = step(protocol, replace(replica, high_watermark=replica.log.end_offset), event)
+    return replace(outcome, replica=replace(outcome.replica, high_watermark=replica.high_watermark))
+
+
 FAULTS: Mapping[str, Fault] = {
     "votes-twice": votes_twice,
     "grants-without-checking-the-log": grants_without_checking_the_log,
@@ -92,6 +203,16 @@ FAULTS: Mapping[str, Fault] = {
     "answers-before-it-is-durable": answers_before_it_is_durable,
     "never-looks-whether-the-quorum-is-there": never_looks_whether_the_quorum_is_there,
     "forgets-the-vote-on-restart": step,
+    "keeps-that-it-has-fetched": keeps_that_it_has_fetched,
+    "takes-old-answers": takes_old_answers,
+    "keeps-what-was-committed": keeps_what_was_committed,
+    "keeps-votes": keeps_votes,
+    "keeps-contacts": keeps_contacts,
+    "keeps-back-off": keeps_back_off,
+    "keeps-a-part-of-a-snapshot": keeps_a_part_of_a_snapshot,
+    "adds-a-voter-that-is-behind": adds_a_voter_that_is_behind,
+    "changes-voters-twice-at-once": changes_voters_twice_at_once,
+    "snapshots-what-is-not-committed": snapshots_what_is_not_committed,
 }
 
 #: The rule that each fault breaks, which the report of the difference must name.
@@ -105,6 +226,16 @@ BROKEN_RULE: Mapping[str, str] = {
     "answers-before-it-is-durable": "PERSIST-4",
     "never-looks-whether-the-quorum-is-there": "CHECKQ-1",
     "forgets-the-vote-on-restart": "INIT-4",
+    "keeps-that-it-has-fetched": "PREVOTE-13",
+    "takes-old-answers": "RESP-7",
+    "keeps-what-was-committed": "HWM-7",
+    "keeps-votes": "VOTE-24",
+    "keeps-contacts": "CHECKQ-2",
+    "keeps-back-off": "PREVOTE-5",
+    "keeps-a-part-of-a-snapshot": "SNAP-11",
+    "adds-a-voter-that-is-behind": "ADD-10",
+    "changes-voters-twice-at-once": "VSET-8",
+    "snapshots-what-is-not-committed": "SNAP-1",
 }
 
 

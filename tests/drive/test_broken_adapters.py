@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from model_check.cli import main
 from model_check.drive import files
+from model_check.drive.process import _shown
 from model_check.drive.stimuli import DriveSequence, Start
 from reference.disk import Disk
 from reference.events import Poll
@@ -28,11 +31,15 @@ SENTENCES = {
     "no-start": "an adapter without 'start' cannot be driven",
     "silent-greeting": "gave no answer within 0.5 s, in the handshake",
     "silent": "gave no answer within 0.5 s",
-    "dies": "ended with exit code 7; the end of its standard error: first line / segmentation fault",
+    "dies": "exit code 7, in step 1 of a start (start); the end of its standard error: first line / segmen",
     "is-killed": "was ended by signal SIGKILL",
     "closes-its-output": "closed its output",
     "chatters": "the end of the chatter",
     "not-json": "not JSON at line 1, column 1",
+    "pretty-printed": "the line begins '{' and has no end: an answer is one object on one line, in step 1 of",
+    "ends-in-the-middle": "has no end: an answer is one object on one line",
+    "escape-codes": r"the line begins '\x1b[31m\x07', in step 1 of a start (start).",
+    "number-of-no-field": "answer 1: the number 9223372036854775808 has more than 64 bits",
     "not-utf8": "sent a line that is not UTF-8",
     "wrong-id": "answered question 99 when asked question 1",
     "no-id": "field 'id' is missing",
@@ -80,6 +87,28 @@ def test_an_extra_line_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert drive("extra-line", sequence=sequence) in (1, 2)
     captured = capsys.readouterr()
     assert "Difference" in captured.out or "nobody asked for" in captured.err
+
+
+@pytest.mark.parametrize("way", ["extra-no-break-space", "extra-blanks-and-more"])
+def test_an_extra_line_that_looks_blank_is_noticed(
+    way: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whichever is read first: the end of the line, or the next question."""
+    identity = Replica(ReplicaKey(1), static_voters((1, 2, 3)))
+    path = tmp_path / "sequence.json"
+    path.write_text(files.dumps(DriveSequence("x", KAFKA, identity, Disk(), (Poll(), Start(), Start()))))
+    assert drive(way, sequence=str(path)) in (1, 2)
+    error = capsys.readouterr().err
+    assert not error or ("kraftcheck: the adapter" in error and error.count("\n") == 1)
+
+
+@given(data=st.binary(max_size=300) | st.text("\u00a0\u2028\x1c\t x", max_size=300).map(str.encode))
+def test_any_bytes_can_be_shown(data: bytes) -> None:
+    shown = _shown(data)
+    assert shown.isprintable() and len(shown) <= 82
+    assert shown[0] == shown[-1] == "'"
+    if data.strip():
+        assert len(shown) > 2
 
 
 @pytest.mark.parametrize(

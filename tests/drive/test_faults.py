@@ -1,21 +1,31 @@
 """Faults as they occur in the field are caught, and the rule that they break is named."""
 
+import itertools
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from model_check import scenario
 from model_check.cli import main
+from model_check.conform.fields import Fields
 from model_check.drive.generate import generate
-from model_check.drive.process import AdapterProcess
+from model_check.drive.scripted import scripts
 from model_check.drive.session import Session
 from model_check.drive.shrink import shrink
 from model_check.drive.stimuli import DriveSequence
-from tests.drive.faulty_adapter import BROKEN_RULE, FAULTS
+from reference.protocol import KAFKA
+from reference.replica import Replica
+from reference.step import Outcome
+from tests.drive.faulty_adapter import BROKEN_RULE, FAULTS, FaultyAdapter
+from tests.drive.in_process import InProcess
 
 ADAPTER = Path(__file__).with_name("faulty_adapter.py")
+#: Faults that scripts bring to light sooner than scenarios do.
+SCRIPTED = ("keeps-", "takes-", "adds-", "changes-", "snapshots-")
 SCENARIOS = ("mutants-two-candidates", "mutants-diverged", "zombie-leader")
 
 
@@ -32,23 +42,55 @@ def sequences() -> list[DriveSequence]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught_and_the_rule_is_named(fault: str, sequences: list[DriveSequence]) -> None:
     named: set[str] = set()
-    with AdapterProcess(command(fault), 10) as process:
-        session = Session(process)
-        for sequence in sequences:
-            driven = session.drive(sequence)
-            if driven.failed is not None and driven.failed.question.outcome is not None:
-                named.update(driven.failed.question.outcome.rules)
-            if BROKEN_RULE[fault] in named:
-                return
+    session = Session(InProcess(FaultyAdapter(fault)))
+    ways = [scripts(KAFKA), sequences] if fault.startswith(SCRIPTED) else [sequences, scripts(KAFKA)]
+    for sequence in itertools.chain(*ways):
+        driven = session.drive(sequence)
+        if driven.failed is not None and driven.failed.question.outcome is not None:
+            named.update(driven.failed.question.outcome.rules)
+        if BROKEN_RULE[fault] in named:
+            return
     pytest.fail(f"{fault} is not caught by a step of {BROKEN_RULE[fault]}, only by {sorted(named)}")
 
 
+@pytest.mark.parametrize("fault", ["keeps-that-it-has-fetched", "takes-old-answers"])
+def test_what_outlives_its_time_is_caught_by_messages_alone(fault: str) -> None:
+    """No implementation has to show its state for that, and no scenario or probe does it."""
+    session = Session(InProcess(FaultyAdapter(fault)))
+    session.capabilities = replace(session.capabilities, state=frozenset())
+    assert any(session.drive(each).failed is not None for each in scripts(KAFKA))
+
+
+def test_a_late_answer_is_not_sent_to_an_adapter_that_cannot_tell() -> None:
+    """One without correlation ids pairs answers itself; the step is passed over, and said to be."""
+
+    class Pairing(FaultyAdapter):
+        def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
+            answer = super().show(before, outcome)
+            for effect in answer["effects"]:
+                effect.pop("correlationId", None)
+            return answer
+
+        def handle(self, kind: str, question: Fields) -> tuple[Replica, Outcome]:
+            if kind == "response":
+                assert question.value("correlationId") is None
+                assert self.replica is not None
+                awaited = {each.node: each.correlation for each in self.replica.connections}
+                question.values["correlationId"] = awaited[question.number("from")]
+            return super().handle(kind, question)
+
+    session = Session(InProcess(Pairing("takes-old-answers")))
+    name = "script forgetting: pre-vote of an earlier round"
+    driven = session.drive(next(each for each in scripts(KAFKA) if each.name == name))
+    assert driven.failed is None
+    assert list(driven.skipped.values()) == [1]
+
+
 def test_a_difference_is_shown_by_a_shorter_sequence(sequences: list[DriveSequence]) -> None:
-    with AdapterProcess(command("truncates-too-far"), 10) as process:
-        session = Session(process)
-        driven = next(found for s in sequences if (found := session.drive(s)).failed is not None)
-        shortened = shrink(session, driven)
-        again = session.drive(shortened.sequence)
+    session = Session(InProcess(FaultyAdapter("truncates-too-far")))
+    driven = next(found for s in sequences if (found := session.drive(s)).failed is not None)
+    shortened = shrink(session, driven)
+    again = session.drive(shortened.sequence)
     assert driven.failed is not None and again.failed is not None
     assert len(shortened.sequence.stimuli) < driven.failed.question.position + 1
     assert again.failed.differences[0].field == driven.failed.differences[0].field

@@ -1,6 +1,7 @@
 """The JSON of the protocol: what goes out comes back, and no answer breaks the driver."""
 
 import io
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from model_check.drive.compare import compare, unknown_fields
 from model_check.drive.generate import generate
 from model_check.drive.probes import probes
 from model_check.drive.process import AdapterError
+from model_check.drive.scripted import scripts
 from model_check.drive.serving import ReferenceAdapter, serve
 from model_check.drive.stimuli import Crash, DriveSequence, Start, WaitExpired
 from model_check.errors import InputError
@@ -30,10 +32,9 @@ EVERYTHING = Capabilities(
     "all", frozenset(wire.EVENTS), frozenset(wire.EFFECTS), frozenset(wire.STATE), ordered=True
 )
 SEQUENCES = [
-    *generate(
-        [scenario.shipped()[name] for name in ("scenario-a", "mutants-observer")], "kafka", {}, 0
-    ).sequences,
-    *list(probes(KAFKA))[::9],
+    *generate([scenario.shipped()["mutants-observer"]], "kafka", {}, 0).sequences,
+    *itertools.islice(probes(KAFKA), 0, 300, 7),
+    *scripts(KAFKA),
 ]
 
 
@@ -130,7 +131,10 @@ def test_any_line_is_an_answer_or_an_adapter_error(text: str) -> None:
 )
 def test_any_answer_can_be_compared(found: list[dict[str, Any]], state: dict[str, Any], number: int) -> None:
     expected, shown = STEPS[number]
-    read = read_answer(json.dumps({"id": 1, "effects": found, "state": state}), 1)
+    try:
+        read = read_answer(json.dumps({"id": 1, "effects": found, "state": state}), 1)
+    except AdapterError:
+        return  # a type or number that no field can have
     differences = list(compare(EVERYTHING, expected, shown, read.effects, read.state))
     for one, other in zip(expected, read.effects, strict=False):
         unknown_fields(one, other)
@@ -171,7 +175,8 @@ def test_a_field_at_its_default_may_be_absent_and_an_unknown_one_is_passed_over(
 
 def test_order_counts_except_among_messages() -> None:
     persist = {"effect": "persist", "quorumState": {"leaderEpoch": 1}}
-    one, two = ({"effect": "request", "to": to, "api": "Vote", "data": {}} for to in (2, 3))
+    one: dict[str, Any] = {"effect": "request", "to": 2, "api": "Vote", "data": {}}
+    two = {**one, "to": 3}
     assert not list(compare(EVERYTHING, [persist, one, two], {}, [persist, two, one], {}))
     assert list(compare(EVERYTHING, [persist, one, two], {}, [one, persist, two], {}))
     unordered = Capabilities("x", EVERYTHING.events, EVERYTHING.effects, EVERYTHING.state, ordered=False)

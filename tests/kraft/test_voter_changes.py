@@ -47,6 +47,11 @@ COUNTS = {
     "unseen-voter-change": 559,
     "removed-voter-learns": 151,
 }
+LARGER = {
+    "disk-loss-dynamic": 187773,
+    "voter-change-reverted": 374126,
+    "leader-removes-itself": 994184,
+}
 FINDINGS = {
     "finding-removed-voter-acknowledges": 4,
     "finding-wiped-leader": 4,
@@ -62,10 +67,11 @@ def test_exact_number_of_states(name: str, states: int) -> None:
 
 
 @pytest.mark.slow
-def test_exact_number_of_states_of_a_leader_that_removes_itself() -> None:
-    result = check(shipped()["leader-removes-itself"], threads=2)
+@pytest.mark.parametrize(("name", "states"), LARGER.items())
+def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
     assert result.as_expected, result.differences
-    assert result.exploration.distinct == 994184
+    assert result.exploration.distinct == states
 
 
 @pytest.mark.parametrize(("name", "steps"), FINDINGS.items())
@@ -89,6 +95,17 @@ def test_a_removal_that_timed_out_leaves_its_leader_in_office() -> None:
     assert leader is not None
     assert isinstance(leader.role, Leader)
     assert not leader.is_voter
+
+
+def test_a_removal_that_does_not_time_out_ends_with_another_leader_or_none() -> None:
+    scenario = changed(
+        "finding-leader-removal-timed-out",
+        budgets__timers=0,
+        check__goals=["GoalVoterRemoved"],
+    )
+    result = check(scenario)
+    assert result.as_expected, result.differences
+    assert [judged.holds for judged in result.judged] == [True]
 
 
 # The beginning.

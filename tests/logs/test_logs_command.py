@@ -148,3 +148,28 @@ def test_what_a_terminal_could_take_as_a_command_is_not_printed(
     shown = capsys.readouterr().out
     assert "Error: ?[31m? [bold]" in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("more", (["--json"], ["--json", "--history"], [], ["--history"]))
+def test_the_report_goes_to_a_file(
+    wrong: Path, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logs", str(wrong), *more]) == 1
+    printed = capsys.readouterr().out
+    assert main(["logs", str(wrong), *more, "-o", str(tmp_path / "report")]) == 1
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "report").read_text(encoding="utf-8") == printed
+    assert not more or more[0] != "--json" or json.loads(printed)["problemCounts"] == {"own-leader": 1}
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logs", str(wrong), "-o", str(tmp_path / "no" / "report")]) == 2
+    captured = capsys.readouterr()
+    assert "cannot be written" in captured.err and captured.out == ""
+
+
+def test_nothing_is_written_where_a_file_cannot_be_read(tmp_path: Path) -> None:
+    assert main(["logs", str(tmp_path / "none.log"), "-o", str(tmp_path / "report")]) == 2
+    assert not (tmp_path / "report").exists()

@@ -1,15 +1,20 @@
-"""A recorded run of production with one change in one line: the comparison reports it at that line."""
+"""A recorded run of production with one change: the comparison reports it at its line.
+
+Or with a step left out, doubled or exchanged with another: the comparison notices.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from line_changes import any_change, is_reported
+from line_changes import Fields, any_change, change_of, fields_of, is_reported
+from line_disorder import any_disorder, is_noticed
 from recorded_runs import recorded_runs
 
 from model_check.conform.simulated import finished
@@ -29,13 +34,51 @@ SAMPLE = {
     "run-41": 1300,
 }
 
+#: Runs with changes of the voter set and snapshots, each changed as a whole.
+VOTER_CHANGES = [run for run in recorded_runs() if run.name[:6] in ("run-20", "run-25", "run-27", "run-31")]
+whole_run = pytest.mark.parametrize("run", VOTER_CHANGES, ids=lambda run: run.name)
+
+#: What is about changes of the voter set and about snapshots: kinds of lines and names of fields.
+ABOUT = frozenset(
+    {
+        *("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter", "ApiVersions", "FetchSnapshot"),
+        *("apiVersions", "adminResult", "createSnapshot", "upgradeKRaftVersion", "wipe"),
+        *("voters", "votersOffset", "kraftVersion", "pendingAdd", "pendingRemove", "kRaftVersion"),
+        *("snapshot", "snapshotId", "fetchingSnapshot", "position", "logStart", "logStartOffset"),
+    }
+)
+
+#: Operations on the log and callbacks of which every field counts.
+ACTS = frozenset({"deleteBefore", "truncateToSnapshot", "loadSnapshot"})
+
 RUNS = [(run, SAMPLE[run.name[:6]]) for run in recorded_runs() if run.name[:6] in SAMPLE]
+
+
+@cache
+def whole(run: Path) -> Lines:
+    """All lines of a run; not to be changed."""
+    with gzip.open(run / "trace.jsonl.gz", "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+@cache
+def about_voters_and_snapshots(run: Path) -> Fields:
+    """The fields of a run that are about changes of the voter set or about snapshots."""
+    lines = whole(run)
+    chosen = {name: places for name, places in fields_of(lines).items() if ABOUT & set(name)}
+    for line in lines:
+        for name in ("log", "cb"):
+            for index, act in enumerate(line.get(name, ())):
+                if ACTS & {act.get("op"), act.get("cb")}:
+                    for field in act:
+                        places = chosen.setdefault((line["ev"], name, str(act.get("op")), field), [])
+                        places.append((line["seq"], (name, index, field)))
+    return chosen
 
 
 def beginning(run: Path, length: int) -> Lines:
     """The first lines of a run, closed as the recorder closes one: what is under way is left over."""
-    with gzip.open(run / "trace.jsonl.gz", "rt", encoding="utf-8") as stream:
-        lines: Lines = [json.loads(line) for line in stream]
+    lines = whole(run)
     kept, rest = lines[:length], lines[length:]
     sent = {one["mid"] for line in kept for one in line.get("out", ())}
     for line in kept:
@@ -55,3 +98,44 @@ def test_one_wrong_field_of_a_recorded_run_is_reported_at_its_line(run: Path, le
     lines, draw = beginning(run, length), random.Random(length)
     missed = [str(made) for made in (any_change(lines, draw) for _ in range(60)) if not is_reported(made)]
     assert missed == []
+
+
+def missed(run: Path, count: int, seed: int) -> list[str]:
+    """Which of ``count`` changes about voter sets and snapshots the comparison does not report."""
+    lines, fields, draw = whole(run), about_voters_and_snapshots(run), random.Random(seed)
+    made = (change_of(lines, fields, draw) for _ in range(count))
+    return [str(one) for one in made if not is_reported(one)]
+
+
+def test_the_runs_have_every_field_about_voters_and_snapshots() -> None:
+    names = {part for run in VOTER_CHANGES for name in about_voters_and_snapshots(run) for part in name}
+    assert not VOTER_CHANGES or names >= ABOUT | ACTS - {"loadSnapshot"}
+
+
+@whole_run
+def test_a_wrong_field_about_voters_or_snapshots_is_reported_at_its_line(run: Path) -> None:
+    assert missed(run, 25, 0) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+@whole_run
+def test_many_wrong_fields_about_voters_and_snapshots_are_reported(run: Path, seed: int) -> None:
+    assert missed(run, 400, seed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+@whole_run
+def test_many_wrong_fields_of_a_whole_run_are_reported(run: Path, seed: int) -> None:
+    lines, draw = whole(run), random.Random(seed)
+    fields = fields_of(lines)
+    changes = (change_of(lines, fields, draw) for _ in range(400))
+    assert [str(made) for made in changes if not is_reported(made)] == []
+
+
+@whole_run
+def test_a_step_left_out_or_doubled_or_exchanged_is_noticed(run: Path) -> None:
+    lines, draw = whole(run), random.Random(len(run.name))
+    disorders = (any_disorder(lines, draw) for _ in range(25))
+    assert [what for what, changed in disorders if not is_noticed(changed)] == []

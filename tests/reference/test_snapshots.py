@@ -101,6 +101,13 @@ def test_a_snapshot_holds_the_control_records_before_its_end() -> None:
     assert outcome.replica.voters == VOTERS
 
 
+def test_a_snapshot_may_be_older_than_one_that_is_there() -> None:
+    before = leader(logs.with_snapshot(LOG, SNAPSHOT))
+    log = take(before, CreateSnapshot(AT_3, delete_prefix=False)).replica.log
+    assert [snapshot.id for snapshot in log.snapshots] == [AT_3, AT_5]
+    assert log_of(log.batches, log.start_offset, log.snapshots) == log
+
+
 def test_what_a_snapshot_stands_for_need_not_be_deleted() -> None:
     outcome = take(leader(), CreateSnapshot(AT_3, (7,), 50))
     assert outcome.replica.log.start_offset == 0
