@@ -378,7 +378,8 @@ def _booted(
         labels=tuple(world.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        violations=_violations(wiring, protocol, identity, None, execution, after),
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        violations=_violations(wiring, protocol, replace(identity, log=disk.log), None, execution, after),
         goals=_goals(identity, execution),
     )
     return Step(outcome, execution, len(execution.effects))
