@@ -118,7 +118,8 @@ class EnvironmentChoice(_Table):
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
     ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
-    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given).
+    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshot-size``: of
+    every snapshot, in bytes.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -133,12 +134,14 @@ class EnvironmentChoice(_Table):
     boundaries: bool = True
     crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
+    snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
     together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
-    disks that are replaced by empty ones, ``snapshots`` the snapshots that state machines write.
+    disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
+    snapshots that state machines write.
     """
 
     appends: Budget = 0
@@ -149,6 +152,7 @@ class Budgets(_Table):
     duplicates: Budget = 0
     admin: Budget = 0
     wipes: Budget = 0
+    restores: Budget = 0
     snapshots: Budget = 0
     timers: Budget | None = None
 
@@ -186,12 +190,14 @@ class Eventually(_Table):
 
 class Check(_Table):
     """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
-    transitions written as "Follower->Prospective"; ``eventually`` properties.
+    transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-deaths``: parts of
+    the reasons of which a process may die without that being judged again, as a finding shows it already.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
     only: Annotated[tuple[str, ...], Field(strict=False)] = ()
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
 
 

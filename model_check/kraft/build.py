@@ -67,10 +67,12 @@ class _Builder:
             boundaries=scenario.environment.boundaries,
             duplicate=index.get("duplicates"),
             wipe=index.get("wipes"),
+            restore=index.get("restores"),
             crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
             wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
+            known_deaths=scenario.check.known_deaths,
         )
         begun = [
             self._begin(wiring, protocol, identity)
@@ -138,6 +140,8 @@ class _Builder:
             raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
         if budgets.admin and not self.scenario.admin.steps:
             raise self._error("budgets.admin: there are no admin.steps to spend it on")
+        if budgets.restores and budgets.wipes != 1:
+            raise self._error("budgets.restores: goes with budgets.wipes = 1")
         if (replicas.joining or replicas.auto_join) and not replicas.changing:
             raise self._error("replicas.joining, auto-join: the voter set of this scenario never changes")
         if replicas.led_by is not None and (replicas.initial or replicas.views):
@@ -170,6 +174,7 @@ class _Builder:
             "duplicates": wanted.duplicates,
             "admin": wanted.admin,
             "wipes": wanted.wipes,
+            "restores": wanted.restores,
             "snapshots": wanted.snapshots,
         }
         budgets = {name: value for name, value in offered.items() if value}
@@ -265,6 +270,7 @@ class _Builder:
             asked=frozenset(self.scenario.admin.at or self.ids),
             admin=index.get("admin"),
             snapshots=index.get("snapshots"),
+            snapshot_size=choice.snapshot_size,
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),

@@ -33,7 +33,7 @@ class Environment:
     expires only if a link between it and its leader is cut: the network is otherwise fast enough.
     discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
     instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
-    order of the list; asked: of which leaders.
+    order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes.
     """
 
     timers: dict[int, frozenset[Timer]]
@@ -51,6 +51,7 @@ class Environment:
     asked: frozenset[int] = frozenset()
     admin: int | None = None
     snapshots: int | None = None
+    snapshot_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,5 +151,6 @@ def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
     applied = [batch for batch in log.batches if at <= batch.base_offset and batch.end_offset <= end]
     if applied:
         values = (() if newest is None else newest.values) + membership.values_of(applied)
-        event = CreateSnapshot(SnapshotId(applied[-1].end_offset, applied[-1].epoch), values, 1, True)
+        size = environment.snapshot_size
+        event = CreateSnapshot(SnapshotId(applied[-1].end_offset, applied[-1].epoch), values, size, True)
         yield Offer("snapshot", f"at offset {applied[-1].end_offset}", event, (environment.snapshots,))

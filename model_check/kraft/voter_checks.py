@@ -11,11 +11,11 @@ from itertools import pairwise
 from model_check.kraft import membership, names
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node
-from reference.effects import AppendAccepted, AppendBatch, HighWatermark, LoadSnapshot, Reply
+from reference.effects import AppendAccepted, AppendBatch, HighWatermark, LoadSnapshot, Reply, Truncate
 from reference.events import Append, Event, RequestReceived
 from reference.log import Batch, KRaftVersion, Log, Value, Voters
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
-from reference.replica import Leader, Progress, Replica
+from reference.replica import Follower, Leader, Progress, Replica
 from reference.voters import Voter, VoterSet
 
 
@@ -80,8 +80,9 @@ def _change_violations(
 ) -> Iterator[str]:
     """S-24 and S-27. An upgrade of kraft.version leaves the voters as they are, and needs no commit."""
     upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
-    own = [batch for batch in batches if batch.epoch == before.epoch]
-    known = committed is not None and any(batch.end_offset <= committed for batch in own)
+    ends = [batch.end_offset for batch in batches if batch.epoch == before.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == before.epoch]
+    known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
@@ -150,11 +151,28 @@ def _counts_for_another(before: Replica, request: FetchRequest, execution: Execu
 
 def goals(before: Replica, execution: Execution) -> Iterator[str]:
     """The *sometimes* goals that a step reaches, as far as the replica alone shows them."""
+    known = membership.in_force(_origin(before), before.log)
     for effect in execution.effects:
         if isinstance(effect, LoadSnapshot):
             yield names.GOAL_SNAPSHOT_LOADED
+            if effect.snapshot.voters not in (None, known):
+                yield names.GOAL_VOTERS_FROM_SNAPSHOT
+        elif isinstance(effect, Truncate) and _is_in(before, known):
+            if not _is_in(before, membership.in_force(_origin(before), execution.replica.log)):
+                yield names.GOAL_VOTER_OBSERVES_AGAIN
         elif isinstance(effect, HighWatermark):
             yield from _commit_goals(before, execution, effect.offset)
+    loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
+    if loading and _has_other_leader(before, execution.replica):
+        yield names.GOAL_DOWNLOAD_ABANDONED
+
+
+def _is_in(replica: Replica, voters: VoterSet) -> bool:
+    return any(membership.matches(entry, replica.key) for entry in voters.keys)
+
+
+def _has_other_leader(before: Replica, after: Replica) -> bool:
+    return (before.epoch, before.quorum_state.leader) != (after.epoch, after.quorum_state.leader)
 
 
 def _commit_goals(before: Replica, execution: Execution, committed: int) -> Iterator[str]:
