@@ -120,7 +120,7 @@ class Wiring:
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; known_deaths: parts of reasons to die that
-    are not judged.
+    are not judged; the process starts again.
     """
 
     component: Callable[[int], int]
@@ -191,6 +191,9 @@ def steps(
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.
         world.disk = disks.as_found(world.disk)
+    if isinstance(ended, Fatal) and _is_known(wiring, ended.reason):
+        yield _known_death(wiring, protocol, before, event, world, action, costs, execution)
+        return
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
         action=action,
@@ -296,11 +299,15 @@ def _violations(
     after: Node,
 ) -> tuple[str, ...]:
     found = checks.violations(protocol, before, event, execution, after)
-    if any(known in (after.died or "") for known in wiring.known_deaths):
+    if after.died is not None and _is_known(wiring, after.died):
         found = tuple(name for name in found if name != names.NO_FATAL)
     if wiring.origin is None:
         return found
     return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
+
+
+def _is_known(wiring: Wiring, reason: str) -> bool:
+    return any(known in reason for known in wiring.known_deaths)
 
 
 def _cause(ended: Fatal | Stop) -> str | None:
@@ -350,6 +357,28 @@ def _crash(
         )
         found.append(Step(booted.outcome, execution, completed, restarted))
     return found
+
+
+def _known_death(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event,
+    world: _World,
+    action: Action,
+    costs: tuple[int, ...],
+    execution: Execution,
+) -> Step:
+    """The process dies of what a finding has shown already, and is started again on the same disk."""
+    dead = Node(None, world.disk, _cause(execution.ended) if execution.ended else None)
+    judged = _violations(wiring, protocol, before, event, execution, dead)
+    disk = disks.as_found(world.disk, written_back=wiring.written_back)
+    restarted = boot(protocol, before, disk, wiring.addable)
+    detail = f"{action.detail}, dies and starts again".removeprefix(", ")
+    again = replace(action, detail=detail)
+    step = _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels)
+    outcome = replace(step.outcome, violations=(*judged, *step.outcome.violations))
+    return Step(outcome, execution, len(execution.effects), restarted)
 
 
 def _booted(
