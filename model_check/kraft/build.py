@@ -152,6 +152,8 @@ class _Builder:
             *self.scenario.admin.at,
             *replicas.with_checkpoint,
             *replicas.auto_join,
+            *replicas.older,
+            *replicas.moved,
             *replicas.fresh,
             *replicas.bootstrap_servers,
         )
@@ -271,6 +273,7 @@ class _Builder:
             admin=index.get("admin"),
             snapshots=index.get("snapshots"),
             snapshot_size=choice.snapshot_size,
+            snapshots_anywhere=choice.snapshots == "any",
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),

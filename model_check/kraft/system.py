@@ -210,7 +210,8 @@ class KRaftSystem:
         execution = execute(protocol, node.replica, event, addable)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
-        if allowed and isinstance(execution.replica.role, Follower):
+        armed = node.replica.max_kraft_version > 0
+        if allowed and armed and isinstance(execution.replica.role, Follower):
             overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,))
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
                 detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
