@@ -11,7 +11,15 @@ from itertools import pairwise
 from model_check.kraft import membership, names
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node
-from reference.effects import AppendAccepted, AppendBatch, HighWatermark, LoadSnapshot, Reply, Truncate
+from reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    HighWatermark,
+    LoadSnapshot,
+    Reply,
+    Transition,
+    Truncate,
+)
 from reference.events import Append, Event, RequestReceived
 from reference.log import Batch, KRaftVersion, Log, Value, Voters
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
@@ -22,6 +30,8 @@ from reference.voters import Voter, VoterSet
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
+        if after.replica.voters != membership.in_force(_origin(after.replica), after.replica.log):
+            yield names.VOTERS_OF_THE_LOG
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     if isinstance(before.role, Leader) and event is not None:
@@ -160,6 +170,9 @@ def goals(before: Replica, execution: Execution) -> Iterator[str]:
         elif isinstance(effect, Truncate) and _is_in(before, known):
             if not _is_in(before, membership.in_force(_origin(before), execution.replica.log)):
                 yield names.GOAL_VOTER_OBSERVES_AGAIN
+        elif isinstance(effect, Transition) and effect.target == "Leader":
+            if _knows_voters_from_snapshot(before):
+                yield names.GOAL_LEADS_BY_SNAPSHOT
         elif isinstance(effect, HighWatermark):
             yield from _commit_goals(before, execution, effect.offset)
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
@@ -169,6 +182,12 @@ def goals(before: Replica, execution: Execution) -> Iterator[str]:
 
 def _is_in(replica: Replica, voters: VoterSet) -> bool:
     return any(membership.matches(entry, replica.key) for entry in voters.keys)
+
+
+def _knows_voters_from_snapshot(replica: Replica) -> bool:
+    """Whether the set in force is no record of the log, and not the one that the cluster began with."""
+    (_, voters, _), *changes = membership.history_of(_origin(replica), replica.log)
+    return not changes and voters != replica.bootstrap_voters
 
 
 def _has_other_leader(before: Replica, after: Replica) -> bool:
