@@ -33,12 +33,18 @@ def test_exact_number_of_states(name: str, states: int) -> None:
     assert result.exploration.distinct == states
 
 
-def test_an_old_leader_refuses_by_an_old_voter_set() -> None:
-    """The finding is found, and can be shown again."""
-    result = check(shipped()["finding-refusal-of-old-leader"], threads=2)
+FINDINGS = {
+    "finding-refusal-of-old-leader": (names.REFUSAL_IS_UP_TO_DATE, 17),
+    "finding-removed-candidate": (names.NO_FATAL, 19),
+}
+
+
+@pytest.mark.parametrize(("name", "found"), FINDINGS.items())
+def test_findings_are_found_and_can_be_shown_again(name: str, found: tuple[str, int]) -> None:
+    result = check(shipped()[name], threads=2)
     assert result.as_expected, result.differences
     (violation,) = result.exploration.violations
-    assert (violation.property, violation.depth) == (names.REFUSAL_IS_UP_TO_DATE, 17)
+    assert (violation.property, violation.depth) == found
     trace = build_trace(result.system, result.scenario, violation)
     assert loads(dumps(trace)) == trace
     assert replay(trace) is None
