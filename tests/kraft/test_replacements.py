@@ -14,14 +14,16 @@ from model_check.trace.replay import replay
 COUNTS = {
     "replace-disk-and-crash": 32927,
     "replace-disk-wrong-order": 9924,
+    "replace-disk-auto-join": 159145,
     "replaced-disk-comes-back": 67703,
-    "replace-node": 34684,
-    "voter-misses-change": 52308,
-    "voter-misses-change-and-log": 57185,
+    "replace-node": 58102,
+    "voter-misses-change": 493984,
+    "voter-misses-change-and-log": 249501,
     "snapshot-leader-changes": 36016,
     "voters-known-from-snapshot": 12185,
     "admin-retries-addition": 19934,
     "admin-retries-removal": 8556,
+    "admin-retries-next-leader": 843880,
     "voter-observes-again": 76406,
 }
 
