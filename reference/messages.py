@@ -233,7 +233,49 @@ class ApiVersionsResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-#: Requests about the metadata partition.
+@dataclass(frozen=True, slots=True)
+class DescribeQuorumRequest:
+    """DescribeQuorum (API 55): a client asks how the quorum is doing. It names no cluster and no epoch."""
+
+    partition: str = METADATA_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDescription:
+    """What a leader tells of one replica: where its log ends, and the times of KIP-836 by the leader's clock.
+
+    ``None`` is -1 on the wire: not known.
+    """
+
+    key: ReplicaKey
+    end_offset: int | None = None
+    last_fetch_time: int | None = None
+    last_caught_up_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoterNode:
+    """Where a voter listens."""
+
+    id: int
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuorumResponse:
+    """Answer to DescribeQuorum in its newest form; what older versions show: :mod:`reference.versions`."""
+
+    epoch: int = 0
+    leader: int | None = None
+    high_watermark: int | None = None
+    voters: tuple[ReplicaDescription, ...] = ()
+    observers: tuple[ReplicaDescription, ...] = ()
+    nodes: tuple[VoterNode, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
+#: Requests about the metadata partition that replicas send each other.
 PartitionRequest = (
     VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
 )
@@ -243,6 +285,7 @@ Request = (
     | RemoveRaftVoterRequest
     | UpdateRaftVoterRequest
     | ApiVersionsRequest
+    | DescribeQuorumRequest
 )
 #: Responses that name the epoch of their sender and the leader it knows.
 EpochResponse = (
@@ -253,5 +296,11 @@ EpochResponse = (
     | FetchSnapshotResponse
     | UpdateRaftVoterResponse
 )
-Response = EpochResponse | AddRaftVoterResponse | RemoveRaftVoterResponse | ApiVersionsResponse
+Response = (
+    EpochResponse
+    | AddRaftVoterResponse
+    | RemoveRaftVoterResponse
+    | ApiVersionsResponse
+    | DescribeQuorumResponse
+)
 Message = Request | Response

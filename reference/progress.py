@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from reference.effects import ArmTimer, Duration, HighWatermark
 from reference.events import Timer
+from reference.protocol import CaughtUp
 from reference.replica import Leader, Progress
 from reference.voters import ReplicaKey, majority
 from reference.work import Work
@@ -94,10 +95,15 @@ def has_caught_up(work: Work, key: ReplicaKey) -> bool:
     role = work.replica.role
     assert isinstance(role, Leader)
     for entry in role.observers:
-        if entry.key == key and entry.last_caught_up_time is not None:
-            assert entry.last_fetch_time is not None
-            return work.now is None or work.now - entry.last_fetch_time <= CAUGHT_UP_WITHIN_MS
+        if entry.key == key and entry.last_fetch_time is not None and _has_held_all(entry):
+            return work.now is None or work.now - entry.last_fetch_time < CAUGHT_UP_WITHIN_MS
     return False
+
+
+def _has_held_all(entry: Progress) -> bool:
+    """Whether the replica had all of the log at some fetch: the last one, or one that has left its time."""
+    held_at_last_fetch = (entry.end_offset or 0) >= (entry.leader_end_offset or 0)
+    return held_at_last_fetch or entry.last_caught_up_time is not None
 
 
 def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
@@ -108,13 +114,18 @@ def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
 
 
 def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Progress:
-    """KIP-836: when the voter last fetched, and when it last held everything the leader had."""
+    """KIP-836: when the replica last fetched, and when it last held everything the leader had.
+
+    Being caught up comes first: it may need the time of the previous fetch.
+    """
+    if work.now is not None:
+        work.by("DESCRIBE-6", "DESCRIBE-7")
     assert moved.end_offset is not None
     leader_end = work.replica.log.end_offset
     caught_up = before.last_caught_up_time
-    if moved.end_offset >= leader_end:
+    if _is_caught_up(work, moved.end_offset, leader_end):
         caught_up = max(now, caught_up or now)
-    elif before.leader_end_offset and moved.end_offset >= before.leader_end_offset:
+    elif before.leader_end_offset and _is_caught_up(work, moved.end_offset, before.leader_end_offset):
         assert before.last_fetch_time is not None
         caught_up = max(before.last_fetch_time, caught_up or before.last_fetch_time)
     return replace(
@@ -123,6 +134,13 @@ def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Prog
         leader_end_offset=leader_end,
         last_caught_up_time=caught_up,
     )
+
+
+def _is_caught_up(work: Work, offset: int, leader_end: int) -> bool:
+    """Whether a fetch at ``offset`` holds all of a log that ends at ``leader_end``."""
+    if work.protocol.caught_up is CaughtUp.BEYOND_END:
+        return offset > leader_end
+    return offset >= leader_end
 
 
 def count_contact(work: Work, key: ReplicaKey) -> None:

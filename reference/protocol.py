@@ -74,6 +74,20 @@ class VoterMembership(Enum):
     ON = "on"
 
 
+class CaughtUp(Enum):
+    """When a fetch shows that a replica has caught up (KIP-836): at the leader's end offset, or beyond it."""
+
+    AT_END = "at-end"
+    BEYOND_END = "beyond-end"
+
+
+class QuorumDescription(Enum):
+    """What DescribeQuorum says of the leader: as production does, or as the documents have it."""
+
+    PRODUCTION = "production"
+    DOCUMENTS = "documents"
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
@@ -93,6 +107,8 @@ class Protocol:
     begin_quorum_epoch_resend: BeginQuorumEpochResend = BeginQuorumEpochResend.SILENT_VOTERS
     candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
     voter_membership: VoterMembership = VoterMembership.OFF
+    caught_up: CaughtUp = CaughtUp.AT_END
+    quorum_description: QuorumDescription = QuorumDescription.PRODUCTION
     fetch_max_batches: int | None = None
     fetch_max_wait_ms: int = 500
     fetch_timeout_ms: int = 2000
@@ -111,6 +127,8 @@ KIP996 = Protocol(
     prospective_leader=ProspectiveLeader.ANY,
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    caught_up=CaughtUp.BEYOND_END,
+    quorum_description=QuorumDescription.DOCUMENTS,
 )
 
 PRESETS = {"kafka": KAFKA, "kip996": KIP996}

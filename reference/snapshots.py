@@ -27,6 +27,9 @@ from reference.replica import Follower, PartialSnapshot, Replica
 from reference.voters import VoterSet
 from reference.work import Work
 
+#: The snapshot in which formatting leaves the first voter set; it is no part of a log.
+BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)
+
 # The state machine's side.
 
 
@@ -88,6 +91,8 @@ def handle_request(work: Work, request: FetchSnapshotRequest) -> FetchSnapshotRe
     found = next((known for known in work.replica.log.snapshots if known.id == request.snapshot), None)
     if found is None:
         work.by("SNAP-5")
+        if request.snapshot == BOOTSTRAP_CHECKPOINT:
+            work.by("BOOT-10")
         return _response(work, request, ErrorCode.SNAPSHOT_NOT_FOUND)
     if not 0 <= request.position < found.size:
         work.by("SNAP-6")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from reference import (
     add_voter,
     begin_quorum_epoch,
+    describe_quorum,
     end_quorum_epoch,
     fetch,
     kraft_version,
@@ -48,6 +49,8 @@ from reference.messages import (
     ApiVersionsResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
     FetchRequest,
@@ -168,6 +171,8 @@ def _receive_request(work: Work, event: RequestReceived) -> None:
         response = remove_voter.handle_request(work, event.source, event.correlation, request)
     elif isinstance(request, UpdateRaftVoterRequest):
         response = update_voter.handle_request(work, request)
+    elif isinstance(request, DescribeQuorumRequest):
+        response = describe_quorum.handle_request(work, request)
     elif isinstance(request, ApiVersionsRequest):
         response = ApiVersionsResponse((0, work.replica.max_kraft_version))
     else:
@@ -201,5 +206,7 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
         update_voter.handle_response(work, event.source, response)
     elif isinstance(response, ApiVersionsResponse):
         add_voter.handle_api_versions_response(work, event.source, response)
+    elif isinstance(response, DescribeQuorumResponse):
+        raise work.die("only clients ask for DescribeQuorum, so no replica expects its answer")
     else:
         raise TypeError(f"not a response: {response!r}")

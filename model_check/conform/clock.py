@@ -14,8 +14,8 @@ from model_check.conform.configuration import Timeouts
 from model_check.conform.fields import Fields, Json
 from model_check.conform.found import Found
 from model_check.conform.recording import Event
+from reference.config import connection_span, span
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
-from reference.end_quorum_epoch import successor_backoff_ms
 from reference.events import BackoffExpired, RequestTimedOut, Timer
 from reference.replica import Candidate, Connection, Leader, Prospective, Replica, Resigned
 from reference.transitions import role_name
@@ -63,20 +63,8 @@ class Clock:
             self.deadlines[Timer.ELECTION] = now + self.timeouts.election
 
     def _deadline(self, duration: Duration | SuccessorBackoff, now: int) -> int | None:
-        times = self.timeouts
-        if isinstance(duration, SuccessorBackoff):
-            return now + successor_backoff_ms(duration, times.election_backoff_max)
-        fixed = {
-            Duration.FETCH_TIMEOUT: times.fetch,
-            Duration.CHECK_QUORUM_TIMEOUT: times.fetch * 3 // 2,
-            Duration.BEGIN_QUORUM_EPOCH_INTERVAL: times.fetch // 2,
-            Duration.UPDATE_VOTER_PERIOD: times.fetch,
-            Duration.REQUEST_TIMEOUT: times.request,
-            Duration.LINGER: times.linger,
-            Duration.ELECTION_TIMEOUT: times.election,
-            Duration.NONE: 0,
-        }
-        return now + fixed[duration] if duration in fixed else NEVER
+        lasts = span(self.timeouts.times, duration)
+        return NEVER if lasts is None else now + lasts.low
 
     def connect(self, replica: Replica, now: int) -> None:
         """Note which requests and back-offs of ``replica`` began at ``now`` and which are over."""
@@ -85,8 +73,7 @@ class Clock:
         for connection in replica.connections:
             deadline = before.get(connection)
             if deadline is None:
-                lasts = self.timeouts.request if connection.awaiting else self.timeouts.retry_backoff
-                deadline = now + lasts
+                deadline = now + connection_span(self.timeouts.times, awaiting=connection.awaiting).low
             self.connections[connection] = deadline
 
     @staticmethod

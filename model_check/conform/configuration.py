@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 from model_check.conform.fields import Fields
 from model_check.errors import InputError
+from reference.config import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,23 @@ class Timeouts:
     request: int
     retry_backoff: int
     fetch_max_wait: int
+
+    @property
+    def times(self) -> Times:
+        """What of it decides how long timers run."""
+        return _times(self)
+
+
+@cache
+def _times(timeouts: Timeouts) -> Times:
+    return Times(
+        timeouts.election,
+        timeouts.fetch,
+        timeouts.election_backoff_max,
+        timeouts.linger,
+        timeouts.request,
+        timeouts.retry_backoff,
+    )
 
 
 @dataclass(frozen=True, slots=True)

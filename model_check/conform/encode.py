@@ -49,6 +49,8 @@ APIS = {
     m.UpdateRaftVoterResponse: "UpdateRaftVoter",
     m.ApiVersionsRequest: "ApiVersions",
     m.ApiVersionsResponse: "ApiVersions",
+    m.DescribeQuorumRequest: "DescribeQuorum",
+    m.DescribeQuorumResponse: "DescribeQuorum",
 }
 
 
@@ -309,6 +311,42 @@ def _(message: m.ApiVersionsResponse) -> Json:
     smallest, largest = message.kraft_versions
     feature = {"name": KRAFT_VERSION, "minVersion": smallest, "maxVersion": largest}
     return {**envelope, "supportedFeatures": [feature]}
+
+
+@encode.register
+def _(message: m.DescribeQuorumRequest) -> Json:
+    return {"topics": _named_topic({"partitionIndex": 0})}
+
+
+@encode.register
+def _(message: m.DescribeQuorumResponse) -> Json:
+    """An answer that is an error leaves the numbers of the partition at 0, unless it names a leader."""
+    envelope: dict[str, Json] = {"errorCode": int(message.error), ERROR_TEXT: None, "topics": [], "nodes": []}
+    if message.error is not ErrorCode.NONE:
+        return envelope
+    refused = message.partition_error is not ErrorCode.NONE
+    partition = {
+        "partitionIndex": 0,
+        "errorCode": int(message.partition_error),
+        ERROR_TEXT: "" if refused else None,
+        "leaderId": 0 if refused and message.leader is None else or_minus_one(message.leader),
+        "leaderEpoch": message.epoch,
+        "highWatermark": 0 if refused else or_minus_one(message.high_watermark),
+        "currentVoters": [_replica_state(replica) for replica in message.voters],
+        "observers": [_replica_state(replica) for replica in message.observers],
+    }
+    nodes = [{"nodeId": node.id, "listeners": _listeners(node.endpoints)} for node in message.nodes]
+    return {**envelope, "topics": _named_topic(partition), "nodes": nodes}
+
+
+def _replica_state(replica: m.ReplicaDescription) -> Json:
+    return {
+        "replicaId": replica.key.id,
+        "replicaDirectoryId": uuid(replica.key.directory),
+        "logEndOffset": or_minus_one(replica.end_offset),
+        "lastFetchTimestamp": or_minus_one(replica.last_fetch_time),
+        "lastCaughtUpTimestamp": or_minus_one(replica.last_caught_up_time),
+    }
 
 
 def _voter_response(

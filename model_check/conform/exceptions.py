@@ -25,6 +25,9 @@ UNSEEN_MESSAGES = "total with messages never shown"
 #: A kind of event for :data:`NOT_COMPARED`: a ``recv`` line with a request of the client that is no node.
 CLIENT_REQUEST = "recv from the client"
 
+#: Likewise an ``api`` line with an append of which no record was written.
+DROPPED_APPEND = "api append that is not written"
+
 #: The reason for each exception, and what is checked nevertheless.
 EXCEPTIONS: dict[str, str] = {
     ELECTION_TIMEOUT: "Drawn at random; it must lie in the range of the draw, and stay as drawn "
@@ -122,6 +125,11 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         "end",
         ("exception",),
         "Production's wording; it is there if the process died, and as in run.json.",
+    ),
+    NotCompared(
+        DROPPED_APPEND,
+        ("values",),
+        "They show nowhere else: the call failed, or the leader resigned or ended before it wrote them.",
     ),
     NotCompared("api", ("threw",), "Production's wording; that the call threw is compared."),
     NotCompared(

@@ -13,6 +13,7 @@ from model_check.conform.recording import Event
 from model_check.conform.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
 from model_check.errors import InputError
 from reference import log as logs
+from reference.bootstrap import FIRST_SERVER
 from reference.disk import Disk
 from reference.log import Batch
 from reference.replica import QuorumState, Replica
@@ -20,10 +21,6 @@ from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voter
 
 #: The newest kraft.version that the recorded release supports.
 MAX_KRAFT_VERSION = 1
-
-#: Bootstrap servers have node ids of their own, from here downwards, so that they share no connection
-#: with the voter on the same host (Kafka: the constructor of KafkaRaftClient).
-FIRST_SERVER = -2
 
 
 def bootstrap_servers(config: Config) -> dict[int, int]:

@@ -89,7 +89,7 @@ class NodeRun:
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
         self.unsure: dict[int, int] = {}
-        self.server_asked: set[int] = set()
+        self.server_asked: dict[int, set[int]] = {}
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -229,15 +229,22 @@ class NodeRun:
                 content = self.known.with_content(content)
             if message.synthetic is not None and message.correlation in self.unsure:
                 self._settle_number(message)
-            if message.api == NOT_RAFT and message.correlation not in self.server_asked:
-                asked = sorted(self.server_asked)
-                self.found.append(
-                    Found("corr", f"of a request to a server, one of {asked}", message.correlation)
-                )
+            if message.api == NOT_RAFT:
+                self._server_answers(message)
             if message.correlation >= (self.host.replica.next_correlation or 0):
                 self.found.append(Found("corr", "that of a request sent before", message.correlation))
             source = self._asked(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
+
+    def _server_answers(self, message: Message) -> None:
+        """A request to a server is answered once, by a node that may have been asked by that number."""
+        nodes = self.server_asked.pop(message.correlation, set())
+        if message.source not in nodes:
+            self.found.append(
+                Found(
+                    "corr", f"that of a request to the server of node {message.source}", message.correlation
+                )
+            )
 
     def _asked(self, message: Message) -> int:
         """The connection on which the answer is awaited: a bootstrap server has one of its own."""
@@ -374,7 +381,10 @@ class NodeRun:
         for effect in effects:
             if isinstance(effect, Send) and isinstance(effect.request, ApiVersionsRequest):
                 number = sending.correlations.get(effect.to, effect.correlation)
-                self.server_asked.update(sending.unsure, () if number is None else (number,))
+                node = self.servers.get(effect.to, effect.to)
+                self.server_asked |= {} if number is None else {number: {node}}
+                for unsure in sending.unsure:
+                    self.server_asked.setdefault(unsure, set()).add(node)
             if isinstance(effect, Send) and self._was_drawn(effect):
                 self.used.append(BOOTSTRAP_SERVER)
             if isinstance(effect, Send) and sending.correlations.get(effect.to) != effect.correlation:

@@ -15,6 +15,7 @@ from model_check.conform.outcome import Difference
 from model_check.conform.properties.catalogue import GOALS, JUDGED, why_not
 from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import Judgement
+from model_check.consult.citations import in_steps
 
 #: The version of the JSON form.
 FORMAT = 2
@@ -52,9 +53,9 @@ def rule_counts(results: Iterable[RunResult]) -> Counter[str]:
 
 
 def unexercised(results: Iterable[RunResult]) -> list[str]:
-    """The rules that the reference carries out and that decided no step that agrees, in catalogue order."""
+    """The rules that steps carry out and that decided no step that agrees, in catalogue order."""
     counts = rule_counts(results)
-    return [rule.id for rule in spec.load().rules.values() if not rule.uncovered and not counts[rule.id]]
+    return [rule_id for rule_id in spec.load().rules if rule_id in in_steps() and not counts[rule_id]]
 
 
 def missing_goals(results: Sequence[RunResult]) -> list[str]:

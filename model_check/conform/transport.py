@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from model_check.conform.answers import BROKEN, SYNTHETIC, error_answer, is_error_answer
 from model_check.conform.encode import encode
-from model_check.conform.exceptions import NUMBER_LEFT_OUT, UNRESOLVED
+from model_check.conform.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRESOLVED
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.identity import MAX_KRAFT_VERSION
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
-from model_check.conform.state import same
-from model_check.conform.versions import UNSUPPORTED, VERSIONS, wrong_version
+from model_check.conform.state import equal
+from model_check.conform.versions import UNSUPPORTED, VERSIONS, is_older, wrong_version
 from reference.errors import ErrorCode
 from reference.messages import ApiVersionsResponse
 
@@ -86,6 +86,7 @@ class Transport:
         self.early: dict[int, _Early] = {}
         self.unseen: dict[int, list[int]] = {}
         self.newest = (-1, 0)
+        self.older = 0
         self.owed: dict[int, list[int]] = {}
         self.broken: dict[tuple[int, int], int] = {}
         self.blocked: dict[tuple[int, int], int] = {}
@@ -185,9 +186,7 @@ class Transport:
         if self._comes_first(message, event.node):
             yield from wrong_version(message)
             if message.api == NOT_RAFT and not message.is_request:
-                expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
-                if not same(message.data.values, expected):
-                    yield Found("data", expected, message.data.values)
+                yield from self._servers_content(message)
                 if (event.node, message.correlation) in self.asked:
                     # The content of the request is not shown, so every request known is another one.
                     yield Found("corr", "that of an ApiVersions request", message.correlation)
@@ -343,6 +342,8 @@ class Transport:
             asker = flight.node
             asked = self.messages.get(flight.sent.mid)
             if asked is None and message.api == NOT_RAFT:
+                yield from wrong_version(message)
+                yield from self._servers_content(message)
                 yield from self._asked_server(sent, message.source, node, seq)
                 return
             if asked is None:
@@ -359,6 +360,13 @@ class Transport:
             yield from _equal("ver", request.version, message.version, seq)
             yield from _equal("api", request.api, message.api, seq)
             yield from _equal("to", asker, node, seq)
+
+    def _servers_content(self, message: Message) -> Iterator[Found]:
+        """Every server answers the same; which version it was asked in, no line shows."""
+        self.older += is_older(message)
+        expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
+        if not equal(message.data.values, expected):
+            yield Found("data", expected, message.data.values)
 
     def _asked_server(self, sent: Sent, server: int, asker: int, seq: int) -> Iterator[Found]:
         """The answer of the server on a node answers a request that ``asker`` has sent there."""
@@ -444,7 +452,6 @@ class Transport:
             to = flight.sent.destination
             # A message that nobody sent has arrived in its place: then it did not wait in a queue.
             strayed = (flight.node, to, flight.sent.api) in self.strays
-            # One that was answered did not either.
             ended = flight.sent.is_request and self._ends(to) > flight.ends
             waits = ended or self.final_time - flight.time < self.request_timeout
             if waits and not strayed and mid not in self.answered:
@@ -459,6 +466,7 @@ class Transport:
             else:
                 expected = "an answer that the node's server lists as sent"
                 yield message.seq, message.source, Found("mid", expected, mid)
+        yield from [(0, ADMIN, OLDER_VERSION)] * self.older
         ids = sorted(self.flights.keys() | self.messages.keys())
         for before, after in pairwise(ids):
             if after != before + 1:

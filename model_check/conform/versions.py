@@ -42,10 +42,14 @@ _SINCE: dict[tuple[str, bool], dict[str, int]] = {
     ("FetchSnapshot", True): {"replicaDirectoryId": 1},
     ("FetchSnapshot", False): {"nodeEndpoints": 1},
     ("AddRaftVoter", True): {"ackWhenCommitted": 1},
-}
+    ("DescribeQuorum", False): {
+        "lastFetchTimestamp": 1, "lastCaughtUpTimestamp": 1, "replicaDirectoryId": 2, "errorMessage": 2,
+        "nodes": 2,
+    },
+}  # fmt: skip
 
-#: The lists that lead to the one partition of a message.
-_WAY = frozenset({"topics", "responses", "partitions"})
+#: The lists that lead to the one partition of a message, and to the replicas that it describes.
+_WAY = frozenset({"topics", "responses", "partitions", "currentVoters", "observers"})
 
 
 def is_older(message: Message) -> bool:

@@ -336,6 +336,43 @@ def _api_versions_response(data: Fields) -> m.ApiVersionsResponse:
     return m.ApiVersionsResponse(None, _error(data))
 
 
+def _describe_request(data: Fields) -> m.DescribeQuorumRequest:
+    _, name = _partition(data)
+    return m.DescribeQuorumRequest(name)
+
+
+def _describe_response(data: Fields) -> m.DescribeQuorumResponse:
+    error = _error(data)
+    if error is not ErrorCode.NONE:
+        return m.DescribeQuorumResponse(error=error)
+    partition, _ = _partition(data)
+    refused = _error(partition)
+    leader, epoch = _optional(partition.number("leaderId")), partition.number("leaderEpoch")
+    if refused is not ErrorCode.NONE:
+        named = leader if epoch > 0 else None
+        return m.DescribeQuorumResponse(epoch, named, partition_error=refused)
+    return m.DescribeQuorumResponse(
+        epoch=epoch,
+        leader=leader,
+        high_watermark=_optional(partition.number("highWatermark")),
+        voters=tuple(map(_replica_state, partition.objects("currentVoters"))),
+        observers=tuple(map(_replica_state, partition.objects("observers"))),
+        nodes=tuple(
+            m.VoterNode(node.number("nodeId"), _endpoints(node, "listeners"))
+            for node in data.objects("nodes", [])
+        ),
+    )
+
+
+def _replica_state(state: Fields) -> m.ReplicaDescription:
+    return m.ReplicaDescription(
+        ReplicaKey(state.number("replicaId"), directory(state.text("replicaDirectoryId", ZERO_UUID))),
+        _optional(state.number("logEndOffset")),
+        _optional(state.number("lastFetchTimestamp", -1)),
+        _optional(state.number("lastCaughtUpTimestamp", -1)),
+    )
+
+
 def batch(fields: Fields) -> Batch:
     """A record batch as recordings show it. Raises InputError unless it is well formed."""
     base, epoch = fields.number("base"), fields.number("epoch")
@@ -392,6 +429,7 @@ _REQUESTS: dict[str, Callable[[Fields], m.Message]] = {
     "RemoveRaftVoter": _remove_request,
     "UpdateRaftVoter": _update_request,
     "ApiVersions": _api_versions_request,
+    "DescribeQuorum": _describe_request,
 }
 _RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
     "Vote": _vote_response,
@@ -403,4 +441,5 @@ _RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
     "RemoveRaftVoter": _remove_response,
     "UpdateRaftVoter": _update_response,
     "ApiVersions": _api_versions_response,
+    "DescribeQuorum": _describe_response,
 }

@@ -61,6 +61,22 @@ def in_reference() -> Mapping[str, tuple[str, ...]]:
     return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
 
 
+#: What of the reference no step runs through: what a process is before its first step, the network layer's
+#: part of a message, and what an operator sees.
+OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
+
+
+@cache
+def in_steps() -> Mapping[str, tuple[str, ...]]:
+    """Of :func:`in_reference`, the rules that can decide a step, each with the places where it does."""
+    outside = tuple(f"reference/{module}.py:" for module in OUTSIDE_STEPS)
+    found = {
+        rule_id: tuple(place for place in places if not place.startswith(outside))
+        for rule_id, places in in_reference().items()
+    }
+    return {rule_id: places for rule_id, places in found.items() if places}
+
+
 @cache
 def in_mutants() -> Mapping[str, tuple[str, ...]]:
     """Rule id → the mutants that break it, from ``model_check/mutants.toml``; empty if there is no such file.

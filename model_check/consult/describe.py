@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model_check.consult import short_log, short_snapshot, short_voter_change
+from model_check.consult import short_describe, short_log, short_snapshot, short_voter_change
 from model_check.consult.short_event import default_leader, parse_event
 from model_check.consult.short_replica import endpoint_of, epoch_start, leader_endpoints, parse_replica
 from model_check.consult.short_voter_change import ChangeRequest, ChangeResponse
@@ -37,6 +37,8 @@ from reference.log import EpochEnd, LeaderChange, Value
 from reference.messages import (
     METADATA_PARTITION,
     BeginQuorumEpochRequest,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
     EndQuorumEpochRequest,
     FetchRequest,
     FetchResponse,
@@ -234,7 +236,7 @@ def sender_of(request: Request) -> int | None:
     """The id that a request gives for its sender, if it gives one."""
     if isinstance(request, UpdateRaftVoterRequest):
         return request.voter.id
-    if isinstance(request, ChangeRequest):
+    if isinstance(request, ChangeRequest | DescribeQuorumRequest):
         return None
     if isinstance(request, VoteRequest):
         return request.candidate.id
@@ -246,6 +248,8 @@ def describe_request(request: Request, source: int | None = None) -> list[str]:
     words = [head_of(request)]
     if isinstance(request, ChangeRequest):
         return words + short_voter_change.describe_request(request, source)
+    if isinstance(request, DescribeQuorumRequest):
+        return words + short_describe.describe_request(request, source)
     if isinstance(request, VoteRequest):
         words += [f"from={print_key(request.candidate)}", f"epoch={request.epoch}"]
         words.append(f"last={print_position(EpochEnd(request.last_epoch, request.end_offset))}")
@@ -276,6 +280,8 @@ def describe_response(response: Response, usual_leader: int | None = None) -> li
     """The words of a response after its head and sender; records are told by number and epoch only."""
     if isinstance(response, ChangeResponse):
         return short_voter_change.describe_response(response)
+    if isinstance(response, DescribeQuorumResponse):
+        return short_describe.describe_response(response)
     words = [f"epoch={response.epoch}"]
     leader = response.leader
     fetched = isinstance(response, FetchResponse | FetchSnapshotResponse)

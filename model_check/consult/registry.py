@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from model_check.consult import change_requests
+from model_check.consult import change_situations as changes
 from model_check.consult import local_situations as local
 from model_check.consult import response_situations as responses
 from model_check.consult import situations as requests
 from model_check.consult.tables import Table
 
-TABLES: Mapping[str, Table] = {
+#: The tables of elections and replication: their situations are put to implementations, too.
+REPLICATION: Mapping[str, Table] = {
     table.name: table
     for table in (
         requests.VOTE_REQUEST,
@@ -24,4 +27,23 @@ TABLES: Mapping[str, Table] = {
         local.START,
         local.TIMER,
     )
+}
+
+TABLES: Mapping[str, Table] = {
+    **REPLICATION,
+    **{
+        table.name: table
+        for table in (
+            change_requests.FETCH_SNAPSHOT_REQUEST,
+            change_requests.ADD_RAFT_VOTER_REQUEST,
+            change_requests.REMOVE_RAFT_VOTER_REQUEST,
+            change_requests.UPDATE_RAFT_VOTER_REQUEST,
+            changes.DESCRIBE_QUORUM_REQUEST,
+            changes.FETCH_SNAPSHOT_RESPONSE,
+            changes.ADD_RAFT_VOTER_RESPONSE,
+            changes.REMOVE_RAFT_VOTER_RESPONSE,
+            changes.UPDATE_RAFT_VOTER_RESPONSE,
+            changes.API_VERSIONS_RESPONSE,
+        )
+    },
 }

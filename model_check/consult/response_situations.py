@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from model_check.consult.short_event import parse_event
@@ -12,7 +13,7 @@ from reference.replica import Candidate, Prospective, Replica
 
 # What all responses share.
 
-_ERRORS: dict[str, str] = {
+ERRORS: dict[str, str] = {
     ErrorCode.NONE.name: "",
     **{
         name: f"error={name}"
@@ -32,10 +33,10 @@ _ERRORS: dict[str, str] = {
 }
 
 
-_LEADERS = ("unknown", "the named one", "another", "itself")
+LEADERS = ("unknown", "the named one", "another", "itself")
 
 
-def _asked(given: Given, words: str = "") -> Replica | None:
+def asked(given: Given, words: str = "") -> Replica | None:
     """The replica that gets the answer: in its role, with the leader it knows."""
     role, leader = given["role"], given["leader"]
     if (leader == "itself") != (role in ("Leader", "Resigned")):
@@ -44,10 +45,10 @@ def _asked(given: Given, words: str = "") -> Replica | None:
     return replica_in(role, words, leader=known)
 
 
-def _common(given: Given) -> str:
-    """The words for what every response carries."""
+def common(given: Given, errors: Mapping[str, str] = ERRORS) -> str:
+    """The words for what every response carries; ``errors`` gives those of the column of errors."""
     named = "leader=3" if given["names a leader"] == "yes" else ""
-    return f"epoch={EPOCHS[given['epoch']]} {named} {_ERRORS[given['error']]}"
+    return f"epoch={EPOCHS[given['epoch']]} {named} {errors[given['error']]}"
 
 
 # Responses to Vote.
@@ -77,7 +78,7 @@ def _vote_response(given: Given) -> Situation | None:
         replica = replace(replica, role=replace(held, election=replace(held.election, rejected=(3,))))
     named = "leader=3" if given["names a leader"] == "yes" else ""
     granted = "granted" if given["vote"].startswith("granted") else ""
-    words = f"epoch={EPOCHS[given['epoch']]} {named} {granted} {_ERRORS[given['error']]}"
+    words = f"epoch={EPOCHS[given['epoch']]} {named} {granted} {ERRORS[given['error']]}"
     return replica, parse_event(f"vote-response from=2 {words}", replica)
 
 
@@ -85,11 +86,11 @@ def _vote_response(given: Given) -> Situation | None:
 
 
 def _announcement_response(given: Given, api: str) -> Situation | None:
-    replica = _asked(given)
+    replica = asked(given)
     if replica is None:
         return None
     sender = {"voter": "2", "observer": "9"}[given["sender"]]
-    return replica, parse_event(f"{api}-response from={sender} {_common(given)}", replica)
+    return replica, parse_event(f"{api}-response from={sender} {common(given)}", replica)
 
 
 def _begin_response(given: Given) -> Situation | None:
@@ -116,34 +117,34 @@ def _fetch_response(given: Given) -> Situation | None:
     content = given["content"]
     if given["error"] != ErrorCode.NONE.name and content != "nothing new":
         return None
-    replica = _asked(given, "hw=1" if given["role"] != "Resigned" else "")
+    replica = asked(given, "hw=1" if given["role"] != "Resigned" else "")
     if replica is None:
         return None
-    return replica, parse_event(f"fetch-response from=3 {_common(given)} {_CONTENTS[content]}", replica)
+    return replica, parse_event(f"fetch-response from=3 {common(given)} {_CONTENTS[content]}", replica)
 
 
 # The tables.
 
-_SHARED = {
+SHARED = {
     "role": ROLES,
-    "error": tuple(_ERRORS),
+    "error": tuple(ERRORS),
     "epoch": tuple(EPOCHS),
     "names a leader": ("no", "yes"),
-    "leader": _LEADERS,
+    "leader": LEADERS,
 }
-_AWAITED = "The answer is awaited. It names replica 3 as leader, or none."
+AWAITED = "The answer is awaited. It names replica 3 as leader, or none."
 
 VOTE_RESPONSE = Table(
     "vote-response",
     "what a voter makes of an awaited answer to Vote",
-    _AWAITED,
+    AWAITED,
     {
         "role": ROLES,
-        "error": tuple(_ERRORS),
+        "error": tuple(ERRORS),
         "epoch": tuple(EPOCHS),
         "vote": ("granted", "granted, decides", "refused", "refused, decides"),
         "names a leader": ("no", "yes"),
-        "leader": _LEADERS,
+        "leader": LEADERS,
     },
     _vote_response,
 )
@@ -151,23 +152,23 @@ VOTE_RESPONSE = Table(
 BEGIN_QUORUM_EPOCH_RESPONSE = Table(
     "begin-quorum-epoch-response",
     "what a replica makes of an awaited answer to BeginQuorumEpoch",
-    _AWAITED,
-    {**_SHARED, "sender": ("voter", "observer")},
+    AWAITED,
+    {**SHARED, "sender": ("voter", "observer")},
     _begin_response,
 )
 
 END_QUORUM_EPOCH_RESPONSE = Table(
     "end-quorum-epoch-response",
     "what a replica makes of an awaited answer to EndQuorumEpoch",
-    _AWAITED,
-    {**_SHARED, "sender": ("voter", "observer")},
+    AWAITED,
+    {**SHARED, "sender": ("voter", "observer")},
     _end_response,
 )
 
 FETCH_RESPONSE = Table(
     "fetch-response",
     "what a replica makes of an awaited answer to Fetch",
-    _AWAITED + " The high watermark known is 1.",
-    {**_SHARED, "content": tuple(_CONTENTS)},
+    AWAITED + " The high watermark known is 1.",
+    {**SHARED, "content": tuple(_CONTENTS)},
     _fetch_response,
 )

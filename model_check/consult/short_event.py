@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from model_check.consult import short_log, short_snapshot, short_voter_change
+from model_check.consult import short_describe, short_log, short_snapshot, short_voter_change
 from model_check.consult.short_replica import endpoint_of
 from model_check.consult.words import INT32, INT64, Grammar, Words, items, number, split
 from reference import log as logs
@@ -69,6 +69,7 @@ GRAMMAR: Mapping[str, Grammar] = {
     ),
     "fetch-snapshot-request": Grammar(_REQUEST | short_snapshot.REQUEST_KEYS),
     "fetch-snapshot-response": Grammar(_RESPONSE | short_snapshot.RESPONSE_KEYS),
+    "describe-quorum-request": short_describe.REQUEST,
     "create-snapshot": short_snapshot.CREATE,
     "poll": Grammar({"expired": "election", "discovery": "2", "now": "1000"}),
     "timeout": Grammar({"node": "2"}),
@@ -216,12 +217,17 @@ def _fetch_snapshot_request(words: Words, replica: Replica, sender: ReplicaKey) 
     return short_snapshot.request(words, _epoch(words, replica), sender, cluster, _partition(words))
 
 
+def _describe_quorum_request(words: Words, replica: Replica, sender: ReplicaKey) -> Request:
+    return short_describe.request(words)
+
+
 _REQUESTS: Mapping[str, Callable[[Words, Replica, ReplicaKey], Request]] = {
     "vote-request": _vote_request,
     "begin-quorum-epoch-request": _begin_quorum_epoch_request,
     "end-quorum-epoch-request": _end_quorum_epoch_request,
     "fetch-request": _fetch_request,
     "fetch-snapshot-request": _fetch_snapshot_request,
+    "describe-quorum-request": _describe_quorum_request,
     **short_voter_change.REQUESTS,
 }
 

@@ -28,9 +28,16 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event
-from reference.messages import EpochResponse, FetchResponse, Response, VoteRequest, VoteResponse
+from reference.messages import (
+    DescribeQuorumResponse,
+    EpochResponse,
+    FetchResponse,
+    Response,
+    VoteRequest,
+    VoteResponse,
+)
 from reference.protocol import Protocol
-from reference.replica import QuorumState, Replica
+from reference.replica import Leader, QuorumState, Replica
 from reference.step import Outcome
 from reference.transitions import role_name
 
@@ -89,7 +96,7 @@ def describe(before: Replica, outcome: Outcome) -> Decision:
     after = outcome.replica
     change = "" if after.epoch == before.epoch else ", larger epoch"
     return Decision(
-        answer=_answer(outcome),
+        answer=_answer(before, outcome),
         next_role="process ends" if outcome.fatal else f"{role_name(after.role)}{change}",
         persisted=_persisted(before.quorum_state, outcome),
         timers=_timers(outcome),
@@ -97,12 +104,27 @@ def describe(before: Replica, outcome: Outcome) -> Decision:
     )
 
 
-def _answer(outcome: Outcome) -> str:
+def _backs_off(before: Replica, after: Replica) -> bool:
+    """Whether some node is sent nothing for a while that was not avoided before."""
+    avoided = {known.node for known in before.connections if not known.awaiting}
+    return any(not known.awaiting and known.node not in avoided for known in after.connections)
+
+
+def _queues(before: Replica, after: Replica) -> bool:
+    """Whether the leader has more to append than it had."""
+    if not isinstance(before.role, Leader) or not isinstance(after.role, Leader):
+        return False
+    return len(after.role.pending) > len(before.role.pending)
+
+
+def _answer(before: Replica, outcome: Outcome) -> str:
     if outcome.fatal:
         return "dies"
     parts = [_response(effect.response) for effect in outcome.effects if isinstance(effect, Reply)]
     if outcome.replica.parked and not parts:
         parts.append("parked")
+    parts += ["backs off"] if _backs_off(before, outcome.replica) else []
+    parts += ["queues records"] if _queues(before, outcome.replica) else []
     kinds = {
         AppendBatch: "appends",
         Truncate: "truncates",
@@ -123,7 +145,7 @@ def _answer(outcome: Outcome) -> str:
 def _response(response: Response) -> str:
     if response.error is not ErrorCode.NONE:
         return f"{response.error.name} (top level)"
-    if not isinstance(response, EpochResponse):
+    if not isinstance(response, EpochResponse | DescribeQuorumResponse):
         return ErrorCode.NONE.name
     if response.partition_error is not ErrorCode.NONE:
         return response.partition_error.name

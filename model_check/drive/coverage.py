@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 import spec
-from model_check.consult.citations import in_reference
+from model_check.consult.citations import in_steps
 from reference.protocol import Protocol
 
 #: The switches of the catalogue that a protocol decides, by its field.
@@ -45,8 +45,8 @@ def choices(protocol: Protocol) -> Mapping[str, str]:
 
 
 def carried_out() -> tuple[str, ...]:
-    """The rules that code of the reference carries out, in the order of the catalogue."""
-    cited = in_reference()
+    """The rules that steps of the reference carry out, in the order of the catalogue."""
+    cited = in_steps()
     return tuple(rule for rule in spec.load().rules if rule in cited)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from model_check.consult import situations as tables
 from model_check.consult.ask import ask, expecting_answer
-from model_check.consult.registry import TABLES
+from model_check.consult.registry import REPLICATION
 from model_check.drive.asked import Asking
 from model_check.drive.prologue import approach
 from model_check.drive.situation import situation
@@ -133,7 +133,7 @@ def _sequences(protocol: Protocol, replica: Replica, event: Event | str) -> Iter
 
 
 def _from_tables() -> Iterator[Probe]:
-    for table in TABLES.values():
+    for table in REPLICATION.values():
         for cell in itertools.product(*table.columns.values()):
             found = table.situation(dict(zip(table.columns, cell, strict=True)))
             if found is not None:

@@ -9,9 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model_check.conform.exceptions import CLIENT_REQUEST, UNKNOWN_FIELD, UNKNOWN_TOTAL, not_compared
+from model_check.conform.exceptions import (
+    CLIENT_REQUEST,
+    DROPPED_APPEND,
+    OLDER_VERSION,
+    UNKNOWN_FIELD,
+    UNKNOWN_TOTAL,
+    not_compared,
+)
 from model_check.conform.lockstep import compare
-from model_check.conform.recording import recording_of
+from model_check.conform.recording import NOT_RAFT, recording_of
 from model_check.errors import InputError
 
 Json = dict[str, Any]
@@ -162,6 +169,17 @@ def change_of(lines: Sequence[Json], fields: Fields, draw: random.Random) -> Cha
     return change(lines, seq, path, draw)
 
 
+def is_written(lines: Sequence[Json], seq: int) -> bool:
+    """Whether the record at the offset that the append of line ``seq`` was given is written in its epoch."""
+    append = lines[seq]
+    return any(
+        batch["epoch"] == append.get("epoch") and batch["base"] <= append.get("offset", -1) <= batch["last"]
+        for line in lines[seq:]
+        for operation in line.get("log", ())
+        for batch in operation.get("batches", ())
+    )
+
+
 def is_reported(made: Change) -> bool:
     """Whether a comparison reports the change at its line: a difference, or bad input that names the line.
 
@@ -170,6 +188,7 @@ def is_reported(made: Change) -> bool:
     """
     line = made.lines[made.seq]
     kinds = [str(line.get("ev")), *([CLIENT_REQUEST] if line.get("from") == -1 else [])]
+    kinds += [DROPPED_APPEND] if line.get("call") == "append" and not is_written(made.lines, made.seq) else []
     excused = any(not_compared(kind, made.field) is not None for kind in kinds)
     try:
         report = compare(recording_of(made.lines))
@@ -178,5 +197,7 @@ def is_reported(made: Change) -> bool:
     counters = (report.compared, report.world, report.not_covered, report.skipped)
     assert sum(counter.total() for counter in counters) == report.recorded == len(made.lines)
     if isinstance(made.value, dict) and report.exceptions.keys() & {UNKNOWN_FIELD, UNKNOWN_TOTAL}:
+        return True
+    if made.field == "ver" and line.get("api") == NOT_RAFT and report.exceptions[OLDER_VERSION]:
         return True
     return excused or any(made.seq in (found.seq, found.shown_at) for found in report.differences)

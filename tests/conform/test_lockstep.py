@@ -209,7 +209,7 @@ def test_what_is_not_covered_is_counted_by_kind_and_ends_the_comparison_of_its_n
     request = {
         "mid": 9999,
         "kind": "req",
-        "api": "DescribeQuorum",
+        "api": "ElectLeaders",
         "from": -1,
         "corr": 9999,
         "ver": 1,
@@ -219,7 +219,7 @@ def test_what_is_not_covered_is_counted_by_kind_and_ends_the_comparison_of_its_n
     lines.insert(131, {"seq": 0, **added})
     report = report_on(renumbered(lines))
     later = sum(line.get("n") == 1 for line in lines[132:])
-    assert dict(report.not_covered) == {"recv DescribeQuorum request": 1}
+    assert dict(report.not_covered) == {"recv ElectLeaders request": 1}
     assert dict(report.skipped) == {"after a step that is not covered": later}
     assert all_events(report) == report.recorded and not report.is_whole
 

@@ -16,14 +16,18 @@ from reference.messages import (
     AddRaftVoterResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     Message,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
+    ReplicaDescription,
     Request,
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
+    VoterNode,
 )
 from reference.voters import Endpoint, ReplicaKey
 
@@ -40,6 +44,10 @@ LEADER_ENDPOINTS = st.lists(
 CLUSTERS = st.none() | st.just("cluster")
 VERSIONS = st.integers(-1, 3)
 SNAPSHOTS = st.builds(SnapshotId, st.integers(-1, 9), st.integers(-1, 9))
+
+TIMES = st.integers(0, 99) | st.none()
+REPLICAS = st.lists(st.builds(ReplicaDescription, KEYS, TIMES, TIMES, TIMES), max_size=2).map(tuple)
+NODES = st.builds(VoterNode, IDS, ENDPOINTS)
 
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(AddRaftVoterRequest, KEYS, ENDPOINTS, st.booleans(), CLUSTERS, st.integers(0, 9000)),
@@ -62,6 +70,12 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(RemoveRaftVoterResponse, ERRORS),
     st.builds(UpdateRaftVoterResponse, st.integers(-1, 9), IDS | st.none(), LEADER_ENDPOINTS, ERRORS),
     st.builds(ApiVersionsResponse, st.tuples(VERSIONS, VERSIONS) | st.none(), ERRORS),
+    st.just(DescribeQuorumRequest()),
+    st.builds(
+        DescribeQuorumResponse, IDS, IDS, TIMES, REPLICAS, REPLICAS, st.lists(NODES, max_size=2).map(tuple)
+    ),
+    st.builds(DescribeQuorumResponse, partition_error=ERRORS),
+    st.builds(DescribeQuorumResponse, error=ERRORS),
 )
 
 

@@ -65,3 +65,29 @@ def test_some_rows_by_name() -> None:
 def test_rows_are_the_same_every_time() -> None:
     table = TABLES["vote-request"]
     assert rows(table, KAFKA) == rows(table, KAFKA)
+
+
+def test_rows_about_voter_changes_and_descriptions() -> None:
+    leader = {"role": "Leader", "shutting_down": "no", "voters": "dynamic", "has_committed": "yes"}
+    idle = {**leader, "change_under_way": "none"}
+    removal = {**idle, "voter": "another voter"}
+    assert _only("remove-raft-voter-request", KAFKA, **removal) == {("queues records", "Leader")}
+    known = {**idle, "voter": "a voter's id, other directory", "default_listener": "yes"}
+    assert _only("add-raft-voter-request", KAFKA, **known) == {("DUPLICATE_VOTER (top level)", "Leader")}
+    busy = {**leader, "change_under_way": "remove", "voter": "a voter", "supports": "0 to 1"}
+    busy |= {"epoch": "same", "default_listener": "yes"}
+    assert _only("update-raft-voter-request", KAFKA, **busy) == {("REQUEST_TIMED_OUT", "Leader")}
+    checkpoint = {"role": "Leader", "epoch": "same", "shutting_down": "no", "position": "inside"}
+    checkpoint["snapshot"] = "the bootstrap checkpoint"
+    assert _only("fetch-snapshot-request", KAFKA, **checkpoint) == {("SNAPSHOT_NOT_FOUND", "Leader")}
+
+
+def test_a_sender_backs_off_from_errors_that_it_has_no_rule_for() -> None:
+    refused = {"role": "Follower", "error": "UNSUPPORTED_VERSION"}
+    assert _only("add-raft-voter-response", KAFKA, **refused) == {("backs off", "Follower")}
+    told = {"role": "Follower", "epoch": "same", "leader": "the named one", "names_a_leader": "no"}
+    assert _only("update-raft-voter-response", KAFKA, **told, error="UNSUPPORTED_VERSION") == {
+        ("nothing", "Follower")
+    }
+    fatal = {**told, "error": "CLUSTER_AUTHORIZATION_FAILED (top)", "content": "a part"}
+    assert _only("fetch-snapshot-response", KAFKA, **fatal) == {("dies", "process ends")}

@@ -63,6 +63,7 @@ EVENTS = [
     f"end-quorum-epoch-response {_COMMON} leader={{leader}} {{error}}",
     f"fetch-request {_COMMON} offset={{offset}} last-epoch={{last}} hw={{hw}} max-wait={{wait}}",
     f"fetch-response {_COMMON} leader={{leader}} {{records}} hw={{hw}} {{error}}",
+    "describe-quorum-request from=-1 {now} {partition}",
     "poll expired={timers} {now}",
     "poll discovery=2 expired={timers}",
     "timeout node=2",
@@ -98,6 +99,7 @@ WORDS: dict[str, list[str]] = {
     "hw": ["none", "0", "3", "9"],
     "wait": ["0", "500", "-1"],
     "records": ["", "records=1@5", "records=0:2@5", "diverging=1@2", "diverging=0@0", "diverging=9@9"],
+    "partition": ["", "partition=other-0"],
     "timers": ["none", "election", "fetch", "check-quorum,begin-quorum-epoch,linger"],
 }
 

@@ -29,7 +29,7 @@ RULES_PER_AREA = {
     "PREVOTE": 35,
     "REMOVE": 12,
     "RESIGN": 9,
-    "RESP": 9,
+    "RESP": 10,
     "SNAP": 11,
     "STATE": 7,
     "TIMER": 9,
@@ -281,7 +281,7 @@ def test_property_texts_are_sentences(shipped: Specification) -> None:
 
 def test_counts_of_the_other_files(shipped: Specification) -> None:
     assert list(shipped.conflicts) == [f"C-{n}" for n in range(1, 29)]
-    assert len(shipped.variants) == 18
+    assert len(shipped.variants) == 20
     assert len(shipped.messages) == 43
     assert len(shipped.errors) == 32
     assert len(shipped.configs) == 32

@@ -60,7 +60,7 @@ _HEALTHY = "it speaks of a leader that a majority fetches from all the while, wh
 
 #: Not judged on recordings, and why.
 NOT_JUDGED: dict[str, str] = {
-    "AddedVoterIsReady": "it needs the rounds of catching up, which come with KIP-853 support",
+    "AddedVoterIsReady": "it needs when the new voter had caught up, which no line shows",
     "RemovedVoterDisturbsNobody": _HEALTHY,
     "ReturningReplicaDeposesNobody": _HEALTHY,
     "AcknowledgedAppendIsCommitted": "a recording shows the offset of an append, not what its client is told",

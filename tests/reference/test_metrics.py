@@ -1,0 +1,113 @@
+"""The gauges of raft-metrics: what each role shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from asking import ask
+
+from model_check.shortform import parse_replica
+from reference.metrics import NO_DIRECTORY, metrics
+from reference.protocol import KAFKA, Protocol, StateMachine
+from reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter
+from reference.voters import ReplicaKey, Voter
+
+BEFORE = Protocol(state_machine=StateMachine.PRE_KIP996)
+
+
+def gauges(
+    replica: str | Replica, protocol: Protocol = KAFKA, *, static: bool = False
+) -> dict[str, int | str]:
+    found = parse_replica(replica) if isinstance(replica, str) else replica
+    shown = metrics(protocol, found, static_voters_configured=static)
+    assert len({metric.name for metric in shown}) == len(shown)
+    return {metric.name: metric.value for metric in shown}
+
+
+@pytest.mark.parametrize(
+    ("replica", "since", "before"),
+    [
+        ("unattached", "unattached", "unattached"),
+        ("unattached epoch=5 voted=2", "unattached-voted", "voted"),
+        ("candidate epoch=5", "candidate", "candidate"),
+        ("leader epoch=5 log=2@5", "leader", "leader"),
+        ("follower epoch=5 leader=2", "follower", "follower"),
+        ("follower epoch=5 leader=2 voted=3", "follower", "follower"),
+        ("follower id=9 epoch=5 leader=2", "observer", "observer"),
+        ("unattached id=9", "unattached", "unattached"),
+        ("resigned epoch=5", "unattached", "unattached"),
+    ],
+)
+def test_current_state(replica: str, since: str, before: str) -> None:
+    """METRIC-1, METRIC-2."""
+    assert gauges(replica)["current-state"] == since
+    assert gauges(replica, BEFORE)["current-state"] == before
+
+
+def test_current_state_of_a_prospective() -> None:
+    assert gauges("prospective epoch=5")["current-state"] == "prospective"
+    assert gauges("prospective epoch=5 voted=2")["current-state"] == "prospective-voted"
+
+
+@pytest.mark.parametrize(
+    ("replica", "leader"),
+    [("unattached", -1), ("unattached epoch=5 leader=3", 3), ("resigned epoch=5", 1), ("candidate", -1)],
+)
+def test_current_leader(replica: str, leader: int) -> None:
+    """METRIC-3: a leader that resigned still names itself."""
+    assert gauges(replica)["current-leader"] == leader
+
+
+@pytest.mark.parametrize(
+    ("replica", "vote", "directory"),
+    [
+        ("unattached", -1, NO_DIRECTORY),
+        ("unattached epoch=5 voted=2/B", 2, "B"),
+        ("unattached epoch=5 voted=2", 2, NO_DIRECTORY),
+        ("candidate id=1/A voters=1/A,2/B epoch=5", 1, "A"),
+        ("leader id=1/A voters=1/A,2/B epoch=5 log=2@5", 1, "A"),
+        ("resigned epoch=5", -1, NO_DIRECTORY),
+    ],
+)
+def test_current_vote(replica: str, vote: int, directory: str) -> None:
+    """METRIC-4."""
+    shown = gauges(replica)
+    assert (shown["current-vote"], shown["current-vote-directory-id"]) == (vote, directory)
+
+
+def test_epoch_and_offsets() -> None:
+    """METRIC-5, METRIC-6."""
+    shown = gauges("follower epoch=5 leader=2 log=2@2,1@4")
+    assert (shown["current-epoch"], shown["log-end-offset"], shown["log-end-epoch"]) == (5, 3, 4)
+    assert shown["high-watermark"] == -1
+    assert gauges("follower epoch=5 leader=2 log=2@2 hw=1")["high-watermark"] == 1
+    assert shown["number-unknown-voter-connections"] == 0
+
+
+def test_voters_are_shown_by_all_and_observers_by_the_leader() -> None:
+    """METRIC-9."""
+    assert gauges("follower epoch=5 leader=2")["number-of-voters"] == 3
+    assert "number-of-observers" not in gauges("follower epoch=5 leader=2")
+    leader = ask("leader epoch=5 log=2@5", "fetch-request from=9 offset=0 now=100").replica
+    assert gauges(leader)["number-of-observers"] == 1
+
+
+def test_a_voter_change_shows_while_it_is_under_way() -> None:
+    leader = parse_replica("leader epoch=5 log=2@5")
+    assert isinstance(leader.role, Leader)
+    shown = {}
+    voter = Voter(ReplicaKey(4, "D"))
+    for change in (None, AddingVoter(-1, 7, voter, True), RemovingVoter(-1, 7, 2), UpdatingVoter(2)):
+        replica = replace(leader, role=replace(leader.role, change=change))
+        shown[type(change).__name__] = gauges(replica)["uncommitted-voter-change"]
+    assert shown == {"NoneType": 0, "AddingVoter": 1, "RemovingVoter": 1, "UpdatingVoter": 0}
+    assert "uncommitted-voter-change" not in gauges("resigned epoch=5")
+
+
+def test_static_voters_are_ignored_at_kraft_version_one() -> None:
+    """METRIC-10, KVER-6."""
+    static, dynamic = "unattached epoch=5", "unattached id=1/A voters=1/A,2/B kraft=1 epoch=5"
+    assert gauges(static, static=True)["ignored-static-voters"] == 0
+    assert gauges(dynamic, static=True)["ignored-static-voters"] == 1
+    assert gauges(dynamic)["ignored-static-voters"] == 0
