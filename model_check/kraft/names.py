@@ -44,10 +44,10 @@ VOTER_SET_NOT_EMPTY = "VoterSetNotEmpty"
 APPEND_IS_COMMITTED = "AcknowledgedAppendIsCommitted"
 CHANGE_ACKNOWLEDGED_WHEN_COMMITTED = "VoterChangeAcknowledgedWhenCommitted"
 KRAFT_VERSION_MONOTONE = "KRaftVersionMonotone"
-VOTERS_NEWEST_IN_LOG = "VoterSetIsNewestInLog"
 CHANGE_ANSWERED = "VoterChangeIsAnswered"
 CHANGE_AS_ASKED = "VoterChangeIsAsAsked"
 REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
+VOTERS_OF_THE_LOG = "VotersOfTheLog"
 REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 
 #: Judged in every scenario unless it says otherwise.
@@ -96,10 +96,10 @@ VOTER_CHANGES = (
     APPEND_IS_COMMITTED,
     CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,
     KRAFT_VERSION_MONOTONE,
-    VOTERS_NEWEST_IN_LOG,
     CHANGE_ANSWERED,
     CHANGE_AS_ASKED,
     REFUSAL_TELLS_COMMITTED_SET,
+    VOTERS_OF_THE_LOG,
 )
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
@@ -125,6 +125,7 @@ GOAL_TOLD_VOTER_NOT_FOUND = "GoalToldVoterNotFound"
 GOAL_VOTER_OBSERVES_AGAIN = "GoalVoterObservesAgain"
 GOAL_VOTERS_FROM_SNAPSHOT = "GoalVotersFromSnapshot"
 GOAL_DOWNLOAD_ABANDONED = "GoalDownloadAbandoned"
+GOAL_LEADS_BY_SNAPSHOT = "GoalLeadsByVotersOfSnapshot"
 
 GOALS = (
     GOAL_LEADER_ELECTED,
@@ -145,6 +146,7 @@ GOALS = (
     GOAL_VOTER_OBSERVES_AGAIN,
     GOAL_VOTERS_FROM_SNAPSHOT,
     GOAL_DOWNLOAD_ABANDONED,
+    GOAL_LEADS_BY_SNAPSHOT,
 )
 
 

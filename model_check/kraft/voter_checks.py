@@ -18,6 +18,7 @@ from reference.effects import (
     HighWatermark,
     LoadSnapshot,
     Reply,
+    Transition,
     Truncate,
 )
 from reference.events import Append, Event, RequestReceived, ResponseReceived
@@ -45,6 +46,8 @@ from reference.voters import ReplicaKey, Voter, VoterSet
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
+        if after.replica.voters != membership.in_force(_origin(after.replica), after.replica.log):
+            yield names.VOTERS_OF_THE_LOG
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
@@ -60,10 +63,8 @@ def _origin(replica: Replica) -> Origin:
 
 
 def _log_violations(replica: Replica) -> Iterator[str]:
-    """S-23, S-29, S-38, S-39, P-5: what a log says of voters and versions."""
+    """S-23, S-29, S-38, S-39: what a log says of voters and versions."""
     history = membership.history_of(_origin(replica), replica.log)
-    if replica.voters != history[-1][1]:
-        yield names.VOTERS_NEWEST_IN_LOG
     for (_, old, version), (_, new, later) in pairwise(history):
         if len(old) and not len(new):
             yield names.VOTER_SET_NOT_EMPTY
@@ -259,6 +260,9 @@ def goals(before: Replica, execution: Execution) -> Iterator[str]:
         elif isinstance(effect, Truncate) and _is_in(before, known):
             if not _is_in(before, membership.in_force(_origin(before), execution.replica.log)):
                 yield names.GOAL_VOTER_OBSERVES_AGAIN
+        elif isinstance(effect, Transition) and effect.target == "Leader":
+            if _knows_voters_from_snapshot(before):
+                yield names.GOAL_LEADS_BY_SNAPSHOT
         elif isinstance(effect, HighWatermark):
             yield from _commit_goals(before, execution, effect.offset)
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
@@ -268,6 +272,12 @@ def goals(before: Replica, execution: Execution) -> Iterator[str]:
 
 def _is_in(replica: Replica, voters: VoterSet) -> bool:
     return any(membership.matches(entry, replica.key) for entry in voters.keys)
+
+
+def _knows_voters_from_snapshot(replica: Replica) -> bool:
+    """Whether the set in force is no record of the log, and not the one that the cluster began with."""
+    (_, voters, _), *changes = membership.history_of(_origin(replica), replica.log)
+    return not changes and voters != replica.bootstrap_voters
 
 
 def _has_other_leader(before: Replica, after: Replica) -> bool:
