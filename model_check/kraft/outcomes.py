@@ -377,7 +377,8 @@ def _known_death(
     detail = f"{action.detail}, dies and starts again".removeprefix(", ")
     again = replace(action, detail=detail)
     step = _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels)
-    outcome = replace(step.outcome, violations=(*judged, *step.outcome.violations))
+    violated = tuple(dict.fromkeys((*judged, *step.outcome.violations)))
+    outcome = replace(step.outcome, violations=violated)
     return Step(outcome, execution, len(execution.effects), restarted)
 
 

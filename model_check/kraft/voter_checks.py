@@ -124,14 +124,20 @@ def _change_violations(
     committed: int | None,
     event: Event,
 ) -> Iterator[str]:
-    """S-24 and S-27. An upgrade of kraft.version leaves the voters as they are, and needs no commit."""
+    """S-24, S-27, and of S-38 that no other change is pending when one is appended.
+
+    An upgrade of kraft.version leaves the voters as they are, and needs no commit.
+    """
     upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
     ends = [batch.end_offset for batch in batches if batch.epoch == before.epoch]
     ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == before.epoch]
     known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
-    old, version = _in_force(before, batches)
+    history = _history(before, batches)
+    if any(end > (committed or 0) for end, _, _ in history[1:]):
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+    _, old, version = history[-1]
     for entry in change.records:
         version = entry.version if isinstance(entry, KRaftVersion) else version
     for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
@@ -144,11 +150,10 @@ def _change_violations(
                 yield names.ADDED_VOTER_IS_READY
 
 
-def _in_force(before: Replica, batches: list[Batch]) -> tuple[VoterSet, int]:
-    """The voter set and the version after ``batches``, with which the log of ``before`` goes on."""
+def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
+    """The voter sets of ``batches``, with which the log of ``before`` goes on."""
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
-    _, voters, version = membership.history_of(_origin(before), log)[-1]
-    return voters, version
+    return membership.history_of(_origin(before), log)
 
 
 def _is_as_asked(before: Replica, role: Leader, batches: list[Batch], change: Batch, event: Event) -> bool:
@@ -158,7 +163,7 @@ def _is_as_asked(before: Replica, role: Leader, batches: list[Batch], change: Ba
         removing = event.request.voter
     elif isinstance(event, ResponseReceived) and isinstance(role.change, AddingVoter):
         adding = role.change.voter.key
-    old, _ = _in_force(before, batches)
+    _, old, _ = _history(before, batches)[-1]
     return all(
         membership.added(old, entry.voters) == _keys(adding)
         and membership.removed(old, entry.voters) == _keys(removing)
