@@ -157,7 +157,7 @@ def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet
 
 
 def _is_as_asked(before: Replica, role: Leader, batches: list[Batch], change: Batch, event: Event) -> bool:
-    """P-7: the one voter added or removed is the one that was asked for, and no id is there twice."""
+    """P-9: the one voter added or removed is the one that was asked for, and no id is there twice."""
     adding = removing = None
     if isinstance(event, RequestReceived) and isinstance(event.request, RemoveRaftVoterRequest):
         removing = event.request.voter
@@ -187,7 +187,7 @@ def _supports(voter: Voter, version: int) -> bool:
 
 
 def _unanswered_change(role: Leader, execution: Execution) -> Iterator[str]:
-    """P-6: a change that is under way no more has an answer, unless the process has ended."""
+    """P-8: a change that is under way no more has an answer, unless the process has ended."""
     change = role.change
     if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
         return
