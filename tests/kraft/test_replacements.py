@@ -12,10 +12,10 @@ from model_check.trace.json_form import dumps, loads
 from model_check.trace.replay import replay
 
 COUNTS = {
-    "replace-disk-and-crash": 32927,
+    "replace-disk-and-crash": 33385,
     "replace-disk-wrong-order": 9924,
-    "replaced-disk-comes-back": 67703,
-    "replace-node": 58102,
+    "replaced-disk-comes-back": 68145,
+    "replace-node": 58298,
     "snapshot-leader-changes": 36016,
     "voters-known-from-snapshot": 12185,
     "admin-retries-addition": 19934,
