@@ -32,7 +32,9 @@ Link = Annotated[str, StringConstraints(pattern=r"^\d{1,2}(-|>)\d{1,2}$")]
 TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter"]
 AdminStep = Annotated[
     str,
-    StringConstraints(pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|upgrade kraft\.version)$"),
+    StringConstraints(
+        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version)$"
+    ),
 ]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
@@ -60,6 +62,8 @@ class Replicas(_Table):
     ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
     voters' checkpoint; ``auto-join``: those that make themselves voters. ``led-by``: all replicas but the
     ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
+    ``older``: those whose process supports kraft.version 0 only; ``moved``: those that listen elsewhere than
+    the voter set says.
     """
 
     voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
@@ -75,6 +79,8 @@ class Replicas(_Table):
     bootstrap_servers: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="bootstrap-servers")] = ()
     led_by: Annotated[ReplicaId | None, Field(alias="led-by")] = None
     fresh: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    older: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    moved: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
 
     @property
     def changing(self) -> bool:
@@ -89,9 +95,9 @@ class Replicas(_Table):
 
 class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
-    kraft.version". ``order``: "listed": the first step that the leader's voter set does not show as done,
-    when a change can begin; "any": any step at any time. ``at``: which leaders are asked (all, unless it is
-    given).
+    kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
+    does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
+    asked (all, unless it is given).
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
@@ -118,7 +124,8 @@ class EnvironmentChoice(_Table):
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
     ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
-    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given).
+    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
+    state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -133,12 +140,15 @@ class EnvironmentChoice(_Table):
     boundaries: bool = True
     crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
+    snapshots: Literal["committed", "any"] = "committed"
+    snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
     together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
-    disks that are replaced by empty ones, ``snapshots`` the snapshots that state machines write.
+    disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
+    snapshots that state machines write.
     """
 
     appends: Budget = 0
@@ -149,6 +159,7 @@ class Budgets(_Table):
     duplicates: Budget = 0
     admin: Budget = 0
     wipes: Budget = 0
+    restores: Budget = 0
     snapshots: Budget = 0
     timers: Budget | None = None
 

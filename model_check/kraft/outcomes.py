@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import administration, checks, membership, names, voter_checks
@@ -14,6 +15,8 @@ from model_check.kraft.history import (
     Committed,
     Elected,
     Label,
+    Refused,
+    Restored,
     Snapshotted,
     Truncated,
     Voted,
@@ -45,8 +48,10 @@ from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
 from reference.log import Batch
 from reference.messages import (
+    AddRaftVoterRequest,
     AddRaftVoterResponse,
     FetchRequest,
+    RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     VoteRequest,
     VoteResponse,
@@ -68,6 +73,9 @@ _BOUNDARIES = (
     Reply,
     HighWatermark,
 )
+
+#: Refusals that tell a client what the voter set is.
+_TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +114,9 @@ class Wiring:
     flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
     unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
     starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
-    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one,
-    ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
+    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one;
+    restore: a budget index, ``None``: no disk that was taken out is put back in; ``crashes_at``,
+    ``wipes_at``: the ids of those that may be hit.
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; known_deaths: parts of reasons to die that
@@ -125,6 +134,7 @@ class Wiring:
     boundaries: bool
     duplicate: int | None = None
     wipe: int | None = None
+    restore: int | None = None
     crashes_at: frozenset[int] = frozenset()
     wipes_at: frozenset[int] = frozenset()
     origin: Origin | None = None
@@ -136,9 +146,9 @@ class Wiring:
 class _World:
     """What has happened to the disk, the network and the history after some effects.
 
-    ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads by now, ``origin`` what the process knows of voters besides its log, ``change``
-    the newest voter set of its log at the end.
+    ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
+    request is that is being handled, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
+    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end.
     """
 
     disk: Disk
@@ -147,6 +157,7 @@ class _World:
     labels: list[Label] = field(default_factory=list)
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
+    asked: ReplicaKey | None = None
     leader_epoch: int | None = None
     change: Batch | None = None
 
@@ -167,6 +178,7 @@ def steps(
         node.disk,
         _origin(before),
         vote_request=_standard_vote(event),
+        asked=_asked(event),
         leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
     )
@@ -223,16 +235,45 @@ def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> I
         return
     assert old.directory is not None
     disk = Disk(directory=administration.next_directory(old.directory))
-    known = node.replica or identity_on(identity, old)
-    entry = membership.in_force(_origin(known), old.log).find(identity.id)
-    held = tuple(batch for batch in old.log.batches if batch.end_offset <= old.flushed)
-    another = entry is None or entry.key.directory is not None
-    wiped = Wiped(node.key(identity.id), held, old.log.start_offset, another)
     reborn = identity_on(identity, disk)
     execution = boot(protocol, reborn, disk, wiring.addable)
     action = Action("wipe", identity.id, f"new directory {disk.directory}")
-    booted = _booted(wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [wiped])
-    yield Step(booted.outcome, None, 0, execution)
+    booted = _booted(
+        wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [_taken_out(node, identity)]
+    )
+    yield Step(_keeping(wiring, booted.outcome, old), None, 0, execution)
+
+
+def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+    """The process ends, the disk that was taken out last is put back in its place, and it starts on that."""
+    back = node.replaced
+    if wiring.restore is None or back is None:
+        return
+    labels: list[Label] = [_taken_out(node, identity), Restored(ReplicaKey(identity.id, back.directory))]
+    stored = back.quorum_state or QuorumState()
+    known = replace(identity_on(identity, back), quorum_state=stored, log=back.log)
+    execution = boot(protocol, known, back, wiring.addable)
+    action = Action("restore", identity.id, f"directory {back.directory} again")
+    booted = _booted(wiring, protocol, known, back, execution, action, (wiring.restore,), [], labels)
+    yield Step(_keeping(wiring, booted.outcome, node.disk), None, 0, execution)
+
+
+def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
+    """``outcome``, after which ``disk`` lies beside the machine, where it may be put back in."""
+    if wiring.restore is None:
+        return outcome
+    kept = disks.as_found(disk, written_back=wiring.written_back)
+    return replace(outcome, local=replace(cast(Node, outcome.local), replaced=kept))
+
+
+def _taken_out(node: Node, identity: Replica) -> Wiped:
+    """What is gone with the disk of ``node``, as far as it was durable."""
+    disk = node.disk
+    known = node.replica or identity_on(identity, disk)
+    entry = membership.in_force(_origin(known), disk.log).find(identity.id)
+    held = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
+    another = entry is None or entry.key.directory is not None
+    return Wiped(node.key(identity.id), held, disk.log.start_offset, another)
 
 
 def identity_on(identity: Replica, disk: Disk) -> Replica:
@@ -401,6 +442,12 @@ def _standard_vote(event: Event) -> VoteRequest | None:
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
 
 
+def _asked(event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed."""
+    request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
+    return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
+
+
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
     log = world.disk.log
     prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
@@ -453,6 +500,8 @@ def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
     response = effect.response
     if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
         world.labels.append(Acknowledged(replica_id, world.change))
+    elif getattr(response, "error", None) in _TELLING and world.asked is not None:
+        world.labels.append(Refused(world.asked, response.error is ErrorCode.DUPLICATE_VOTER))
 
 
 def _newest_change(execution: Execution) -> Batch | None:

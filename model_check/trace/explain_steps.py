@@ -13,7 +13,7 @@ from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
 from reference.events import RequestReceived
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
-from reference.replica import Leader, Replica
+from reference.replica import AddingVoter, Leader, Replica
 from reference.transitions import role_name
 
 
@@ -213,6 +213,23 @@ def _change(case: _Case) -> Iterator[str]:
         )
 
 
+def _voters_in_force(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield (
+            f"Replica {case.id} goes by the voter set {{{print_keys(case.after.voters.keys)}}}; those of its "
+            f"log are, in order: {', then '.join(_voter_sets(case))}."
+        )
+
+
+def _unanswered(case: _Case) -> Iterator[str]:
+    role = case.before.role if case.before is not None else None
+    change = role.change if isinstance(role, Leader) else None
+    what = (
+        f"the addition of {print_key(change.voter.key)}" if isinstance(change, AddingVoter) else "a removal"
+    )
+    yield f"{what.capitalize()} was under way at Leader {case.id}; it is no more, and nobody was told."
+
+
 def _snapshot(case: _Case) -> Iterator[str]:
     if case.after is not None:
         ends = ", ".join(str(one.id.end_offset) for one in case.after.log.snapshots) or "no offset"
@@ -263,6 +280,9 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.KRAFT_VERSION_MONOTONE: _log_of_voters,
     names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
     names.CHANGE_NEEDS_COMMIT: _change,
+    names.VOTERS_OF_THE_LOG: _voters_in_force,
+    names.CHANGE_ANSWERED: _unanswered,
+    names.CHANGE_AS_ASKED: _change,
     names.ADDED_VOTER_IS_READY: _change,
     names.WIPED_REPLICA_IS_ANOTHER: _another,
     names.APPEND_IS_COMMITTED: _append_accepted,
