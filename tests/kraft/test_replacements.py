@@ -10,6 +10,7 @@ from model_check.scenario import shipped
 from model_check.trace import build as build_trace
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.replay import replay
+from tests.kraft.small import changed
 
 COUNTS = {
     "replace-disk-and-crash": 32927,
@@ -48,6 +49,7 @@ def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None
 FINDINGS = {
     "finding-refusal-of-old-leader": (names.REFUSAL_IS_UP_TO_DATE, 17),
     "finding-removed-candidate": (names.NO_FATAL, 19),
+    "finding-second-leader-of-epoch": (names.SINGLE_LEADER, 24),
 }
 
 
@@ -60,3 +62,10 @@ def test_findings_are_found_and_can_be_shown_again(name: str, found: tuple[str, 
     trace = build_trace(result.system, result.scenario, violation)
     assert loads(dumps(trace)) == trace
     assert replay(trace) is None
+
+
+@pytest.mark.slow
+def test_no_second_leader_where_a_stored_leader_ends_a_candidacy() -> None:
+    """The rule that is missing: with it, the same behaviours are safe."""
+    protocol = {"set": {"candidate-restart": "without-leader"}}
+    assert check(changed("finding-second-leader-of-epoch", protocol=protocol), threads=2).as_expected
