@@ -20,7 +20,7 @@ PYTEST := $(RUN) pytest --ignore=tests/recorded
 SEEDED := $(PYTEST) --numprocesses=auto --hypothesis-seed=0
 KRAFTCHECK := $(VENV)/bin/kraftcheck
 
-.PHONY: help install check test fast slow scenarios mutants lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios mutants pages lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -53,6 +53,11 @@ mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checke
 
 recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
 	$(RUN) pytest -rs tests/recorded
+
+pages: $(INSTALLED) ## write the generated pages of docs/ anew
+	RULES_IN_TESTS=model_check/rules_in_tests.json $(PYTEST) --numprocesses=0 tests/reference
+	$(KRAFTCHECK) rules --table -o docs/rule-table.md
+	$(KRAFTCHECK) museum --markdown -o docs/museum.md
 
 lint: $(INSTALLED) ## style and formatting
 	$(RUN) ruff check .

@@ -28,6 +28,7 @@ COMMANDS = {
     "trace": "show or replay a trace file",
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
+    "museum": "bring back former defects of production and see how the checker refutes them",
     "conform": "hold recorded runs of production Kafka against the reference",
     "drive": "drive an implementation along generated traces and compare it with the reference",
     "logs": "rebuild and check what the log files of production nodes show",

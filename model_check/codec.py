@@ -55,6 +55,7 @@ RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("Replica", "high_watermark"): (0, INT64),
     ("Replica", "bootstrap_kraft_version"): (0, 2**15 - 1),
     ("Replica", "max_kraft_version"): (0, 2**15 - 1),
+    ("Replica", "assignment_offset"): (-1, INT64),
     ("Leader", "epoch_start_offset"): (0, INT64),
     ("Progress", "end_offset"): (0, INT64),
     ("Disk", "flushed"): (0, INT64),
@@ -137,7 +138,8 @@ def _is_tagged(kind: Any) -> bool:
 
 def _items(kind: Any, values: Sized) -> tuple[Any, ...]:
     """The declared type of each item of a tuple."""
-    arguments = typing.get_args(kind)
+    declared = next((option for option in _options(kind) if typing.get_origin(option) is tuple), None)
+    arguments = typing.get_args(declared)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return (arguments[0],) * len(values)
     return arguments or (None,) * len(values)
@@ -151,7 +153,7 @@ def _enum_word(member: Enum) -> str:
 def _follows(value: Log) -> Mapping[str, Any]:
     """What the fields of a log are if nothing but its batches is known."""
     derived = log.log_of(value.batches, value.start_offset, value.snapshots)
-    names = ("epoch_starts", "voter_sets", "kraft_versions")
+    names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
     return {
         "batches": (),
         "start_offset": 0,
@@ -286,11 +288,16 @@ def _checked(cls: type, values: dict[str, Any], where: str) -> Any:
     value = cls(**values)
     if isinstance(value, log.Batch) and not value.records:
         raise InputError(f"{where}.records: expected at least one record, found none.")
-    if isinstance(value, VoterSet) and any(a >= b for a, b in itertools.pairwise(value.ids)):
+    if isinstance(value, VoterSet) and any(a >= b for a, b in itertools.pairwise(map(_order, value.keys))):
         raise InputError(
             f"{where}.voters: expected distinct ids in ascending order, found {list(value.ids)}."
         )
     return value
+
+
+def _order(key: voters.ReplicaKey) -> tuple[int, str]:
+    """The place of a voter in its set; with composite keys an id may be there under two directories."""
+    return key.id, key.directory or ""
 
 
 def _decode_log(values: dict[str, Any], where: str) -> Log:

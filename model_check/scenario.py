@@ -45,7 +45,7 @@ class _Table(BaseModel):
 class ProtocolChoice(_Table):
     """A preset and switches that differ from it: ``set`` for all replicas, ``at`` for single ones."""
 
-    preset: Literal["kafka", "kip996"] = "kafka"
+    preset: Literal["kafka", "kip996", "kip853", "kip595"] = "kafka"
     set: dict[str, str | bool | int] = {}
     at: dict[str, dict[str, str | bool | int]] = {}
 
@@ -184,6 +184,7 @@ class Eventually(_Table):
         "no-leader-outside-voters",
         "no-change-pending",
         "all-caught-up",
+        "high-watermark-known",
     ]
     fairness: Fairness = Fairness()
 

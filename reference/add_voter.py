@@ -16,8 +16,9 @@ from reference.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
+from reference.protocol import VoterKeys
 from reference.replica import AddingVoter, Follower, Leader
-from reference.voters import Voter
+from reference.voters import ReplicaKey, Voter
 from reference.work import Work
 
 
@@ -57,10 +58,18 @@ def _request_error(work: Work, request: AddRaftVoterRequest) -> ErrorCode:
     error = voter_changes.voter_set_error(work, "ADD-6")
     if error is not ErrorCode.NONE:
         return error
-    if work.replica.voters.find(request.voter.id) is not None:
+    if is_taken(work, request.voter):
         work.by("ADD-7", "VSET-3")
         return ErrorCode.DUPLICATE_VOTER
     return ErrorCode.NONE
+
+
+def is_taken(work: Work, key: ReplicaKey) -> bool:
+    """Whether the voter set has no room for ``key``: its id, or with composite keys the key, is in it."""
+    voters = work.replica.voters
+    if work.protocol.voter_keys is VoterKeys.COMPOSITE:
+        return key in voters.keys
+    return voters.find(key.id) is not None
 
 
 def handle_api_versions_response(work: Work, source: int, response: ApiVersionsResponse) -> None:

@@ -69,6 +69,9 @@ def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse)
 def acknowledge(work: Work, role: Leader, voter: int) -> None:
     """``voter`` has shown that it knows this leader."""
     if all(entry.id != voter for entry in role.progress):
+        if work.replica.assignment_offset >= 0:
+            work.by("ALTER-10")
+            return
         raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
     progress = tuple(
         replace(entry, acknowledged=True) if entry.id == voter else entry for entry in role.progress
@@ -79,11 +82,10 @@ def acknowledge(work: Work, role: Leader, voter: int) -> None:
 def request_to(work: Work, voter: int) -> BeginQuorumEpochRequest:
     """The announcement for one voter."""
     replica = work.replica
-    entry = replica.voters.find(voter)
     return BeginQuorumEpochRequest(
         epoch=replica.epoch,
         leader=replica.id,
-        voter=None if entry is None else entry.key,
+        voter=replica.voters.addressee(voter),
         leader_endpoints=replica.endpoints,
         cluster_id=replica.cluster_id,
     )

@@ -76,6 +76,7 @@ def _spans(times: Times) -> Mapping[Duration, Span]:
         Duration.NONE: Span(0, 0, ()),
         Duration.ELECTION_TIMEOUT: Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5")),
         Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max, ("CONFIG-6",)),
+        Duration.ELECTION_JITTER: Span(0, times.election_backoff_max, ("CONFIG-6",)),
         Duration.FETCH_TIMEOUT: _exactly(fetch, "CONFIG-4"),
         Duration.CHECK_QUORUM_TIMEOUT: _exactly(fetch * 3 // 2, "CONFIG-4"),
         Duration.BEGIN_QUORUM_EPOCH_INTERVAL: _exactly(fetch // 2, "CONFIG-4"),

@@ -98,6 +98,7 @@ class Duration(Enum):
     FETCH_TIMEOUT = "fetch timeout"
     CHECK_QUORUM_TIMEOUT = "1.5 times the fetch timeout"
     BEGIN_QUORUM_EPOCH_INTERVAL = "half the fetch timeout"
+    ELECTION_JITTER = "random, at most the election jitter"
     LINGER = "append linger"
     REQUEST_TIMEOUT = "request timeout"
     #: One fetch timeout in recorded runs of 4.3, three up to 4.1, two in later source (UPDATE-1).

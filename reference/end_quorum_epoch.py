@@ -7,10 +7,11 @@ handleEndQuorumEpochResponse, endEpochElectionBackoff, strictExponentialElection
 from __future__ import annotations
 
 from reference import epochs
-from reference.effects import ArmTimer, SuccessorBackoff
+from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.errors import ErrorCode
 from reference.events import Timer
 from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
+from reference.protocol import HandOver
 from reference.replica import Follower, Resigned
 from reference.work import Work
 
@@ -32,12 +33,24 @@ def handle_request(work: Work, request: EndQuorumEpochRequest) -> EndQuorumEpoch
     follows = isinstance(work.replica.role, Follower)
     if follows and work.replica.quorum_state.leader == request.leader:
         # effects
-        work.by("END-7", "END-9")
-        work.emit(ArmTimer(Timer.FETCH, _successor_backoff(work, request)))
+        wait = _jitter(work) if _is_broadcast(work) else _successor_backoff(work, request)
+        work.by("END-9")
+        work.emit(ArmTimer(Timer.FETCH, wait))
     return _response(work, ErrorCode.NONE)
 
 
+def _is_broadcast(work: Work) -> bool:
+    """KIP-595: there is no list of successors, and each voter waits a random time."""
+    return work.protocol.hand_over is HandOver.BROADCAST_JITTER
+
+
+def _jitter(work: Work) -> Duration:
+    work.by("END-8")
+    return Duration.ELECTION_JITTER
+
+
 def _successor_backoff(work: Work, request: EndQuorumEpochRequest) -> SuccessorBackoff:
+    work.by("END-7")
     successors = request.preferred_successors
     own = work.replica.key
     for position, key in enumerate(successors):
@@ -87,6 +100,6 @@ def request_to(work: Work, role: Resigned) -> EndQuorumEpochRequest:
     return EndQuorumEpochRequest(
         epoch=replica.epoch,
         leader=replica.id,
-        preferred_successors=role.preferred_successors,
+        preferred_successors=() if _is_broadcast(work) else role.preferred_successors,
         cluster_id=replica.cluster_id,
     )

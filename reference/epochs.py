@@ -10,7 +10,7 @@ from __future__ import annotations
 from reference import transitions
 from reference.errors import ErrorCode
 from reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
-from reference.protocol import ProspectiveLeader, VoterMembership
+from reference.protocol import ClusterId, ProspectiveLeader, VoterMembership
 from reference.replica import Leader, Prospective, Resigned
 from reference.voters import Endpoint, ReplicaKey
 from reference.work import Work
@@ -18,16 +18,26 @@ from reference.work import Work
 
 def envelope_error(work: Work, request: PartitionRequest) -> ErrorCode:
     """The top-level error of a request for another cluster or another partition."""
-    expected = work.replica.cluster_id
-    if request.cluster_id is not None and expected is not None and request.cluster_id != expected:
-        work.by("ID-1")
-        return ErrorCode.INCONSISTENT_CLUSTER_ID
-    if request.cluster_id is None and expected is not None:
-        work.by("ID-2")
+    error = cluster_error(work, request.cluster_id)
+    if error is not ErrorCode.NONE:
+        return error
     if request.partition != METADATA_PARTITION:
         work.by("ID-3")
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
+
+
+def cluster_error(work: Work, cluster_id: str | None) -> ErrorCode:
+    """The error of a request for another cluster, or, as KIP-595 has it, of one that names none."""
+    expected = work.replica.cluster_id
+    if expected is None or cluster_id == expected:
+        return ErrorCode.NONE
+    if cluster_id is not None:
+        work.by("ID-1")
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    work.by("ID-2")
+    required = work.protocol.cluster_id is ClusterId.REQUIRED
+    return ErrorCode.INCONSISTENT_CLUSTER_ID if required else ErrorCode.NONE
 
 
 def voter_request_error(work: Work, sender: int, epoch: int, *rules: str) -> ErrorCode:
@@ -45,6 +55,9 @@ def voter_request_error(work: Work, sender: int, epoch: int, *rules: str) -> Err
 
 def _membership_error(work: Work, sender: int) -> ErrorCode:
     if work.replica.is_voter and work.replica.voters.find(sender) is not None:
+        return ErrorCode.NONE
+    if work.replica.assignment_offset >= 0 and sender == work.replica.quorum_state.leader:
+        work.by("ALTER-15")
         return ErrorCode.NONE
     work.by("VOTE-6", "BEGIN-14")
     return ErrorCode.INCONSISTENT_VOTER_SET

@@ -7,7 +7,7 @@ FollowerState.updateHighWatermark, ThresholdPurgatory.
 
 from __future__ import annotations
 
-from reference import epochs, progress, snapshots, voter_changes
+from reference import divergence, epochs, progress, snapshots, voter_assignments, voter_changes
 from reference import log as logs
 from reference import parked as parked_fetches
 from reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
@@ -78,9 +78,8 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     if needed is not None:
         return _response(work, snapshot=needed)
     if not logs.is_valid_position(log, request.offset, request.last_epoch):
-        work.by("FETCH-9")
         diverging = logs.end_offset_for_epoch(log, request.last_epoch)
-        return _response(work, diverging=diverging)
+        return divergence.answer(work, _response(work, diverging=diverging))
     if request.offset == 0:
         work.by("FETCH-11")
     work.by("FETCH-14", "FETCH-1")
@@ -130,6 +129,7 @@ def _response(
 def high_watermark_moved(work: Work) -> None:
     """A voter change may be complete now, and every parked fetch is answered anew."""
     voter_changes.settle(work)
+    voter_assignments.settle(work)
     _answer(work, work.replica.parked)
 
 
@@ -166,6 +166,7 @@ def request_of(work: Work) -> FetchRequest:
 def handle_response(work: Work, source: int, response: FetchResponse) -> None:
     """Truncate or append as the leader says, learn the high watermark, and restart the fetch timer."""
     # validate, epoch
+    response = divergence.understood(work, response)
     if epochs.handled_in_common(work, source, response):
         if response.partition_error is ErrorCode.FENCED_LEADER_EPOCH:
             work.by("FETCH-22")
@@ -190,6 +191,7 @@ def handle_response(work: Work, source: int, response: FetchResponse) -> None:
     else:
         _append(work, response.batches)
         _learn_high_watermark(work, response.high_watermark)
+        voter_assignments.learn(work)
     work.by("TIMER-1")
     work.update_role(has_fetched=True)
     work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))

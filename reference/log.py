@@ -37,13 +37,29 @@ class Voters:
 
 
 @dataclass(frozen=True, slots=True)
+class VoterAssignment:
+    """The control record of AlterQuorum (KIP-595): the voters once it is committed, and those wanted.
+
+    ``target`` is ``None`` if nothing else is wanted. Both are in ascending order.
+    """
+
+    voters: tuple[int, ...]
+    target: tuple[int, ...] | None = None
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The voters that the quorum is on its way to, or has reached."""
+        return self.voters if self.target is None else self.target
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
     """A record of the application; the protocol never looks inside."""
 
     value: int
 
 
-Record = LeaderChange | KRaftVersion | Voters | Value
+Record = LeaderChange | KRaftVersion | Voters | VoterAssignment | Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +126,8 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Log:
     """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
-    own); ``voter_sets`` and ``kraft_versions`` list the control records by offset, committed or not.
+    own); ``voter_sets``, ``kraft_versions`` and ``assignments`` list the control records by offset, committed
+    or not.
 
     Records before ``start_offset`` have been deleted: a snapshot stands for them. ``snapshots`` are those
     that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
@@ -122,6 +139,7 @@ class Log:
     kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
     start_offset: int = 0
     snapshots: tuple[Snapshot, ...] = ()
+    assignments: tuple[tuple[int, VoterAssignment], ...] = field(default=(), repr=False, compare=False)
 
     @property
     def end_offset(self) -> int:
@@ -168,7 +186,7 @@ def append(log: Log, batch: Batch) -> Log:
     starts = log.epoch_starts
     if batch.epoch > (starts[-1].epoch if starts else 0):
         starts = _with_start(log, EpochStart(batch.epoch, batch.base_offset))
-    voter_sets, kraft_versions = log.voter_sets, log.kraft_versions
+    voter_sets, kraft_versions, assignments = log.voter_sets, log.kraft_versions, log.assignments
     for offset, record in enumerate(batch.records, batch.base_offset):
         if voter_sets and offset <= voter_sets[-1][0]:
             continue
@@ -176,10 +194,12 @@ def append(log: Log, batch: Batch) -> Log:
             voter_sets = (*voter_sets, (offset, record.voters))
         elif isinstance(record, KRaftVersion):
             kraft_versions = (*kraft_versions, (offset, record.version))
+        elif isinstance(record, VoterAssignment):
+            assignments = (*assignments, (offset, record))
     batches = (*log.batches, batch)
-    if not log.snapshots:
+    if not log.snapshots and not assignments:
         return Log(batches, starts, voter_sets, kraft_versions)
-    return Log(batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots)
+    return Log(batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots, assignments)
 
 
 def start_epoch(log: Log, epoch: int) -> Log:
@@ -208,6 +228,7 @@ def truncate(log: Log, offset: int) -> Log:
         tuple(entry for entry in log.kraft_versions if entry[0] < offset),
         log.start_offset,
         log.snapshots,
+        tuple(entry for entry in log.assignments if entry[0] < offset),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reference.errors import ErrorCode
 from reference.log import Batch, EpochEnd, Snapshot, SnapshotId
-from reference.voters import Endpoint, ReplicaKey
+from reference.voters import Endpoint, ReplicaKey, VoterSet
 
 METADATA_PARTITION = "__cluster_metadata-0"
 
@@ -275,6 +275,42 @@ class DescribeQuorumResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
+@dataclass(frozen=True, slots=True)
+class AlterQuorumRequest:
+    """AlterQuorum (KIP-595): make these the voters, by id; ``None``: leave them as they are by now."""
+
+    target: tuple[int, ...] | None
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuorumResponse:
+    """Answer to AlterQuorum."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class FindQuorumRequest:
+    """FindQuorum (KIP-595): who leads, and who votes? Asked by a replica that listens at ``endpoints``."""
+
+    replica: ReplicaKey
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindQuorumResponse:
+    """Answer to FindQuorum: the quorum as its sender knows it. ``target``: the voters wanted, if others."""
+
+    epoch: int
+    leader: int | None = None
+    voters: VoterSet = VoterSet()
+    target: tuple[int, ...] | None = None
+    leader_endpoints: tuple[Endpoint, ...] = ()
+    partition_error: ErrorCode = ErrorCode.NONE
+    error: ErrorCode = ErrorCode.NONE
+
+
 #: Requests about the metadata partition that replicas send each other.
 PartitionRequest = (
     VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
@@ -286,6 +322,8 @@ Request = (
     | UpdateRaftVoterRequest
     | ApiVersionsRequest
     | DescribeQuorumRequest
+    | AlterQuorumRequest
+    | FindQuorumRequest
 )
 #: Responses that name the epoch of their sender and the leader it knows.
 EpochResponse = (
@@ -295,6 +333,7 @@ EpochResponse = (
     | FetchResponse
     | FetchSnapshotResponse
     | UpdateRaftVoterResponse
+    | FindQuorumResponse
 )
 Response = (
     EpochResponse
@@ -302,5 +341,6 @@ Response = (
     | RemoveRaftVoterResponse
     | ApiVersionsResponse
     | DescribeQuorumResponse
+    | AlterQuorumResponse
 )
 Message = Request | Response

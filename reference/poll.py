@@ -12,12 +12,14 @@ from reference import (
     elections,
     end_quorum_epoch,
     fetch,
+    find_quorum,
     leadership,
     remove_voter,
     snapshots,
     transitions,
     update_voter,
     vote,
+    voter_assignments,
     voter_changes,
 )
 from reference.effects import ArmTimer, Duration, Stop
@@ -102,6 +104,11 @@ def _poll_leader(work: Work, event: Poll) -> None:
         return
     if Timer.VOTER_CHANGE in event.expired and role.change is not None:
         voter_changes.expire(work)
+    if Timer.CHECK_QUORUM in event.expired:
+        find_quorum.look_for_successor(work)
+    voter_assignments.proceed(work)
+    role = work.replica.role
+    assert isinstance(role, Leader)
     has_control_records = any(not isinstance(records[0], Value) for records in role.pending)
     if role.pending and (has_control_records or Timer.LINGER in event.expired):
         leadership.append_pending(work)
@@ -188,18 +195,24 @@ def _membership_request(work: Work) -> Request | None:
         return update_voter.request_of(work) if update_voter.is_needed(replica) else None
     if replica.kraft_version < 1 or not (replica.can_become_voter and replica.auto_join):
         return None
-    if replica.voters.find(replica.id) is not None:
+    if add_voter.is_taken(work, replica.key):
         return remove_voter.request_of(work)
     return add_voter.request_of(work)
 
 
 def _fetch_for_discovery(work: Work, event: Poll) -> None:
-    """Fetch from any node that may know the leader, if no answer is awaited from anybody."""
+    """Ask any node that may know the leader, if no answer is awaited from anybody."""
     if event.discovery is None or any(connection.awaiting for connection in work.replica.connections):
         return
     if work.connection(event.discovery) is None:
         work.by("FETCH-33")
-        work.send(event.discovery, fetch.request_of(work))
+        work.send(event.discovery, _discovery_request(work))
+
+
+def _discovery_request(work: Work) -> Request:
+    if find_quorum.is_spoken(work.protocol):
+        return find_quorum.request_of(work)
+    return fetch.request_of(work)
 
 
 def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:

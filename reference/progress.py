@@ -13,7 +13,7 @@ from reference.effects import ArmTimer, Duration, HighWatermark
 from reference.events import Timer
 from reference.protocol import CaughtUp
 from reference.replica import Leader, Progress
-from reference.voters import ReplicaKey, majority
+from reference.voters import ReplicaKey, majority, matches
 from reference.work import Work
 
 #: An observer that is to become a voter must have fetched this recently (LeaderState.isReplicaCaughtUp).
@@ -29,14 +29,15 @@ def count_own_log(work: Work) -> None:
     if replica.voters.keys != tuple(entry.key for entry in role.progress):
         _follow_voter_set(work, role)
     if replica.is_voter:
-        _count(work, replica.id, replica.log.end_offset)
+        _count(work, replica.key, replica.log.end_offset)
 
 
-def _count(work: Work, voter: int, end_offset: int) -> None:
+def _count(work: Work, voter: ReplicaKey, end_offset: int) -> None:
     role = work.replica.role
     assert isinstance(role, Leader)
     progress = tuple(
-        replace(entry, end_offset=end_offset) if entry.id == voter else entry for entry in role.progress
+        replace(entry, end_offset=end_offset) if matches(entry.key, voter) else entry
+        for entry in role.progress
     )
     work.update_role(progress=progress)
 
@@ -54,11 +55,6 @@ def _follow_voter_set(work: Work, role: Leader) -> None:
     work.update_role(progress=tuple(voters), observers=observers)
 
 
-def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
-    """Whether ``key`` is the replica known as ``known``, whose directory need not be known."""
-    return known.id == key.id and known.directory in (None, key.directory)
-
-
 def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
     """A valid fetch at ``offset``: everything below it is durable at ``fetcher``, and it is alive."""
     if fetcher.id < 0:
@@ -74,7 +70,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
         return
     work.by("FETCH-15", "BEGIN-3")
     progress = tuple(
-        _fetched(work, entry, offset) if entry.id == fetcher.id else entry for entry in role.progress
+        _fetched(work, entry, offset) if matches(entry.key, fetcher) else entry for entry in role.progress
     )
     work.update_role(progress=progress)
     count_contact(work, fetcher)
@@ -149,7 +145,7 @@ def count_contact(work: Work, key: ReplicaKey) -> None:
     Observers are not counted. But whoever is heard from, the count is taken anew: a voter set that has
     become smaller may need no more than those heard from before, and a single voter needs nobody.
     """
-    if not work.protocol.check_quorum:
+    if not work.protocol.counts_contacts:
         return
     role = work.replica.role
     assert isinstance(role, Leader)

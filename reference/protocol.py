@@ -88,6 +88,55 @@ class QuorumDescription(Enum):
     DOCUMENTS = "documents"
 
 
+class VoterChanges(Enum):
+    """How voters change: by KIP-853, in force on append, or by AlterQuorum (KIP-595), in force on commit."""
+
+    KIP853 = "kip853"
+    ALTER_QUORUM = "alterquorum"
+
+
+class VoterKeys(Enum):
+    """Whether one replica id may be in a voter set twice, under different directory ids (KIP-853)."""
+
+    UNIQUE_ID = "unique-id"
+    COMPOSITE = "composite"
+
+
+class Discovery(Enum):
+    """How a replica without a leader looks for it: by Fetch, or by FindQuorum (KIP-595)."""
+
+    FETCH = "fetch-bootstrap"
+    FIND_QUORUM = "findquorum"
+
+
+class DivergenceAnswer(Enum):
+    """How a leader tells a fetcher where their logs part: beside error NONE, or as an error (KIP-595)."""
+
+    DIVERGING_EPOCH = "diverging-epoch"
+    OFFSET_OUT_OF_RANGE = "offset-out-of-range"
+
+
+class HandOver(Enum):
+    """How long a voter that is told EndQuorumEpoch waits: by its rank in a list, or at random (KIP-595)."""
+
+    PREFERRED_LIST = "preferred-list"
+    BROADCAST_JITTER = "broadcast-jitter"
+
+
+class ZombieLeader(Enum):
+    """What a leader without check quorum does that no majority fetches from: nothing, or ask (KIP-595)."""
+
+    NONE = "none"
+    FIND_QUORUM = "findquorum"
+
+
+class ClusterId(Enum):
+    """Whether a request may leave its cluster id out."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
@@ -109,11 +158,28 @@ class Protocol:
     voter_membership: VoterMembership = VoterMembership.OFF
     caught_up: CaughtUp = CaughtUp.AT_END
     quorum_description: QuorumDescription = QuorumDescription.PRODUCTION
+    voter_changes: VoterChanges = VoterChanges.KIP853
+    voter_keys: VoterKeys = VoterKeys.UNIQUE_ID
+    discovery: Discovery = Discovery.FETCH
+    divergence_answer: DivergenceAnswer = DivergenceAnswer.DIVERGING_EPOCH
+    hand_over: HandOver = HandOver.PREFERRED_LIST
+    zombie_leader: ZombieLeader = ZombieLeader.NONE
+    cluster_id: ClusterId = ClusterId.OPTIONAL
     fetch_max_batches: int | None = None
     fetch_max_wait_ms: int = 500
     fetch_timeout_ms: int = 2000
     request_timeout_ms: int = 2000
     fetch_snapshot_max_bytes: int = 1048576
+
+    @property
+    def counts_contacts(self) -> bool:
+        """Whether a leader watches if a majority still fetches from it."""
+        return self.check_quorum or self.zombie_leader is not ZombieLeader.NONE
+
+    @property
+    def stale_leader(self) -> str:
+        """What a leader does that no majority fetches from, as the catalogue calls it (V-ZOMBIE)."""
+        return "check-quorum" if self.check_quorum else self.zombie_leader.value
 
 
 #: Production, check by check.
@@ -131,4 +197,28 @@ KIP996 = Protocol(
     quorum_description=QuorumDescription.DOCUMENTS,
 )
 
-PRESETS = {"kafka": KAFKA, "kip996": KIP996}
+#: The documents up to KIP-853, before pre-votes; one replica id may be a voter on two disks.
+KIP853 = Protocol(
+    state_machine=StateMachine.PRE_KIP996,
+    voter_keys=VoterKeys.COMPOSITE,
+    candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
+    begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
+    candidate_restart=CandidateRestart.WITHOUT_LEADER,
+)
+
+#: KIP-595 as its first revisions have it.
+KIP595 = Protocol(
+    state_machine=StateMachine.PRE_KIP996,
+    check_quorum=False,
+    zombie_leader=ZombieLeader.FIND_QUORUM,
+    voter_changes=VoterChanges.ALTER_QUORUM,
+    voter_membership=VoterMembership.ON,
+    discovery=Discovery.FIND_QUORUM,
+    divergence_answer=DivergenceAnswer.OFFSET_OUT_OF_RANGE,
+    hand_over=HandOver.BROADCAST_JITTER,
+    cluster_id=ClusterId.REQUIRED,
+    candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
+    candidate_restart=CandidateRestart.WITHOUT_LEADER,
+)
+
+PRESETS = {"kafka": KAFKA, "kip996": KIP996, "kip853": KIP853, "kip595": KIP595}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reference.log import Log, Record, SnapshotId
 from reference.messages import FetchRequest, FetchResponse
-from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, assigned_voters
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,23 @@ VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
 
 
 @dataclass(frozen=True, slots=True)
+class AlteringQuorum:
+    """An AlterQuorum request that waits: for its turn (``offset`` None), or until its assignment commits."""
+
+    source: int
+    correlation: int | None
+    target: tuple[int, ...] | None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Leader:
     """Leads its epoch from ``epoch_start_offset`` on.
 
     ``pending`` are batches accepted but not appended yet; ``contacts`` the voters heard from since the
     check-quorum timer was last armed. ``observers`` are the replicas that fetch and are no voters;
     ``change`` is the voter change under way; ``reported`` are entries that static voters gave of themselves
-    (KVER-5).
+    (KVER-5). ``alterations`` are AlterQuorum requests, in the order in which they came (KIP-595).
     """
 
     epoch_start_offset: int
@@ -157,6 +167,7 @@ class Leader:
     observers: tuple[Progress, ...] = ()
     change: VoterChange | None = None
     reported: tuple[Voter, ...] = ()
+    alterations: tuple[AlteringQuorum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +207,7 @@ class Replica:
     can_become_voter: whether the process has the controller role; such a replica flushes what it fetches.
     auto_join: whether such a replica makes itself a voter (controller.quorum.auto.join.enable).
     max_kraft_version: the largest level of kraft.version that the process supports.
+    assignment_offset: where the voter assignment in force is in the log, -1 without one (KIP-595); volatile.
     """
 
     key: ReplicaKey
@@ -214,6 +226,7 @@ class Replica:
     auto_join: bool = False
     max_kraft_version: int = 0
     cluster_id: str | None = None
+    assignment_offset: int = -1
 
     @property
     def id(self) -> int:
@@ -225,8 +238,19 @@ class Replica:
 
     @property
     def voters(self) -> VoterSet:
-        """The voter set in force: the latest in the log, committed or not, else the bootstrap one."""
+        """The voter set in force: the latest in the log, committed or not, else the bootstrap one.
+
+        Voter assignments (KIP-595) are in force once they are known to be committed.
+        """
+        if self.assignment_offset >= 0:
+            return self._assigned_voters()
         return self.log.voter_sets[-1][1] if self.log.voter_sets else self.bootstrap_voters
+
+    def _assigned_voters(self) -> VoterSet:
+        for offset, assignment in self.log.assignments:
+            if offset == self.assignment_offset:
+                return assigned_voters(assignment.voters, self.bootstrap_voters)
+        return self.bootstrap_voters
 
     @property
     def voters_offset(self) -> int:

@@ -42,6 +42,10 @@ def create(work: Work, event: CreateSnapshot) -> None:
         where = f"the log starts at {log.start_offset} and is committed up to {committed}"
         work.emit(CallFailed(f"no snapshot can end at {end}: {where}"))
         return
+    if log.assignments:
+        work.by("ALTER-16")
+        work.emit(CallFailed("no snapshot can say what voter assignments say"))
+        return
     if not _is_at_boundary(log, end) or not logs.is_valid_position(log, end, epoch):
         work.emit(CallFailed(f"no snapshot can end at {end} with epoch {epoch}: no batch of the log does"))
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference import elections, transitions
+from reference import elections, transitions, voter_assignments
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Persist, Transition
 from reference.events import Timer
@@ -37,6 +37,7 @@ def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
         connections=(),
         parked=(),
         shutting_down=False,
+        assignment_offset=-1,
     )
     return Work(protocol, replica)
 
@@ -44,6 +45,7 @@ def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
 def initialize(work: Work) -> None:
     """Decide the first role and write it down; an only voter elects itself at once."""
     work.by("INIT-10", "PERSIST-1")
+    voter_assignments.learn(work)
     role, quorum_state = _initial_role(work, work.replica.quorum_state)
     work.emit(Persist(quorum_state))
     work.update(role=role, quorum_state=quorum_state)
@@ -83,6 +85,8 @@ def _resumes_candidacy(work: Work, stored: QuorumState) -> bool:
     voted = stored.voted
     own = work.replica.key
     if voted is None or voted.id != own.id or voted.directory not in (None, own.directory):
+        return False
+    if voter_assignments.may_not_be_voter(work):
         return False
     if work.protocol.candidate_restart is CandidateRestart.WITHOUT_LEADER:
         return stored.leader is None

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 
 from reference import (
     add_voter,
+    alter_quorum,
     begin_quorum_epoch,
     describe_quorum,
     end_quorum_epoch,
+    epochs,
     fetch,
+    find_quorum,
     kraft_version,
     leadership,
     parked,
@@ -45,6 +48,8 @@ from reference.events import (
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    AlterQuorumRequest,
+    AlterQuorumResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
     BeginQuorumEpochRequest,
@@ -57,6 +62,8 @@ from reference.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    FindQuorumRequest,
+    FindQuorumResponse,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     Response,
@@ -173,6 +180,10 @@ def _receive_request(work: Work, event: RequestReceived) -> None:
         response = update_voter.handle_request(work, request)
     elif isinstance(request, DescribeQuorumRequest):
         response = describe_quorum.handle_request(work, request)
+    elif isinstance(request, AlterQuorumRequest):
+        response = alter_quorum.handle_request(work, event.source, event.correlation, request)
+    elif isinstance(request, FindQuorumRequest):
+        response = find_quorum.handle_request(work)
     elif isinstance(request, ApiVersionsRequest):
         response = ApiVersionsResponse((0, work.replica.max_kraft_version))
     else:
@@ -204,6 +215,10 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
         add_voter.handle_response(work, event.source, response.error, ErrorCode.VOTER_NOT_FOUND)
     elif isinstance(response, UpdateRaftVoterResponse):
         update_voter.handle_response(work, event.source, response)
+    elif isinstance(response, FindQuorumResponse):
+        find_quorum.handle_response(work, event.source, response)
+    elif isinstance(response, AlterQuorumResponse):
+        epochs.unexpected_error(work, event.source)
     elif isinstance(response, ApiVersionsResponse):
         add_voter.handle_api_versions_response(work, event.source, response)
     elif isinstance(response, DescribeQuorumResponse):

@@ -10,7 +10,7 @@ memoryTransitionTo.
 from __future__ import annotations
 
 from reference import log as logs
-from reference import parked, voter_changes
+from reference import parked, voter_assignments, voter_changes
 from reference.effects import ArmTimer, Duration, Persist, Transition
 from reference.events import Timer
 from reference.log import KRaftVersion, LeaderChange, Record, Voters
@@ -114,6 +114,7 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
     work.update(role=role, quorum_state=quorum_state)
     if isinstance(left, Leader):
         voter_changes.abandon(work, left)
+        voter_assignments.abandon(work, left)
     elif isinstance(left, Follower) and left.fetching_snapshot is not None:
         work.by("SNAP-11")
     work.emit(Transition(source, role_name(role), quorum_state.epoch))
@@ -278,7 +279,7 @@ def _epoch_opening_records(work: Work, granting_voters: tuple[int, ...]) -> tupl
     opening: tuple[Record, ...] = (LeaderChange(replica.id, replica.voters.ids, granting_voters),)
     if replica.kraft_version >= 1:
         own = replica.own_entry
-        if replica.voters_offset < 0 or replica.voters.find(replica.id) != own:
+        if replica.voters_offset < 0 or replica.voters.entry(replica.key) != own:
             work.by("LOG-4")
             opening += (KRaftVersion(replica.kraft_version), Voters(replica.voters.with_entry(own)))
     return opening

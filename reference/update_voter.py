@@ -96,7 +96,7 @@ def _response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
 def is_needed(replica: Replica) -> bool:
     """Whether the leader should hear of this voter: its entry is old, or, of a static voter, unknown."""
     if replica.kraft_version >= 1:
-        return replica.voters.find(replica.id) != replica.own_entry
+        return replica.voters.entry(replica.key) != replica.own_entry
     assert isinstance(replica.role, Follower)
     return not replica.role.has_updated_leader
 

@@ -20,6 +20,8 @@ from reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    AlterQuorumRequest,
+    AlterQuorumResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
     BeginQuorumEpochRequest,
@@ -32,6 +34,8 @@ from reference.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    FindQuorumRequest,
+    FindQuorumResponse,
     Message,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
@@ -47,7 +51,8 @@ from reference.voters import ReplicaKey
 
 M = TypeVar("M")
 
-#: The oldest and the newest version of each API between replicas, by the request (release 4.3).
+#: The oldest and the newest version of each API between replicas, by the request: those of release 4.3, and
+#: of KIP-595 what was never released.
 RANGES: Mapping[type, tuple[int, int]] = {
     VoteRequest: (0, 2),
     BeginQuorumEpochRequest: (0, 1),
@@ -59,6 +64,8 @@ RANGES: Mapping[type, tuple[int, int]] = {
     RemoveRaftVoterRequest: (0, 0),
     UpdateRaftVoterRequest: (0, 0),
     ApiVersionsRequest: (3, 4),
+    AlterQuorumRequest: (0, 0),
+    FindQuorumRequest: (0, 0),
 }
 
 
@@ -125,6 +132,10 @@ def refusal(request: Request, error: ErrorCode) -> Response:
         response = RemoveRaftVoterResponse(error)
     elif isinstance(request, DescribeQuorumRequest):
         response = DescribeQuorumResponse(error=error)
+    elif isinstance(request, AlterQuorumRequest):
+        response = AlterQuorumResponse(error)
+    elif isinstance(request, FindQuorumRequest):
+        response = FindQuorumResponse(-1, error=error)
     else:
         response = ApiVersionsResponse(error=error)
     return response

@@ -174,13 +174,12 @@ def _peer_lacks_pre_vote(work: Work, response: VoteResponse) -> bool:
 def request_to(work: Work, voter: int, *, pre_vote: bool) -> VoteRequest:
     """The request that a Prospective or Candidate sends to one voter."""
     replica = work.replica
-    entry = replica.voters.find(voter)
-    if entry is None:
+    if replica.voters.find(voter) is None:
         raise work.die(f"no endpoint is known for voter {voter}")
     return VoteRequest(
         epoch=replica.epoch,
         candidate=replica.key,
-        voter=entry.key,
+        voter=replica.voters.addressee(voter),
         last_epoch=replica.log.last_epoch,
         end_offset=replica.log.end_offset,
         pre_vote=pre_vote,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -18,6 +19,11 @@ class ReplicaKey:
 
     id: int
     directory: str | None = None
+
+
+def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
+    """Whether ``key`` is the replica known as ``known``, whose directory need not be known."""
+    return known.id == key.id and known.directory in (None, key.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,10 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """A set of voters with distinct ids, kept in ascending order of id."""
+    """A set of voters, kept in ascending order of id, and of directory where an id occurs twice.
+
+    Ids are distinct, but for the composite keys of KIP-853.
+    """
 
     voters: tuple[Voter, ...] = ()
 
@@ -61,16 +70,30 @@ class VoterSet:
         return len(self.voters)
 
     def find(self, replica_id: int) -> Voter | None:
-        """The entry with this id, or ``None``."""
+        """The (first) entry with this id, or ``None``."""
         for voter in self.voters:
             if voter.key.id == replica_id:
                 return voter
         return None
 
+    def entry(self, key: ReplicaKey) -> Voter | None:
+        """The entry of ``key``: the ids match, and so do the directories if the entry has one."""
+        for voter in self.voters:
+            if matches(voter.key, key):
+                return voter
+        return None
+
     def is_voter(self, key: ReplicaKey) -> bool:
-        """Whether ``key`` names a voter: the ids match, and so do the directories if the entry has one."""
-        voter = self.find(key.id)
-        return voter is not None and (voter.key.directory is None or voter.key.directory == key.directory)
+        """Whether ``key`` names a voter."""
+        return self.entry(key) is not None
+
+    def addressee(self, replica_id: int) -> ReplicaKey | None:
+        """The key that a request to the voter with this id is meant for.
+
+        ``None``: there is no such voter, or there are two and either may answer (VSET-3).
+        """
+        keys = [voter.key for voter in self.voters if voter.key.id == replica_id]
+        return keys[0] if len(keys) == 1 else None
 
     def endpoints(self, replica_id: int) -> tuple[Endpoint, ...]:
         """The endpoints of the voter with this id; empty if there is none."""
@@ -78,12 +101,15 @@ class VoterSet:
         return () if voter is None else voter.endpoints
 
     def with_entry(self, entry: Voter) -> VoterSet:
-        """The set with the entry of the same id replaced."""
-        return VoterSet(tuple(entry if voter.key.id == entry.key.id else voter for voter in self.voters))
+        """The set with the entry of the same key replaced."""
+        return VoterSet(tuple(entry if matches(voter.key, entry.key) else voter for voter in self.voters))
 
     def with_voter(self, entry: Voter) -> VoterSet:
-        """The set and one voter more. Raises ValueError if a voter has this id."""
-        return voter_set((*self.voters, entry))
+        """The set and one voter more. Raises ValueError if a voter has this key."""
+        if entry.key in self.keys:
+            raise ValueError("two voters have the same key")
+        ordered = sorted((*self.voters, entry), key=lambda voter: (voter.key.id, voter.key.directory or ""))
+        return VoterSet(tuple(ordered))
 
     def without(self, key: ReplicaKey) -> VoterSet:
         """The set without the voter that has exactly this key."""
@@ -101,6 +127,12 @@ def voter_set(entries: Iterable[Voter]) -> VoterSet:
 def static_voters(ids: Iterable[int]) -> VoterSet:
     """A voter set as static configuration gives it: ids and endpoints, no directory ids."""
     return voter_set(Voter(ReplicaKey(n), (Endpoint("CONTROLLER", f"node-{n}", 9093),)) for n in ids)
+
+
+@lru_cache(maxsize=1024)
+def assigned_voters(ids: tuple[int, ...], configured: VoterSet) -> VoterSet:
+    """The voters that an assignment names by their ids (KIP-595); where they listen is known otherwise."""
+    return VoterSet(tuple(configured.find(n) or static_voters((n,)).voters[0] for n in ids))
 
 
 def majority(voters: int) -> int:

@@ -30,7 +30,7 @@ from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
-from reference.protocol import PRESETS, Protocol
+from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
 
 EPILOG = """\
 The adapter reads JSON lines from standard input and answers on standard
@@ -94,6 +94,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
+    _require(
+        protocol.discovery is Discovery.FETCH and protocol.voter_changes is VoterChanges.KIP853,
+        "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire; "
+        "drive with another protocol.",
+    )
     _require_places(arguments)
     begin = time.monotonic()
     with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:

@@ -37,15 +37,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "3 undetermined."
     )
     parser.add_argument(
-        "mutants", nargs="*", metavar="ID|RULE", help="mutants, or rules; default: all mutants"
+        "mutants",
+        nargs="*",
+        metavar="ID|RULE|DEFECT",
+        help="mutants, rules, or former defects of production ('museum': all of those); default: all mutants",
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument(
-        "--jobs", type=_positive, default=_cores(), metavar="N", help="processes (default: cores)"
+        "--jobs", type=positive, default=cores(), metavar="N", help="processes (default: cores)"
     )
     parser.add_argument(
         "--timeout",
-        type=_positive,
+        type=positive,
         default=120,
         metavar="S",
         help="for one exploration (default: 120)",
@@ -80,27 +83,35 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(results)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number greater than 0 from an argument."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
     return int(text)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many processes can run at a time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
-    """The mutants that ``words`` name, by id or by rule, in the catalogue's order. Raises InputError."""
+    """The mutants that ``words`` name, by id, rule or defect, in the catalogue's order. Raises InputError."""
     wanted: set[str] = set()
     for word in words:
-        found = {mutant.id for mutant in known.values() if word == mutant.id or word.upper() in mutant.rules}
+        found = {mutant.id for mutant in known.values() if _is_meant(mutant, word)}
         if not found:
             near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
             hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"
             raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}; {hint}.")
         wanted |= found
     return [mutant for mutant in known.values() if not wanted or mutant.id in wanted]
+
+
+def _is_meant(mutant: Mutant, word: str) -> bool:
+    if word == "museum":
+        return mutant.defect is not None
+    return word == mutant.id or word.upper() in (*mutant.rules, mutant.defect)
 
 
 def exit_status(results: Iterable[Result]) -> int:

@@ -6,14 +6,16 @@ import argparse
 import difflib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 import spec
-from model_check.consult import citations
+from model_check.consult import citations, evidence, rule_table
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
+from model_check.files import write_atomically
 from spec import Property, Rule, Transition
 
 
@@ -29,19 +31,46 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = parser.add_mutually_exclusive_group()
     listing.add_argument("--properties", action="store_true", help="list the properties instead")
     listing.add_argument("--transitions", action="store_true", help="list the legal transitions instead")
+    listing.add_argument("--table", action="store_true", help="what shows each rule at work, as Markdown")
+    listing.add_argument(
+        "--count",
+        type=Path,
+        metavar="REPORT",
+        help="steps per rule in a report of 'conform --json', as JSON",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="for --table and --count; default: standard output"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print every rule found whole")
     parser.add_argument("--json", action="store_true", help="print machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what was asked for. Raises InputError for an id or text that names nothing."""
-    if arguments.properties:
+    if arguments.table or arguments.count is not None:
+        _write(arguments)
+    elif arguments.output is not None:
+        raise InputError("-o is for --table and --count; leave it out.")
+    elif arguments.properties:
         _show_properties(arguments)
     elif arguments.transitions:
         _show_transitions(arguments)
     else:
         _show_rules(arguments)
     return 0
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    if arguments.words or arguments.json:
+        raise InputError("--table and --count take no rules and no --json; leave them out.")
+    if arguments.table:
+        text = rule_table.as_markdown(rule_table.rows())
+    else:
+        text = evidence.counted(arguments.count)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        write_atomically(arguments.output, text)
 
 
 # Rules.
@@ -73,12 +102,9 @@ def _by_name(word: str) -> set[str]:
     """The ids that ``word`` names: one rule, or a whole area."""
     rules = spec.load().rules
     same = {rule_id for rule_id in rules if rule_id.casefold() == word.casefold()}
-    if not same and citations.looks_like_id(word.upper()):
-        planned = spec.load().planned
-        if word.upper() in planned:
-            raise InputError(f"rule {word.upper()} has no text yet: {planned[word.upper()]}.")
-        if word.upper().partition("-")[0] in citations.areas():
-            raise InputError(_nothing_found(word))
+    wrong = not same and citations.looks_like_id(word.upper())
+    if wrong and word.upper().partition("-")[0] in citations.areas():
+        raise InputError(_nothing_found(word))
     return same or {rule.id for rule in rules.values() if rule.area == word.upper()}
 
 
@@ -134,6 +160,14 @@ def print_rule(out: Console, rule: Rule) -> None:
     entry(out, "code", ", ".join(places) or missing)
     entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or "none")
     entry(out, "tests", ", ".join(citations.in_tests().get(rule.id, ())) or "none by name")
+    entry(out, "exercised", ", ".join(evidence.in_tests().get(rule.id, ())) or "by no test of the reference")
+    production = evidence.in_production()
+    steps = production.rules.get(rule.id, 0)
+    entry(
+        out,
+        "recorded",
+        f"{steps:,} steps of {len(production.runs)} recorded runs" if steps else "decided no step",
+    )
 
 
 def rule_as_json(rule: Rule) -> dict[str, Any]:
@@ -153,6 +187,8 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(citations.in_mutants().get(rule.id, ())),
         "tests": list(citations.in_tests().get(rule.id, ())),
+        "exercised": list(evidence.in_tests().get(rule.id, ())),
+        "production": evidence.in_production().rules.get(rule.id, 0),
     }
 
 

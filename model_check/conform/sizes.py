@@ -57,12 +57,13 @@ def _sized(index: int, key: int | None, value: int) -> int:
     return _signed(body) + body
 
 
-def _control(record: LeaderChange | KRaftVersion | Voters) -> int:
+def _control(record: Record) -> int:
     if isinstance(record, LeaderChange):
         nodes = (record.voters, record.granting_voters)
         return INT16 + INT32 + sum(_count(len(ids)) + len(ids) * (INT32 + TAGS) for ids in nodes) + TAGS
     if isinstance(record, KRaftVersion):
         return INT16 + INT16 + TAGS
+    assert isinstance(record, Voters), "no recording has voter assignments"
     voters = record.voters.voters
     return INT16 + _count(len(voters)) + sum(_voter(voter) for voter in voters) + TAGS
 

@@ -17,6 +17,7 @@ import model_check
 import reference
 import spec
 from model_check.errors import InputError
+from spec import Rule
 
 _ID = re.compile(r"(?:TRANS|OLD)-[A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+){1,2}|[A-Z]+-[0-9]+")
 
@@ -33,9 +34,8 @@ def looks_like_id(text: str) -> bool:
 
 @cache
 def areas() -> frozenset[str]:
-    """The areas of the catalogue, ``VOTE`` for instance, with those that are planned."""
-    specification = spec.load()
-    return frozenset(rule_id.partition("-")[0] for rule_id in (*specification.rules, *specification.planned))
+    """The areas of the catalogue, ``VOTE`` for instance."""
+    return frozenset(spec.load().areas)
 
 
 def strings_of(source: str) -> Iterator[tuple[str, int]]:
@@ -49,14 +49,14 @@ def strings_of(source: str) -> Iterator[tuple[str, int]]:
 
 @cache
 def in_reference() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the places that name it (``reference/vote.py:59``), in order. An id of a known area is listed
+    """Rule id → the places that name it (``reference/vote.py:59``), in order. What looks like an id is listed
     even if the catalogue has no such rule.
     """
     found: dict[str, list[str]] = {}
     for file in sorted(_folder(reference.__file__).glob("*.py")):
         lines = strings_of(file.read_text(encoding="utf-8"))
         for text, line in sorted(lines, key=lambda pair: pair[1]):
-            if looks_like_id(text) and text.partition("-")[0] in areas():
+            if looks_like_id(text):
                 found.setdefault(text, []).append(f"reference/{file.name}:{line}")
     return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
 
@@ -75,6 +75,42 @@ def in_steps() -> Mapping[str, tuple[str, ...]]:
         for rule_id, places in in_reference().items()
     }
     return {rule_id: places for rule_id, places in found.items() if places}
+
+
+@cache
+def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the functions that name it (``vote.would_grant_vote``), or the module where none does.
+
+    Unlike the lines of :func:`in_reference` these stay what they are when code moves.
+    """
+    found: dict[str, list[str]] = {}
+    for file in sorted(_folder(reference.__file__).glob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+        for text, line in sorted(strings_of(source), key=lambda pair: pair[1]):
+            if looks_like_id(text):
+                around = [node for node in functions if node.lineno <= line <= (node.end_lineno or line)]
+                name = f".{max(around, key=lambda node: node.lineno).name}" if around else ""
+                found.setdefault(text, []).append(f"{file.stem}{name}")
+    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+
+
+def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """What is wrong between a catalogue and the code that cites it (rule id → places), a sentence each.
+
+    A rule has code or a stated reason why it has none, not both and not neither; code cites rules that exist.
+    """
+    for rule_id, places in cited.items():
+        where = ", ".join(places)
+        if rule_id not in rules:
+            yield f"{rule_id} at {where} is not in the catalogue."
+        elif rules[rule_id].uncovered is not None:
+            yield f"{rule_id} is called uncovered, yet cited at {where}."
+    for rule in rules.values():
+        if rule.uncovered is None and rule.id not in cited:
+            yield f"{rule.id} ({rule.title}) has no code and no reason why."
+        if rule.uncovered is not None and not rule.uncovered.strip():
+            yield f"{rule.id} ({rule.title}) gives an empty reason why it has no code."
 
 
 @cache

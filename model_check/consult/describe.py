@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model_check.consult import short_describe, short_log, short_snapshot, short_voter_change
+from model_check.consult import short_describe, short_log, short_quorum, short_snapshot, short_voter_change
 from model_check.consult.short_event import default_leader, parse_event
+from model_check.consult.short_quorum import QuorumRequest, QuorumResponse
 from model_check.consult.short_replica import endpoint_of, epoch_start, leader_endpoints, parse_replica
 from model_check.consult.short_voter_change import ChangeRequest, ChangeResponse
 from model_check.consult.words import (
@@ -36,6 +37,7 @@ from reference.events import (
 from reference.log import EpochEnd, LeaderChange, Value
 from reference.messages import (
     METADATA_PARTITION,
+    AlterQuorumRequest,
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -44,6 +46,7 @@ from reference.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    FindQuorumRequest,
     Message,
     Request,
     Response,
@@ -52,6 +55,9 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+
+#: Requests that give the key of their sender.
+_REPLICA_REQUESTS = FetchRequest | FetchSnapshotRequest | FindQuorumRequest
 
 
 def reads_back(parse: Callable[[], object], value: object) -> bool:
@@ -236,11 +242,11 @@ def sender_of(request: Request) -> int | None:
     """The id that a request gives for its sender, if it gives one."""
     if isinstance(request, UpdateRaftVoterRequest):
         return request.voter.id
-    if isinstance(request, ChangeRequest | DescribeQuorumRequest):
+    if isinstance(request, ChangeRequest | AlterQuorumRequest | DescribeQuorumRequest):
         return None
     if isinstance(request, VoteRequest):
         return request.candidate.id
-    return request.replica.id if isinstance(request, FetchRequest | FetchSnapshotRequest) else request.leader
+    return request.replica.id if isinstance(request, _REPLICA_REQUESTS) else request.leader
 
 
 def describe_request(request: Request, source: int | None = None) -> list[str]:
@@ -250,6 +256,8 @@ def describe_request(request: Request, source: int | None = None) -> list[str]:
         return words + short_voter_change.describe_request(request, source)
     if isinstance(request, DescribeQuorumRequest):
         return words + short_describe.describe_request(request, source)
+    if isinstance(request, QuorumRequest):
+        return words + short_quorum.describe_request(request, source)
     if isinstance(request, VoteRequest):
         words += [f"from={print_key(request.candidate)}", f"epoch={request.epoch}"]
         words.append(f"last={print_position(EpochEnd(request.last_epoch, request.end_offset))}")
@@ -282,6 +290,8 @@ def describe_response(response: Response, usual_leader: int | None = None) -> li
         return short_voter_change.describe_response(response)
     if isinstance(response, DescribeQuorumResponse):
         return short_describe.describe_response(response)
+    if isinstance(response, QuorumResponse):
+        return short_quorum.describe_response(response)
     words = [f"epoch={response.epoch}"]
     leader = response.leader
     fetched = isinstance(response, FetchResponse | FetchSnapshotResponse)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from model_check.consult import short_log
 from model_check.consult.short_snapshot import print_id
 from model_check.consult.words import print_endpoints, print_key, print_keys, print_numbers
-from reference.log import LeaderChange, Record, Value
+from reference.log import LeaderChange, Record, Value, VoterAssignment
 from reference.replica import (
     AddingVoter,
+    AlteringQuorum,
     Candidate,
     Follower,
     Leader,
@@ -106,7 +107,7 @@ def _role_fields(replica: Replica) -> dict[str, str]:
             "observers": " ".join(map(_progress, role.observers)) or NOTHING,
             "voter change": _voter_change(role.change),
             "reported entries": print_keys(entry.key for entry in role.reported),
-        }
+        } | ({"alterations": " ".join(map(_alteration, role.alterations))} if role.alterations else {})
     if isinstance(role, Resigned):
         return {
             "unacknowledged": print_numbers(role.unacknowledged),
@@ -125,12 +126,20 @@ def _voter_change(change: VoterChange | None) -> str:
     return f"{kind} (appended at {change.offset})"
 
 
+def _alteration(waiting: AlteringQuorum) -> str:
+    target = "cancel" if waiting.target is None else print_numbers(waiting.target)
+    return f"{target} ({'waits' if waiting.offset is None else f'appended at {waiting.offset}'})"
+
+
 def describe_record(record: Record) -> str:
     """A record in a word: its value, or what kind of control record it is."""
     if isinstance(record, Value):
         return str(record.value)
     if isinstance(record, LeaderChange):
         return f"LeaderChange({record.leader})"
+    if isinstance(record, VoterAssignment):
+        target = "" if record.target is None else f" -> {print_numbers(record.target)}"
+        return f"VoterAssignment({print_numbers(record.voters)}{target})"
     return type(record).__name__
 
 

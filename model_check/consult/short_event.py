@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from model_check.consult import short_describe, short_log, short_snapshot, short_voter_change
+from model_check.consult import short_describe, short_log, short_quorum, short_snapshot, short_voter_change
 from model_check.consult.short_replica import endpoint_of
 from model_check.consult.words import INT32, INT64, Grammar, Words, items, number, split
 from reference import log as logs
@@ -80,6 +80,7 @@ GRAMMAR: Mapping[str, Grammar] = {
     "upgrade-kraft-version": Grammar({"epoch": "5", "version": "1"}),
     "shutdown": Grammar({}),
     **short_voter_change.GRAMMAR,
+    **short_quorum.GRAMMAR,
 }
 
 #: Numbers in messages are as wide as the wire allows: refusing the wrong ones is up to the reference.
@@ -229,6 +230,7 @@ _REQUESTS: Mapping[str, Callable[[Words, Replica, ReplicaKey], Request]] = {
     "fetch-snapshot-request": _fetch_snapshot_request,
     "describe-quorum-request": _describe_quorum_request,
     **short_voter_change.REQUESTS,
+    **short_quorum.REQUESTS,
 }
 
 
@@ -239,6 +241,8 @@ def _response(words: Words, head: str, replica: Replica) -> ResponseReceived:
     source = words.number("from", _required(words, head, "from"), **_ANY)
     if head in short_voter_change.RESPONSES:
         response: Response = short_voter_change.RESPONSES[head](words, replica)
+    elif head in short_quorum.RESPONSES:
+        response = short_quorum.RESPONSES[head](words, replica)
     else:
         response = _RESPONSES[head](words, replica, source)
     return ResponseReceived(source, response, _correlation(words), _now(words))

@@ -20,6 +20,15 @@ _SWITCHES = {
     "V-PVLEADER": "prospective_leader",
     "V-BEGIN": "begin_quorum_epoch_resend",
     "V-RESTART": "candidate_restart",
+    "V-RECONF": "voter_changes",
+    "V-KEY": "voter_keys",
+    "V-DISC": "discovery",
+    "V-DIV": "divergence_answer",
+    "V-END": "hand_over",
+    "V-ZOMBIE": "stale_leader",
+    "V-CLUSTER": "cluster_id",
+    "V-CAUGHTUP": "caught_up",
+    "V-DESCRIBE": "quorum_description",
 }
 
 OTHER_VARIANT = "of another variant of the protocol"

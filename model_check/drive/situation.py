@@ -19,7 +19,8 @@ def situation(replica: Replica, event: Event) -> str:
     else:
         return ""
     log = replica.log
-    parts = [f"epoch {_sign(message.epoch, replica.epoch)}"]
+    epoch = getattr(message, "epoch", None)
+    parts = [] if epoch is None else [f"epoch {_sign(epoch, replica.epoch)}"]
     if isinstance(message, VoteRequest):
         voted = replica.quorum_state.voted
         whom = "none" if voted is None else "sender" if voted.id == message.candidate.id else "another"

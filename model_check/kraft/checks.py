@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from model_check.kraft import names
+from model_check.kraft import leader_checks, names
 from model_check.kraft.node import Execution, Node
 from reference.effects import ArmTimer, Effect, Persist, Reply, Send, Transition, Truncate
 from reference.events import Event, RequestReceived, ResponseReceived, Timer
@@ -31,6 +31,7 @@ def violations(
     if after.replica is not None:
         found += _state_violations(after.replica, after)
         found += _role_violations(before, event, after.replica)
+        found += leader_checks.violations(before, event, execution)
         found += _change_violations(before, after.replica)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)

@@ -89,14 +89,16 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
     running: tuple[Timer, ...]
     if isinstance(role, Leader):
         running = (Timer.BEGIN_QUORUM_EPOCH,)
-        if protocol.check_quorum:
+        if protocol.counts_contacts:
             running += (Timer.CHECK_QUORUM,)
         if role.change is not None:
             running += (Timer.VOTER_CHANGE,)
     elif isinstance(role, Follower):
         running = () if _is_fed(environment, replica) else (Timer.FETCH,)
     elif isinstance(role, Unattached):
-        running = (Timer.ELECTION,) if replica.is_voter else ()
+        # An observer that has voted waits for the outcome; nothing comes of it.
+        waits = replica.is_voter or replica.quorum_state.voted is not None
+        running = (Timer.ELECTION,) if waits else ()
     else:
         assert isinstance(role, Prospective | Candidate | Resigned)
         running = (Timer.ELECTION,)

@@ -25,7 +25,7 @@ EVENTUALLY = {
     "LeaderRemovalCompletes": ("no-leader-outside-voters",),
     "ElectableAfterUnseenVoterChange": ("a-leader",),
     "VoterChangeEventuallySettled": ("no-change-pending",),
-    "FollowerEventuallyCatchesUp": ("all-caught-up",),
+    "FollowerEventuallyCatchesUp": ("all-caught-up", "high-watermark-known"),
 }
 
 

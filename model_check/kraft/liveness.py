@@ -99,6 +99,11 @@ def _all_caught_up(state: GlobalState) -> bool:
     return all(membership.has_all(log.batches, log.start_offset, committed) for log in logs)
 
 
+def _high_watermark_known(state: GlobalState) -> bool:
+    """L-12: every replica knows what its leader knows to be committed."""
+    return len({replica.high_watermark for replica in _replicas(state)}) == 1
+
+
 _KINDS: tuple[type, ...] = get_args(Message)
 
 GOALS: dict[str, Callable[[GlobalState], bool]] = {
@@ -109,6 +114,7 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "no-leader-outside-voters": _no_leader_outside_voters,
     "no-change-pending": _no_change_pending,
     "all-caught-up": _all_caught_up,
+    "high-watermark-known": _high_watermark_known,
 }
 
 

@@ -33,6 +33,8 @@ REMOVED_VOTER_DISTURBS_NOBODY = "RemovedVoterDisturbsNobody"
 STABLE_LEADERSHIP = "ReturningReplicaDeposesNobody"
 NO_FATAL = "NoFatal"
 TRANSITIONS_LEGAL = "TransitionsLegal"
+CHECK_QUORUM_NEEDS_MAJORITY = "CheckQuorumNeedsMajority"
+RESIGNED_KEEPS_NOBODY_WAITING = "ResignedKeepsNobodyWaiting"
 SNAPSHOT_IS_COMMITTED = "SnapshotIsCommittedPrefix"
 ONE_CHANGE_AT_A_TIME = "OneVoterChangeAtATime"
 CHANGE_NEEDS_COMMIT = "VoterChangeNeedsOwnEpochCommit"
@@ -79,6 +81,8 @@ ALWAYS = (
     FETCHING_FOLLOWER_REJECTS,
     NO_FATAL,
     TRANSITIONS_LEGAL,
+    CHECK_QUORUM_NEEDS_MAJORITY,
+    RESIGNED_KEEPS_NOBODY_WAITING,
 )
 
 #: Judged besides where the voter set may change or snapshots are taken.

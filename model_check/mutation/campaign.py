@@ -91,12 +91,14 @@ def run(
     timeout: float = 120.0,
     catalogue: Path | None = None,
     width: int | None = None,
+    brief: bool = False,
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
     The unmutated scenario of a mutant is explored as well, once for all mutants that share it.
     ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
-    the shipped one; with ``width`` counterexamples are told in full, for so many columns.
+    the shipped one; with ``width`` counterexamples are told in full, for so many columns, with ``brief`` in
+    a few words a step.
     Raises InputError if an edit or a scenario is not valid.
     """
     chosen = list(mutants)
@@ -105,6 +107,7 @@ def run(
         find(mutant.scenario)
     source = [] if catalogue is None else ["--catalogue", str(catalogue)]
     source += [] if width is None else ["--width", str(width)]
+    source += ["--brief"] if brief else []
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         controls: dict[str, Future[_Report]] = {}

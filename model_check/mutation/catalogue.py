@@ -36,7 +36,8 @@ class Mutant(_Table):
 
     rules: the rules of the catalogue whose guard it removes. scenario: where it is refuted. expect: the
     properties that fail there, each judged alone, so that the counterexample shows what is at stake and not
-    only its first symptom. equivalent: why nothing can fail; then nothing may.
+    only its first symptom. equivalent: why nothing can fail; then nothing may. defect: the former defect of
+    production (``museum.toml``) that it brings back.
     """
 
     id: Name
@@ -45,6 +46,7 @@ class Mutant(_Table):
     scenario: Name
     expect: Annotated[tuple[str, ...], Field(strict=False)] = ()
     equivalent: Text | None = None
+    defect: Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")] | None = None
     edit: Annotated[tuple[Edit, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")

@@ -32,13 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--catalogue", type=Path, metavar="FILE")
     parser.add_argument("--timeout", type=float, metavar="SECONDS")
     parser.add_argument("--width", type=int, metavar="COLUMNS", help="tell counterexamples in full")
+    parser.add_argument("--brief", action="store_true", help="tell counterexamples in a few words a step")
     arguments = parser.parse_args(argv)
     try:
         if arguments.control is not None:
             results = _control(find(arguments.control), arguments.timeout)
         else:
             mutant = catalogue.shipped(arguments.catalogue)[arguments.mutant]
-            results = _mutant(mutant, arguments.timeout, arguments.width)
+            results = _mutant(mutant, arguments.timeout, arguments.width, brief=arguments.brief)
         for result in results:
             print(json.dumps(result), flush=True)
     except InputError as error:
@@ -60,9 +61,12 @@ def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, An
     yield _summary(None, result) | {"differences": list(result.differences)}
 
 
-def _mutant(mutant: catalogue.Mutant, timeout: float | None, width: int | None) -> Iterator[dict[str, Any]]:
+def _mutant(
+    mutant: catalogue.Mutant, timeout: float | None, width: int | None, *, brief: bool = False
+) -> Iterator[dict[str, Any]]:
     finder = patch.install(mutant)
     from model_check.run import check
+    from model_check.trace import brief as in_brief
     from model_check.trace.terminal import transcript
 
     if finder.applied != set(finder.edits):
@@ -72,9 +76,10 @@ def _mutant(mutant: catalogue.Mutant, timeout: float | None, width: int | None) 
     for name in mutant.expect or (None,):
         result = check(judging(scenario, name), limits=_limits(timeout))
         told = {"trace": _trace(result)}
-        if width is not None and (traces := result.traces()):
+        if (width is not None or brief) and (traces := result.traces()):
             shortest = min(traces, key=lambda trace: len(trace.steps))
-            told["trace"] = transcript(shortest, width).splitlines()
+            whole = in_brief.render(shortest) if width is None else transcript(shortest, width)
+            told["trace"] = whole.splitlines()
         yield _summary(name, result) | told
 
 

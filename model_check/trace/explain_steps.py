@@ -13,7 +13,7 @@ from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
 from reference.events import RequestReceived
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
-from reference.replica import Replica
+from reference.replica import Leader, Replica
 from reference.transitions import role_name
 
 
@@ -171,6 +171,25 @@ def _observers(case: _Case) -> Iterator[str]:
         )
 
 
+def _too_few_heard(case: _Case) -> Iterator[str]:
+    role = None if case.before is None else case.before.role
+    event = case.run.events[0] if case.run.events else None
+    if case.before is not None and isinstance(role, Leader) and isinstance(event, RequestReceived):
+        source = event.source
+        heard = sorted({*role.contacts, source})
+        among = ", ".join(map(str, case.before.voters.ids))
+        yield (
+            f"Leader {case.id} starts its check-quorum timer over having heard from "
+            f"{', '.join(map(str, heard))}; its voters are {among}."
+        )
+
+
+def _kept_waiting(case: _Case) -> Iterator[str]:
+    waiting = () if case.after is None else case.after.parked
+    who = ", ".join(str(parked.source) for parked in waiting)
+    yield f"Replica {case.id} is Resigned and keeps a fetch of {who} waiting."
+
+
 def _voter_sets(case: _Case) -> list[str]:
     if case.after is None:
         return []
@@ -236,6 +255,8 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.PRE_VOTE_HAS_NO_EFFECT: _pre_vote_effect,
     names.FETCHING_FOLLOWER_REJECTS: _fetching_follower,
     names.OBSERVERS_DO_NOT_COUNT: _observers,
+    names.CHECK_QUORUM_NEEDS_MAJORITY: _too_few_heard,
+    names.RESIGNED_KEEPS_NOBODY_WAITING: _kept_waiting,
     names.SNAPSHOT_IS_COMMITTED: _snapshot,
     names.ONE_CHANGE_AT_A_TIME: _log_of_voters,
     names.VOTER_SET_NOT_EMPTY: _log_of_voters,

@@ -9,6 +9,7 @@ from model_check.engine.twin import explore_naively
 from model_check.kraft.build import build
 from model_check.run import check
 from model_check.scenario import Scenario, shipped
+from reference.protocol import PRESETS
 from spec import load
 from tests.kraft.small import changed
 
@@ -24,6 +25,7 @@ SMALL_COUNTS = {
     "peer-without-pre-vote": 89167,
     "peer-without-pre-vote-by-flag": 149284,
     "two-voters-restart": 128985,
+    "kip595-elections": 67095,
 }
 
 
@@ -72,7 +74,8 @@ def _reachable(table: str) -> set[tuple[str, str]]:
 def test_explored_transitions_are_those_of_the_table(table: str) -> None:
     taken: set[tuple[str, str]] = set()
     for scenario in CI:
-        machine = scenario.protocol.set.get("state-machine", "kip996")
+        preset = PRESETS[scenario.protocol.preset].state_machine.value
+        machine = scenario.protocol.set.get("state-machine", preset)
         if machine != table or scenario.protocol.at:
             continue
         result = check(scenario, threads=2)

@@ -107,8 +107,11 @@ class Cluster(RuleBasedStateMachine):
         process = self.processes[node]
         process.disk = disks.as_found(process.disk)
         process.known_high_watermark = None
-        born = identity(node, self.correlations[node])
+        born = self.identity(node, self.correlations[node])
         self.run(node, start(self.protocol, born, process.disk), None, None)
+
+    def identity(self, node: int, next_correlation: int) -> Replica:
+        return identity(node, next_correlation)
 
     def feed(self, node: int, event: Event, crash_after: int | None = None) -> None:
         replica = self.processes[node].replica

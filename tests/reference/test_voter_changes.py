@@ -34,10 +34,10 @@ from reference.messages import (
     UpdateRaftVoterResponse,
     VoteResponse,
 )
-from reference.protocol import KAFKA
-from reference.replica import Follower, Leader, Replica, Resigned, Unattached
+from reference.protocol import KAFKA, KIP853
+from reference.replica import Candidate, Follower, Leader, QuorumState, Replica, Resigned, Unattached
 from reference.step import Outcome, start, step
-from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 
 CLIENT = -1
 
@@ -71,6 +71,7 @@ class Node:
     """A replica that is asked one event after the other."""
 
     def __init__(self, replica: Replica) -> None:
+        self.protocol = KAFKA
         self.outcome = start(KAFKA, replica, Disk())
 
     @property
@@ -82,7 +83,7 @@ class Node:
         return self.replica.role
 
     def on(self, event: Event) -> Outcome:
-        self.outcome = step(KAFKA, self.replica, event)
+        self.outcome = step(self.protocol, self.replica, event)
         assert self.outcome.fatal is None, self.outcome.fatal
         return self.outcome
 
@@ -411,3 +412,68 @@ def test_an_acknowledgement_of_a_voter_removed_meanwhile_ends_the_leader() -> No
     node.polls()
     outcome = step(KAFKA, node.replica, ResponseReceived(3, BeginQuorumEpochResponse(1, 1, listens(1))))
     assert isinstance(outcome.effects[-1], Fatal)
+
+
+# Composite keys (KIP-853 as written): one id on two disks.
+
+
+def test_a_key_may_be_added_beside_the_old_one_of_its_id() -> None:
+    node = leader_of(1, 2, 3)
+    node.protocol = KIP853
+    node.fetched_by(3, disk="b")
+    assert node.asks(AddRaftVoterRequest(key(3), listens(3))) == AddRaftVoterResponse(
+        ErrorCode.DUPLICATE_VOTER
+    )
+    assert node.asks(AddRaftVoterRequest(key(3, "b"), listens(3))) is None
+    node.on(ResponseReceived(3, ApiVersionsResponse((0, 1))))
+    node.polls()
+    assert node.replica.voters.keys == (key(1), key(2), key(3), key(3, "b"))
+    for voter in (2, 3):
+        node.fetched_by(voter)
+    assert node.asks(RemoveRaftVoterRequest(key(3))) is None
+    node.polls()
+    assert node.replica.voters.keys == (key(1), key(2), key(3, "b"))
+
+
+def test_production_refuses_an_id_that_votes_on_another_disk() -> None:
+    node = leader_of(1, 2, 3)
+    node.fetched_by(3, disk="b")
+    answer = node.asks(AddRaftVoterRequest(key(3, "b"), listens(3)))
+    assert answer == AddRaftVoterResponse(ErrorCode.DUPLICATE_VOTER)
+
+
+def test_each_disk_of_an_id_has_its_own_progress_and_the_id_one_vote() -> None:
+    entries = VoterSet((entry(1), entry(2), entry(3), entry(3, "b")))
+    assert entries.is_voter(key(3))
+    assert entries.is_voter(key(3, "b"))
+    assert not entries.is_voter(key(3, "c"))
+    assert entries.addressee(2) == key(2)
+    assert entries.addressee(3) is None
+    assert entries.with_entry(replace(entry(3, "b"), endpoints=())).endpoints(3) == listens(3)
+    node = Node(replace(identity(1, (1, 2)), bootstrap_voters=entries))
+    node.protocol = KIP853
+    node.polls(Timer.ELECTION)
+    node.polls()
+    node.on(ResponseReceived(3, VoteResponse(1, None, True)))
+    assert isinstance(node.role, Candidate), "two of four are no majority, though the id stands for two"
+    node.on(ResponseReceived(2, VoteResponse(1, None, True)))
+    assert isinstance(node.role, Leader)
+    node.polls()
+    node.fetched_by(3, disk="b")
+    ends = {progress.key: progress.end_offset for progress in node.role.progress}
+    assert ends[key(3)] is None
+    assert ends[key(3, "b")] == node.replica.log.end_offset
+
+
+def test_a_new_disk_adds_itself_where_keys_are_composite() -> None:
+    observer = replace(
+        identity(3, (1, 2, 3)),
+        key=key(3, "b"),
+        auto_join=True,
+        role=Follower(listens(1)),
+        quorum_state=QuorumState(1, 1),
+    )
+    event = Poll((Timer.UPDATE_VOTER,))
+    for protocol, kind in ((KAFKA, RemoveRaftVoterRequest), (KIP853, AddRaftVoterRequest)):
+        (request,) = (e for e in step(protocol, observer, event).effects if isinstance(e, Send))
+        assert isinstance(request.request, kind)

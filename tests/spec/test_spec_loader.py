@@ -135,7 +135,6 @@ DAMAGES = [
     pytest.param(
         "variants.toml", "meanings.off =", "meanings.of =", "explain exactly the values", id="meanings"
     ),
-    pytest.param("planned.toml", "count = 7", "count = 0", "between 1 and 999", id="planned-count"),
     pytest.param("transitions.toml", 'from = "Start"', 'from = "Begin"', "'from' is 'Begin'", id="role"),
     pytest.param("transitions.toml", 'epoch = "same"', 'epoch = "smaller"', "it must be one of", id="epoch"),
     pytest.param("transitions.toml", 'role = "any"', 'role = "broker"', "it must be one of", id="membership"),
@@ -169,12 +168,6 @@ DAMAGES = [
         'path = "ClusterId", type = "int32", versions = "0+"',
         "it is listed twice",
         id="field-twice",
-    ),
-    pytest.param(
-        "planned.toml", 'area = "INC"', 'area = "FINDQ"', "the area is listed twice", id="planned-twice"
-    ),
-    pytest.param(
-        "planned.toml", 'area = "FINDQ"', 'area = "VOTE"', "VOTE-1 is in the catalogue", id="planned-written"
     ),
     # references
     pytest.param(
@@ -231,7 +224,7 @@ DAMAGES = [
         id="conflict-switch",
     ),
     pytest.param(
-        "conflicts.toml", '"VSET-2"]', '"VSET-99"]', "not a rule, present or planned", id="conflict-rule"
+        "conflicts.toml", '"VSET-2"]', '"VSET-99"]', "not a rule of the catalogue", id="conflict-rule"
     ),
 ]
 
@@ -244,6 +237,41 @@ def test_damage_is_refused(name: str, old: str, new: str, problem: str) -> None:
     assert problem in message
     assert re.match(r"(rules/)?[a-z_0-9]+\.toml: ", message)
     assert "\n" not in message
+
+
+def uncovered(*areas: str, reason: str = "later") -> str:
+    listed = ", ".join(f'"{area}"' for area in areas)
+    return f'[[uncovered]]\nareas = [{listed}]\nreason = "{reason}"\n'
+
+
+def test_a_whole_area_has_one_reason() -> None:
+    rules = parse(SHIPPED | {"uncovered.toml": uncovered("ISR", "AISR")}).rules
+    other = parse(SHIPPED | {"uncovered.toml": uncovered("AISR")}).rules
+    assert {rule.area for rule in rules.values() if rule != other[rule.id]} == {"ISR"}
+    assert {rule.uncovered for rule in rules.values() if rule.area in ("ISR", "AISR")} == {"later"}
+    assert {rule.uncovered for rule in other.values() if rule.area == "ISR"} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (uncovered("NOWHERE"), "'areas' names 'NOWHERE', which is not an area of the catalogue"),
+        (uncovered("ISR", reason=" "), "'reason' is empty"),
+        (uncovered("ISR") + uncovered("REG", "ISR"), "area ISR is explained twice"),
+        (uncovered("ZOMBIE"), "ZOMBIE-1 of area ZOMBIE gives a reason of its own"),
+        (uncovered("ISR") + "all = true", "unknown key 'all'"),
+    ],
+)
+def test_what_is_no_reason_for_an_area(text: str, problem: str) -> None:
+    with pytest.raises(SpecificationError, match=rf"uncovered\.toml: uncovered: {problem}"):
+        parse(SHIPPED | {"uncovered.toml": text})
+
+
+def test_an_empty_reason_of_a_rule_is_refused() -> None:
+    before, _, after = SHIPPED["rules/check_quorum.toml"].partition('id = "ZOMBIE-1"')
+    text = before + 'id = "ZOMBIE-1"' + after.replace('uncovered = "', 'uncovered = " "\n#', 1)
+    with pytest.raises(SpecificationError, match="ZOMBIE-1: 'uncovered' is empty"):
+        parse(SHIPPED | {"rules/check_quorum.toml": text})
 
 
 @pytest.mark.parametrize("name", CATALOGUES)

@@ -55,6 +55,7 @@ JUDGED: dict[str, str] = {
 GOALS = ("GoalLeaderElected", "GoalRecordCommitted", "GoalDivergenceTruncated", "GoalValueCommitted")
 
 _EVENTUALLY = "a run that ends cannot refute what must hold sooner or later"
+_BY_RULES = "the list of rules that a run exercised tells whether it happened"
 _BROKERS = "recordings show the raft module only, not brokers and the controller above it"
 _HEALTHY = "it speaks of a leader that a majority fetches from all the while, which a recording does not tell"
 
@@ -81,4 +82,4 @@ def why_not(name: str) -> str | None:
         "PartitionedBrokerEventuallyFenced",
     ):
         return _BROKERS
-    return _EVENTUALLY
+    return _BY_RULES if found.kind == "sometimes" else _EVENTUALLY

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from model_check.drive.scripted import finalizing, forgetting, snapshots, voters
 from model_check.drive.stimuli import DriveSequence
-from reference.protocol import Protocol
+from reference.protocol import Protocol, VoterChanges
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
-    """All of them, in a fixed order."""
-    for area in (forgetting, voters, finalizing, snapshots):
-        yield from area.scripts(protocol)
+    """All that mean something under ``protocol``, in a fixed order."""
+    yield from forgetting.scripts(protocol)
+    if protocol.voter_changes is VoterChanges.KIP853:
+        for area in (voters, finalizing, snapshots):
+            yield from area.scripts(protocol)

@@ -1,0 +1,147 @@
+"""What shows a rule at work outside the code: the tests that exercise it, and steps of production Kafka.
+
+Neither can be read off the sources, so both are counted by a run and kept in a file:
+
+* ``model_check/rules_in_tests.json``: rule id → the modules of ``tests/reference`` with a test one of whose
+  steps, or other results, the rule decided (random tests aside).
+* ``model_check/rules_in_production.json``: rule id → how many steps of recorded runs it decided in which
+  production and the reference agree.
+
+``docs/extending.md`` has the commands that write them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import spec
+from model_check.errors import InputError
+from model_check.files import write_atomically
+
+TESTS, PRODUCTION = "rules_in_tests.json", "rules_in_production.json"
+F = TypeVar("F", bound="_File")
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """Rules in recorded runs: the runs, the events recorded and compared in them, and rule id → steps."""
+
+    runs: tuple[str, ...]
+    recorded: int
+    compared: int
+    rules: Mapping[str, int]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _TestsFile(_File):
+    command: str
+    rules: dict[str, list[str]]
+
+
+class _ProductionFile(_File):
+    command: str
+    runs: list[str]
+    recorded: _Count
+    compared: _Count
+    rules: dict[str, _Count]
+
+
+class _Run(BaseModel):
+    """What is read of one run in the report of ``kraftcheck conform --json``."""
+
+    run: str
+    recorded: _Count
+    compared: dict[str, _Count]
+
+
+class _Report(BaseModel):
+    runs: list[_Run]
+    rules: dict[str, _Count]
+
+
+@cache
+def in_tests() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the modules of ``tests/reference`` that exercise it. Raises InputError for a damaged file."""
+    return {rule_id: tuple(names) for rule_id, names in _read(TESTS, _TestsFile).rules.items()}
+
+
+@cache
+def in_production() -> Production:
+    """What recorded runs show of each rule. Raises InputError if the file is damaged."""
+    file = _read(PRODUCTION, _ProductionFile)
+    return Production(tuple(file.runs), file.recorded, file.compared, file.rules)
+
+
+def write_tests(path: Path, exercised: Mapping[str, Iterable[str]]) -> None:
+    """Write what a run of ``tests/reference`` exercised: rule id → test modules. Raises InputError."""
+    rules = {rule_id: sorted(exercised[rule_id]) for rule_id in _in_order(exercised)}
+    command = f"RULES_IN_TESTS=model_check/{TESTS} pytest -n 0 tests/reference"
+    write_atomically(path, _as_text({"command": command, "rules": rules}))
+
+
+def counted(report: Path) -> str:
+    """The production file for what a report of ``kraftcheck conform --json`` counts. Raises InputError."""
+    try:
+        found = _Report.model_validate_json(report.read_bytes())
+    except OSError as error:
+        raise InputError(f"{report}: cannot be read ({error.strerror}); name a report.") from None
+    except ValidationError as error:
+        raise InputError(
+            f"{report}: not a report of 'kraftcheck conform --json' ({_first(error)}); make one."
+        ) from None
+    if unknown := sorted(found.rules.keys() - spec.load().rules.keys()):
+        raise InputError(
+            f"{report}: {unknown[0][:40]!r} is not a rule of this catalogue; make the report anew."
+        )
+    count = f"kraftcheck rules --count REPORT -o model_check/{PRODUCTION}"
+    content = {
+        "command": f"kraftcheck conform RUNS --json -o REPORT && {count}",
+        "runs": sorted(run.run for run in found.runs),
+        "recorded": sum(run.recorded for run in found.runs),
+        "compared": sum(sum(run.compared.values()) for run in found.runs),
+        "rules": {rule_id: found.rules[rule_id] for rule_id in _in_order(found.rules)},
+    }
+    return _as_text(content)
+
+
+def _in_order(rules: Iterable[str]) -> list[str]:
+    """``rules`` in the order of the catalogue."""
+    named = set(rules)
+    return [rule_id for rule_id in spec.load().rules if rule_id in named]
+
+
+def _as_text(content: Mapping[str, object]) -> str:
+    """A line for each rule, so that a change of one is a change of one line."""
+    *head, (_, rules) = content.items()
+    assert isinstance(rules, dict)
+    lines = [f"  {json.dumps(rule_id)}: {json.dumps(value)}" for rule_id, value in rules.items()]
+    fields = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head]
+    body = ",\n".join(lines)
+    fields.append(f' "rules": {{\n{body}\n }}')
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _read(name: str, kind: type[F]) -> F:
+    try:
+        return kind.model_validate_json((resources.files("model_check") / name).read_bytes())
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror}); restore the file.") from None
+    except ValidationError as error:
+        raise InputError(f"{name}: {_first(error)}; restore the file.") from None
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ").lower()

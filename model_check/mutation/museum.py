@@ -1,0 +1,91 @@
+"""The museum: former defects of production, each with the rule that was missing and what brings it back.
+
+The stories are in ``model_check/museum.toml``; the mutants that belong to them say so in ``mutants.toml``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from importlib import resources
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from model_check.errors import InputError
+from model_check.mutation import catalogue
+from model_check.mutation.campaign import Result, Run
+from model_check.mutation.catalogue import Mutant
+
+Issue = Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+FILE = "museum.toml"
+
+
+class Defect(BaseModel):
+    """A former defect of production.
+
+    also: other issues of the same defect. kind: what it endangered. story: what went wrong. missing: the rule
+    that production lacked. shows: the property whose counterexample tells the story; ``None``: the last of
+    those that the first mutant violates. outside: why no mutant of the reference brings it back.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: Issue
+    also: Annotated[tuple[Issue, ...], Field(strict=False)] = ()
+    title: Text
+    kind: Literal["safety", "liveness", "crash", "view"]
+    story: Text
+    missing: Text
+    shows: Text | None = None
+    outside: Text | None = None
+
+    def mutants(self) -> tuple[Mutant, ...]:
+        """The mutants that bring it back, in the order of their catalogue. Raises InputError."""
+        return tuple(each for each in catalogue.shipped().values() if each.defect == self.id)
+
+    def best(self, results: Iterable[Result]) -> tuple[Result, Run] | None:
+        """Of its mutants' results the one whose counterexample tells the story, and that exploration."""
+        found = [(result, run) for result in results for run in result.runs if run.property == run.judged]
+        for result, run in found:
+            if run.judged == self.shows:
+                return result, run
+        first = [pair for pair in found if pair[0] is found[0][0]]
+        return first[-1] if first else None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    defect: Annotated[tuple[Defect, ...], Field(strict=False)]
+
+
+def shipped() -> dict[str, Defect]:
+    """The defects of the museum by id, in the file's order. Raises InputError if the file is damaged."""
+    try:
+        text = (resources.files("model_check") / FILE).read_text(encoding="utf-8")
+        defects = _File.model_validate(tomllib.loads(text)).defect
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{FILE}: cannot be read ({error}); restore the file.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{FILE}: {key}: {first['msg'].lower()}; correct it.") from None
+    return {defect.id: defect for defect in defects}
+
+
+def choose(words: Iterable[str]) -> list[Defect]:
+    """The defects that ``words`` name, with or without ``KAFKA-``; no words: all. Raises InputError."""
+    known = shipped()
+    names = {issue: defect.id for defect in known.values() for issue in (defect.id, *defect.also)}
+    wanted: set[str] = set()
+    for word in words:
+        issue = word.upper() if word.upper().startswith("KAFKA-") else f"KAFKA-{word}"
+        if issue not in names:
+            near = difflib.get_close_matches(issue, names, n=3, cutoff=0.7)
+            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck museum' lists them"
+            raise InputError(f"there is no defect {word[:60]!r} in the museum; {hint}.")
+        wanted.add(names[issue])
+    return [defect for defect in known.values() if not wanted or defect.id in wanted]

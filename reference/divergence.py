@@ -1,0 +1,31 @@
+"""How a leader tells a fetcher that their logs part, and how the fetcher understands it.
+
+Source: KIP-595 (FetchQuorumRecords; error codes); Kafka: KafkaRaftClient.buildFetchResponse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference.errors import ErrorCode
+from reference.messages import FetchResponse
+from reference.protocol import DivergenceAnswer
+from reference.work import Work
+
+
+def answer(work: Work, response: FetchResponse) -> FetchResponse:
+    """``response``, which says where the logs part, as the protocol has it: with or without an error."""
+    if work.protocol.divergence_answer is DivergenceAnswer.OFFSET_OUT_OF_RANGE:
+        work.by("FETCH-10")
+        return replace(response, partition_error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    work.by("FETCH-9")
+    return response
+
+
+def understood(work: Work, response: FetchResponse) -> FetchResponse:
+    """``response`` without the error where the error says no more than that the logs part."""
+    is_error = response.partition_error is ErrorCode.OFFSET_OUT_OF_RANGE and response.diverging is not None
+    if not is_error or work.protocol.divergence_answer is DivergenceAnswer.DIVERGING_EPOCH:
+        return response
+    work.by("FETCH-10")
+    return replace(response, partition_error=ErrorCode.NONE)

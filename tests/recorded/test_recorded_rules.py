@@ -1,0 +1,21 @@
+"""The rules that recorded runs are said to exercise are those that they exercise."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_runs import recorded_runs
+
+from model_check.conform.lockstep import compare
+from model_check.conform.recording import read
+from model_check.consult import evidence
+
+RUNS = {run.name: run for run in recorded_runs()}
+
+
+@pytest.mark.skipif(not RUNS, reason="there are no recorded runs")
+def test_the_rules_in_production_are_up_to_date() -> None:
+    kept = evidence.in_production()
+    if not set(kept.runs) <= set(RUNS):
+        pytest.skip("the runs that were counted are not all there")
+    found = {rule for name in kept.runs for rule, steps in compare(read(RUNS[name])).rules.items() if steps}
+    assert found == set(kept.rules), "count again; the command is in model_check/rules_in_production.json"
