@@ -197,13 +197,15 @@ class Eventually(_Table):
 
 
 class Check(_Table):
-    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
+    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``without`` those
+    that a finding shows to be violated; ``goals`` to be reached,
     transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-deaths``: parts of
     the reasons of which a process may die without that being judged again, as a finding shows it already.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
     only: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    without: Annotated[tuple[str, ...], Field(strict=False)] = ()
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
     known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()

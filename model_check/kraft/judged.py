@@ -49,11 +49,12 @@ def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error
                 f"goals are {known}"
             )
     known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
-    for name in (*check.only, *check.properties):
+    for name in (*check.only, *check.properties, *check.without):
         if name not in known_to_checker:
             known = ", ".join(known_to_checker)
             raise error(f"check: '{name}' is no property of the checker; there are {known}")
-    judged = tuple(dict.fromkeys((*(check.only or _always(scenario)), *check.properties)))
+    wanted_names = dict.fromkeys((*(check.only or _always(scenario)), *check.properties))
+    judged = tuple(name for name in wanted_names if name not in check.without)
     _check_premises(scenario, judged, cut, error)
     return judged
 
@@ -101,12 +102,6 @@ def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
 
 
 def _always(scenario: Scenario) -> tuple[str, ...]:
-    """What is judged unless the scenario says otherwise.
-
-    Where voters are removed, production violates P-3: finding-removed-voter-keeps-leader shows it.
-    """
-    if not (scenario.replicas.changing or scenario.budgets.snapshots):
-        return names.ALWAYS
-    found = names.ALWAYS + names.VOTER_CHANGES
-    removes = any(step.startswith("remove") for step in scenario.admin.steps) or scenario.replicas.auto_join
-    return tuple(name for name in found if name != names.CHECK_QUORUM_NEEDS_MAJORITY or not removes)
+    """What is judged unless the scenario says otherwise."""
+    changing = scenario.replicas.changing or scenario.budgets.snapshots
+    return names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS

@@ -11,6 +11,7 @@ from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
 from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
+from reference.errors import ErrorCode
 from reference.events import RequestReceived
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.replica import AddingVoter, Leader, Replica
@@ -202,6 +203,20 @@ def _log_of_voters(case: _Case) -> Iterator[str]:
     yield f"Replica {case.id} has in its log the voter sets {', then '.join(_voter_sets(case))}."
 
 
+def _acts_by(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield f"Replica {case.id} acts by the voter set {{{print_keys(case.after.voters.keys)}}}."
+        yield from _log_of_voters(case)
+
+
+def _refused(case: _Case) -> Iterator[str]:
+    for effect in case.run.effects:
+        error = getattr(effect.response, "error", None) if isinstance(effect, Reply) else None
+        if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
+            yield f"Leader {case.id} tells the administrator {error.name}."
+            yield from _log_of_voters(case)
+
+
 def _change(case: _Case) -> Iterator[str]:
     if case.before is not None:
         yield (
@@ -286,4 +301,7 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.ADDED_VOTER_IS_READY: _change,
     names.WIPED_REPLICA_IS_ANOTHER: _another,
     names.APPEND_IS_COMMITTED: _append_accepted,
+    names.VOTERS_OF_THE_LOG: _acts_by,
+    names.REFUSAL_TELLS_COMMITTED_SET: _refused,
+    names.REFUSAL_IS_UP_TO_DATE: _refused,
 }
