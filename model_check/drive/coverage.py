@@ -39,6 +39,7 @@ OTHER_SWITCH = "as they decide only where a switch of the protocol has another v
 _SILENT: Mapping[str, str] = {
     **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
     **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 6)), BEHIND_OTHERS),
+    "DESCRIBE-8": "as it takes minutes without anything happening",
     **dict.fromkeys(("PREVOTE-23", "PREVOTE-24", "TIMER-6", "VOTE-6"), OTHER_SWITCH),
 }
 NOT_REACHED = "reached by none of these sequences"

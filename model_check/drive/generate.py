@@ -25,6 +25,9 @@ CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
 
 #: How far each scenario is explored, in distinct states.
 MAX_STATES = 100_000
+#: Why a scenario or a replica gives no sequence.
+LED = "it begins with a leader that is in office already (led-by)"
+NO_WAY = "nothing leads an implementation into the state in which it begins"
 
 
 @dataclass(slots=True)
@@ -61,6 +64,9 @@ def generate(
     for scenario in scenarios:
         if progress is not None:
             progress(scenario.name)
+        if scenario.replicas.led_by is not None:
+            found.left_out[scenario.name] = LED
+            continue
         chosen = _under(scenario, preset, switches)
         try:
             system = build(chosen)
@@ -77,7 +83,7 @@ def _under(scenario: Scenario, preset: str, switches: Mapping[str, str | bool | 
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
     # A disk that is replaced by another one is nothing that happens to a process.
-    budgets = scenario.budgets.model_copy(update={"wipes": 0})
+    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0})
     return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
 
 
@@ -118,13 +124,13 @@ def _add(found: Generated, scenario: Scenario, system: KRaftSystem, name: str, t
         system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
     }
     for component, deeds in done.items():
-        if not deeds <= found.deeds and component in driven:
+        if deeds <= found.deeds:
+            continue
+        if component in driven:
             found.sequences.append(driven[component])
-        elif not deeds <= found.deeds:
-            found.left_out[f"{name}, replica {system.identities[component].id}"] = (
-                "nothing leads an implementation into the state in which it begins"
-            )
-        found.deeds |= deeds
+            found.deeds |= deeds
+        else:
+            found.left_out[f"{name}, replica {system.identities[component].id}"] = NO_WAY
 
 
 def switches_of(protocol: Protocol, preset: Protocol) -> dict[str, str | bool | int]:

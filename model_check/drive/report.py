@@ -193,11 +193,21 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         _note(f"fields of the adapter that were passed over: {_listed(sorted(report.not_known))}")
     if shown.not_known:
         _note(f"capabilities of the adapter that were passed over: {_listed(shown.not_known)}")
-    for name, why in report.left_out.items():
-        _note(f"left out: {name}: {why}")
+    for why, names in _by_reason(report.left_out).items():
+        if verbose or len(names) == 1:
+            _note(f"left out: {', '.join(names)}: {why}")
+        else:
+            _note(f"left out: {len(names)} scenarios (-v lists them): {why}")
     if report.incomplete:
         listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
         _note(f"explored in part, nearest states first: {len(report.incomplete)} scenarios{listed}")
+
+
+def _by_reason(left_out: Mapping[str, str]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        found.setdefault(why, []).append(name)
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:

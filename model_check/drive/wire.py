@@ -65,6 +65,7 @@ from reference.events import (
 from reference.log import log_of
 from reference.messages import (
     METADATA_PARTITION,
+    DescribeQuorumRequest,
     FetchSnapshotResponse,
     Message,
     PartitionRequest,
@@ -214,7 +215,10 @@ def _event(event: Event | Crash) -> dict[str, Json]:
 def _request(request: Request) -> Json:
     """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
     data = encode(request)
-    if isinstance(request, PartitionRequest) and request.partition != METADATA_PARTITION:
+    if (
+        isinstance(request, PartitionRequest | DescribeQuorumRequest)
+        and request.partition != METADATA_PARTITION
+    ):
         topic = data["topics"][0]
         name = next(each for each in ("topicId", "topicName", "name") if each in topic)
         data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.drive.scripted import finalizing, forgetting, snapshots, voters
+from model_check.drive.scripted import describing, finalizing, forgetting, snapshots, voters
 from model_check.drive.stimuli import DriveSequence
 from reference.protocol import Protocol, VoterChanges
 
@@ -15,5 +15,5 @@ def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
     """All that mean something under ``protocol``, in a fixed order."""
     yield from forgetting.scripts(protocol)
     if protocol.voter_changes is VoterChanges.KIP853:
-        for area in (voters, finalizing, snapshots):
+        for area in (voters, finalizing, snapshots, describing):
             yield from area.scripts(protocol)

@@ -122,6 +122,7 @@ def _serving(made: Scripts) -> Iterator[DriveSequence]:
                 _part(SnapshotId(2, EPOCH - 1), 0), _part(id, -1), _part(id, _SIZE), _part(id, _SIZE + 1),
                 _part(id, 0, most=0), _part(id, 0, most=-1),
                 replace(_part(id, 0), partition="another-topic-0"), replace(_part(id, 0), replica=_TWO),
+                _part(SnapshotId(0, 0), 0),
             ),
         ),
         "which counts as contact": (
