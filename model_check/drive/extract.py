@@ -86,8 +86,12 @@ def _stimuli(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
         for event in execution.events:
             yield _stimulus(node.replica, event)
     if restarted is not None:
-        action = str(detail.outcome.action)
-        yield Crash(_undone(execution, detail.completed), "loses power" in action)
+        if execution is not None or node.replica is not None:
+            yield Crash(_undone(execution, detail.completed), detail.loses_power)
+        for cut in detail.cut:
+            yield Start()
+            yield from cut.execution.events
+            yield Crash(_undone(cut.execution, cut.completed), cut.loses_power)
         yield Start()
         yield from restarted.events
 

@@ -44,8 +44,11 @@ def deed(component: int, node: Node, step: Step) -> str:
         else:
             parts.append(type(execution.effects[step.completed - 1]).__name__)
     if restarted is not None:
-        parts += ["loses power" if "loses power" in action.detail else "crashes", *restarted.rules]
+        parts += ["loses power" if step.loses_power else "crashes", *restarted.rules]
         parts.append(role_name(restarted.replica.role))
+    for cut in step.cut:
+        parts.append(f"{type(cut.execution.effects[cut.completed - 1]).__name__} of the start")
+        parts.append("loses power" if cut.loses_power else "crashes")
     return " ".join(parts)
 
 

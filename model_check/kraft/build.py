@@ -14,7 +14,7 @@ from model_check.kraft.environment import Environment
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node, execute
-from model_check.kraft.outcomes import Action, Wiring, restart, steps
+from model_check.kraft.outcomes import Action, Wiring, crash_matters, restart, steps
 from model_check.kraft.prelude import Prelude
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.kraft.unread import without_unread_fields
@@ -65,6 +65,7 @@ class _Builder:
             power_loss=scenario.environment.power_loss,
             written_back=scenario.environment.write_back,
             boundaries=scenario.environment.boundaries,
+            crashes=scenario.budgets.crashes,
             duplicate=index.get("duplicates"),
             wipe=index.get("wipes"),
             restore=index.get("restores"),
@@ -114,7 +115,10 @@ class _Builder:
                 f"replicas.led-by: {len(prelude.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
-        system.begin(prelude.state(), prelude.goals)
+        violated = [name for name in prelude.violations if name not in self.scenario.expect.violates]
+        if violated:
+            raise self._error(f"replicas.led-by: the way to that state violates {', '.join(violated)}")
+        system.begin(prelude.state())
 
     def _error(self, message: str) -> InputError:
         return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
@@ -186,7 +190,10 @@ class _Builder:
         return budgets
 
     def _begin(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
-        """What the replica does first: it starts on an empty disk, or polls in the state that is given."""
+        """What the replica does first: it starts on an empty disk, or polls in the state that is given.
+
+        Where a crash within the first start leaves something behind the replica has yet to start.
+        """
         text = self.scenario.replicas.initial.get(str(identity.id))
         if identity.id in self.scenario.replicas.stopped:
             disk = Disk(directory=identity.key.directory)
@@ -195,8 +202,11 @@ class _Builder:
                 disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
             return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
         if text is None:
-            disk = Disk(directory=identity.key.directory)
-            outcome = next(restart(wiring, protocol, Node(None, disk), identity)).outcome
+            node = Node(None, Disk(directory=identity.key.directory))
+            taken = None if self.scenario.replicas.led_by is None else self.scenario.replicas.fresh
+            if (taken is None or identity.id in taken) and crash_matters(wiring, protocol, node, identity):
+                return Outcome("not started", node)
+            outcome = next(restart(wiring, protocol, node, identity)).outcome
         else:
             replica = self._given(identity, text)
             directory = identity.key.directory
@@ -319,17 +329,19 @@ class _Builder:
         """The history after what the replicas did first, and the goals and violations of it.
 
         A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
-        file; what its first poll then shows is no violation of the protocol.
+        file; what its first poll then shows is no violation of the protocol, and reaches no goal. Nor do
+        first starts whose result is given as well, by ``led-by``.
         """
         goals: set[str] = set()
         violations: set[str] = set()
         for outcome in begun:
-            goals.update(outcome.goals)
-            if isinstance(outcome.action, Action) and outcome.action.kind == "start":
-                violations.update(outcome.violations)
+            starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
+            counts = starts and self.scenario.replicas.led_by is None
+            goals.update(outcome.goals if counts else ())
+            violations.update(outcome.violations if starts else ())
             for label in outcome.labels:
                 recorded = record(history, cast(Label, label))
-                goals.update(recorded.goals)
+                goals.update(recorded.goals if counts else ())
                 violations.update(recorded.violations)
                 history = cast(History, recorded.history)
         return history, frozenset(goals), frozenset(violations)

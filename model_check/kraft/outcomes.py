@@ -91,17 +91,32 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class CutStart:
+    """A crash within the start ``execution``, of which ``completed`` effects happened.
+
+    ``loses_power``: and the unflushed tail is gone.
+    """
+
+    execution: Execution
+    completed: int
+    loses_power: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """An outcome together with what a trace shows of it: the execution, and how much of it happened.
 
-    ``completed`` counts the effects that happened before the process ended; ``restarted`` is the execution
-    of the process that took over on the same disk.
+    ``completed`` counts the effects that happened before the process ended, ``loses_power`` tells that it
+    ended with the loss of the unflushed tail; ``restarted`` is the execution of the process that took over on
+    the same disk. ``cut`` are the starts before that one which a crash has cut short, in order.
     """
 
     outcome: Outcome
     execution: Execution | None
     completed: int
     restarted: Execution | None = None
+    loses_power: bool = False
+    cut: tuple[CutStart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +128,8 @@ class Wiring:
     so that it takes the request for a standard one; forgotten_stay: whether forgotten requests stay in
     flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
     unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
-    starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
+    starts; boundaries: whether a crash may fall between the effects of a step or of a start; crashes: how
+    many there may be in all; duplicate: a budget index,
     ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one;
     restore: a budget index, ``None``: no disk that was taken out is put back in; ``crashes_at``,
     ``wipes_at``: the ids of those that may be hit.
@@ -132,6 +148,7 @@ class Wiring:
     power_loss: bool
     written_back: bool
     boundaries: bool
+    crashes: int = 0
     duplicate: int | None = None
     wipe: int | None = None
     restore: int | None = None
@@ -192,7 +209,7 @@ def steps(
         # An orderly shutdown closes the log, which flushes it.
         world.disk = disks.as_found(world.disk)
     if isinstance(ended, Fatal) and _is_known(wiring, ended.reason):
-        yield _known_death(wiring, protocol, before, event, world, action, costs, execution)
+        yield from _known_death(wiring, protocol, before, event, world, action, costs, execution)
         return
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
@@ -220,12 +237,32 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
 
 
 def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-    """A stopped process is started again."""
+    """A process that does not run is started: in full first, then cut short by each crash that may be."""
     stored = node.disk.quorum_state or QuorumState()
     identity = replace(identity_on(identity, node.disk), quorum_state=stored, log=node.disk.log)
     disk = disks.as_found(node.disk, written_back=wiring.written_back)
     execution = boot(protocol, identity, disk, wiring.addable)
-    yield _booted(wiring, protocol, identity, disk, execution, Action("start", identity.id), (), [], [])
+    for start in _booted(
+        wiring, protocol, identity, disk, execution, Action("start", identity.id), (), [], []
+    ):
+        if start.cut:
+            yield start
+        else:
+            yield Step(start.outcome, execution, len(execution.effects))
+
+
+def crash_matters(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> bool:
+    """Whether a crash within the start of a stopped process leaves something behind.
+
+    Otherwise the next start comes to the same, and the crash costs no more than a crash of the budget.
+    """
+    full, *cut = restart(wiring, protocol, node, identity)
+    expected = _left_behind(full.outcome)
+    return any(_left_behind(step.outcome) != expected for step in cut)
+
+
+def _left_behind(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.local, outcome.sends, outcome.labels, outcome.violations
 
 
 def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
@@ -238,10 +275,10 @@ def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> I
     reborn = identity_on(identity, disk)
     execution = boot(protocol, reborn, disk, wiring.addable)
     action = Action("wipe", identity.id, f"new directory {disk.directory}")
-    booted = _booted(
+    for start in _booted(
         wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [_taken_out(node, identity)]
-    )
-    yield Step(_keeping(wiring, booted.outcome, old), None, 0, execution)
+    ):
+        yield replace(start, outcome=_keeping(wiring, start.outcome, old))
 
 
 def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
@@ -254,8 +291,9 @@ def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -
     known = replace(identity_on(identity, back), quorum_state=stored, log=back.log)
     execution = boot(protocol, known, back, wiring.addable)
     action = Action("restore", identity.id, f"directory {back.directory} again")
-    booted = _booted(wiring, protocol, known, back, execution, action, (wiring.restore,), [], labels)
-    yield Step(_keeping(wiring, booted.outcome, node.disk), None, 0, execution)
+    costs = (wiring.restore,)
+    for start in _booted(wiring, protocol, known, back, execution, action, costs, [], labels):
+        yield replace(start, outcome=_keeping(wiring, start.outcome, node.disk))
 
 
 def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
@@ -341,8 +379,7 @@ def _crash(
     if wiring.crash is None or before.id not in wiring.crashes_at:
         return []
     found = []
-    unflushed = world.disk.flushed < world.disk.log.end_offset
-    for loses in (False, True) if wiring.power_loss and unflushed else (False,):
+    for loses in _losses(wiring, world.disk):
         left = disks.lose_power(world.disk) if loses else world.disk
         disk = disks.as_found(left, written_back=wiring.written_back)
         restarted = boot(protocol, before, disk, wiring.addable)
@@ -352,10 +389,10 @@ def _crash(
             action.kind, action.replica, f"{action.detail}, {detail}" if action.detail else detail
         )
         budget = (*costs, wiring.crash)
-        booted = _booted(
+        for start in _booted(
             wiring, protocol, before, disk, restarted, crashed, budget, world.sends, world.labels
-        )
-        found.append(Step(booted.outcome, execution, completed, restarted))
+        ):
+            found.append(replace(start, execution=execution, completed=completed, loses_power=loses))
     return found
 
 
@@ -368,7 +405,7 @@ def _known_death(
     action: Action,
     costs: tuple[int, ...],
     execution: Execution,
-) -> Step:
+) -> Iterator[Step]:
     """The process dies of what a finding has shown already, and is started again on the same disk."""
     dead = Node(None, world.disk, _cause(execution.ended) if execution.ended else None)
     judged = _violations(wiring, protocol, before, event, execution, dead)
@@ -376,10 +413,10 @@ def _known_death(
     restarted = boot(protocol, before, disk, wiring.addable)
     detail = f"{action.detail}, dies and starts again".removeprefix(", ")
     again = replace(action, detail=detail)
-    step = _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels)
-    violated = tuple(dict.fromkeys((*judged, *step.outcome.violations)))
-    outcome = replace(step.outcome, violations=violated)
-    return Step(outcome, execution, len(execution.effects), restarted)
+    for start in _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels):
+        violated = tuple(dict.fromkeys((*judged, *start.outcome.violations)))
+        outcome = replace(start.outcome, violations=violated)
+        yield replace(start, outcome=outcome, execution=execution, completed=len(execution.effects))
 
 
 def _booted(
@@ -392,13 +429,18 @@ def _booted(
     costs: tuple[int, ...],
     sends_before: list[InFlight],
     labels_before: list[Label],
-) -> Step:
-    """The outcome of a start; what the process before had sent is on its way, its requests unanswerable."""
+) -> Iterator[Step]:
+    """A start, ``execution``: in full, then cut short by a crash after each effect that matters.
+
+    What the process before had sent is on its way, its requests unanswerable.
+    """
     world = _World(disk, _origin(identity), labels=list(labels_before))
-    for effect in execution.effects:
+    cuts: list[tuple[int, _World]] = []
+    for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, identity.id, world, effect)
-    left = (after_forgetting(sent, identity.id, None, wiring.forgotten_stay) for sent in sends_before)
-    orphans = [sent for sent in left if sent is not None]
+        if _is_boundary(effect):
+            cuts.append((count, _copy(world)))
+    orphans = _unanswerable(wiring, identity.id, sends_before)
     ended = execution.ended
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
@@ -412,7 +454,65 @@ def _booted(
         violations=_violations(wiring, protocol, replace(identity, log=disk.log), None, execution, after),
         goals=_goals(identity, execution),
     )
-    return Step(outcome, execution, len(execution.effects))
+    full = Step(outcome, None, 0, execution)
+    yield full
+    if not isinstance(ended, Fatal) and _may_crash(wiring, identity.id, costs):
+        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
+        cuts = [(count, cut) for count, cut in cuts if not _is_as(cut, world)]
+        found = (_cut_short(wiring, protocol, identity, full, orphans, *cut) for cut in cuts)
+        yield from _distinct((step for steps_ in found for step in steps_), outcome)
+
+
+def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
+    """Whether a crash is left, after ``costs``, that may fall within a start of this replica."""
+    if wiring.crash is None or not wiring.boundaries or replica_id not in wiring.crashes_at:
+        return False
+    return costs.count(wiring.crash) < wiring.crashes
+
+
+def _cut_short(
+    wiring: Wiring,
+    protocol: Protocol,
+    identity: Replica,
+    full: Step,
+    orphans: tuple[InFlight, ...],
+    completed: int,
+    world: _World,
+) -> Iterator[Step]:
+    """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
+    assert wiring.crash is not None and full.restarted is not None
+    action = cast(Action, full.outcome.action)
+    sends = [*orphans, *world.sends]
+    costs = (*full.outcome.costs, wiring.crash)
+    for loses in _losses(wiring, world.disk):
+        left = disks.lose_power(world.disk) if loses else world.disk
+        disk = disks.as_found(left, written_back=wiring.written_back)
+        again = boot(protocol, identity, disk, wiring.addable)
+        cause = "loses power" if loses else "crashes"
+        detail = f"{cause} after effect {completed} of {len(full.restarted.effects)} of its start"
+        cut = CutStart(full.restarted, completed, loses)
+        named = replace(action, detail=f"{action.detail}, {detail}".removeprefix(", "))
+        for start in _booted(wiring, protocol, identity, disk, again, named, costs, sends, world.labels):
+            yield replace(start, cut=(cut, *start.cut))
+
+
+def _losses(wiring: Wiring, disk: Disk) -> tuple[bool, ...]:
+    """Whether power is lost in the crashes that may happen: only where that makes a difference."""
+    return (False, True) if wiring.power_loss and disk.flushed < disk.log.end_offset else (False,)
+
+
+def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) -> tuple[InFlight, ...]:
+    """What is left of ``sends`` when the process that made them has ended."""
+    left = (after_forgetting(sent, replica_id, None, wiring.forgotten_stay) for sent in sends)
+    return tuple(sent for sent in left if sent is not None)
+
+
+def _copy(world: _World) -> _World:
+    return replace(world, sends=list(world.sends), labels=list(world.labels), forgets=list(world.forgets))
+
+
+def _is_as(cut: _World, full: _World) -> bool:
+    return (cut.disk, cut.sends, cut.labels) == (full.disk, full.sends, full.labels)
 
 
 def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> None:

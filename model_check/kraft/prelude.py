@@ -31,7 +31,7 @@ class Prelude:
         self.nodes = [cast(Node, local) for local in state.locals]
         self.messages = [cast(InFlight, message) for message in state.messages]
         self.history = cast(History, state.history)
-        self.goals: set[str] = set()
+        self._violations: set[str] = set()
 
     def run(self, leader: int) -> bool:
         """Whether the run has come to its end with ``leader`` leading everybody who takes part."""
@@ -46,6 +46,11 @@ class Prelude:
         """Where the run has come to."""
         messages = tuple(sorted(self.messages, key=repr))
         return GlobalState(tuple(self.nodes), messages, self.history, self.system.budgets)
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """What the run violated of the properties that the scenario asks about."""
+        return tuple(sorted(self._violations.intersection(self.system.properties)))
 
     def _is_settled(self, leader: int) -> bool:
         node = self.nodes[leader].replica
@@ -99,8 +104,8 @@ class Prelude:
             mapped = [self.system.forget_message(forget, message) for message in self.messages]
             self.messages = [cast(InFlight, message) for message in mapped if message is not None]
         self.messages += cast(tuple[InFlight, ...], outcome.sends)
-        self.goals.update(outcome.goals)
+        self._violations.update(outcome.violations)
         for label in outcome.labels:
             recorded = record(self.history, cast(Label, label))
-            self.goals.update(recorded.goals)
+            self._violations.update(recorded.violations)
             self.history = cast(History, recorded.history)

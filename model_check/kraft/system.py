@@ -195,12 +195,11 @@ class KRaftSystem:
         action = Action(offer.kind, self.identities[component].id, offer.detail)
         return self._steps(component, node, offer.event, action, offer.costs)
 
-    def begin(self, state: GlobalState, reached: set[str]) -> None:
-        """Begin in ``state``, on whose way the goals ``reached`` have been reached."""
+    def begin(self, state: GlobalState) -> None:
+        """Begin in ``state``."""
         self.nodes = tuple(cast(Node, local) for local in state.locals)
         self._initial_messages = cast(tuple[InFlight, ...], state.messages)
         self._initial_history = cast(History, state.history)
-        self.goals = tuple(goal for goal in self.goals if goal not in reached)
 
     def _steps(
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]

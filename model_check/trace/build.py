@@ -162,6 +162,7 @@ def _runs(detail: KRaftStep | None, node: Node) -> tuple[Run, ...]:
     if detail.execution is not None:
         started = node.replica is None
         found.append(_run(started, detail.execution, detail.completed, node))
+    found += [_run(True, cut.execution, cut.completed, node) for cut in detail.cut]
     if detail.restarted is not None:
         found.append(_run(True, detail.restarted, len(detail.restarted.effects), node))
     return tuple(found)

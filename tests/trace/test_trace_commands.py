@@ -21,7 +21,7 @@ from model_check.trace import json_form, markdown, program, terminal
 SCENARIO = """
 name = "power-loss"
 about = "A quorum of one loses what it committed."
-replicas = { voters = [1] }
+replicas = { voters = [1], led-by = 1 }
 network = { capacity = 2 }
 environment = { timers = [] }
 budgets = { appends = 1, crashes = 1 }

@@ -38,7 +38,7 @@ UNSTABLE: dict[str, Any] = {
 POWER_LOSS: dict[str, Any] = {
     "name": "power-loss",
     "about": "A quorum of one loses what it committed.",
-    "replicas": {"voters": [1]},
+    "replicas": {"voters": [1], "led-by": 1},
     "network": {"capacity": 2},
     "environment": {"timers": []},
     "budgets": {"appends": 1, "crashes": 1},
