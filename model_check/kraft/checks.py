@@ -16,6 +16,7 @@ from reference.events import Event, RequestReceived, ResponseReceived, Timer
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+from reference.step import step
 from reference.voters import majority
 from spec import load
 
@@ -38,7 +39,7 @@ def violations(
     elif after.died is not None:
         found.append(names.NO_FATAL)
     if isinstance(event, RequestReceived):
-        found += _request_violations(before, event, execution)
+        found += _request_violations(protocol, before, event, execution)
     return tuple(dict.fromkeys(found))
 
 
@@ -175,7 +176,9 @@ def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:
         yield names.HIGH_WATERMARK_MONOTONE
 
 
-def _request_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:
+def _request_violations(
+    protocol: Protocol, before: Replica, event: RequestReceived, execution: Execution
+) -> Iterator[str]:
     request = event.request
     if isinstance(request, FetchRequest):
         yield from _fetch_violations(before, request, execution)
@@ -194,7 +197,7 @@ def _request_violations(before: Replica, event: RequestReceived, execution: Exec
     if theirs < ours and not (repeated and not request.pre_vote):
         yield names.VOTE_COMPARES_EPOCH_FIRST
     if request.pre_vote:
-        yield from _pre_vote_violations(before, request, execution)
+        yield from _pre_vote_violations(protocol, before, event, request.epoch)
 
 
 def _is_granted(effects: tuple[Effect, ...]) -> bool:
@@ -204,15 +207,16 @@ def _is_granted(effects: tuple[Effect, ...]) -> bool:
     )
 
 
-def _pre_vote_violations(before: Replica, request: VoteRequest, execution: Execution) -> Iterator[str]:
-    if request.epoch != before.epoch:
+def _pre_vote_violations(
+    protocol: Protocol, before: Replica, event: RequestReceived, epoch: int
+) -> Iterator[str]:
+    """S-31 and S-35, by the request alone: a timer that the poll after it finds expired is another matter."""
+    if epoch != before.epoch:
         return
-    changed = any(isinstance(effect, Persist | ArmTimer | Transition) for effect in execution.effects)
-    same = (before.quorum_state, before.role, before.log) == (
-        execution.replica.quorum_state,
-        execution.replica.role,
-        execution.replica.log,
-    )
+    handled = step(protocol, before, event)
+    changed = any(isinstance(effect, Persist | ArmTimer | Transition) for effect in handled.effects)
+    after = handled.replica
+    same = (before.quorum_state, before.role, before.log) == (after.quorum_state, after.role, after.log)
     if changed or not same:
         yield names.PRE_VOTE_HAS_NO_EFFECT
     follows = isinstance(before.role, Follower) and before.role.has_fetched

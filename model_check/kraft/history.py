@@ -114,7 +114,7 @@ class History:
 
     Where the voter set may change or snapshots are taken, ``origin`` is what is in force before any record.
     voters: the set by which the last commit was decided; gone: the replicas that have lost their disks, and
-    what was on them, from which offset on.
+    what was on them, from which offset on; gone_votes: the last votes of these replicas.
     """
 
     leaders: tuple[tuple[int, int], ...] = ()
@@ -124,6 +124,7 @@ class History:
     origin: Origin | None = None
     voters: Keys = ()
     gone: tuple[tuple[ReplicaKey, Prefix, int], ...] = ()
+    gone_votes: tuple[tuple[ReplicaKey, int, int], ...] = ()
 
 
 def record(history: History, label: Label) -> Recorded:
@@ -145,8 +146,7 @@ def record(history: History, label: Label) -> Recorded:
     if isinstance(label, Wiped):
         return Recorded(_after_wipe(history, label))
     if isinstance(label, Restored):
-        gone = tuple(one for one in history.gone if one[0] != label.key)
-        return Recorded(replace(history, gone=gone))
+        return Recorded(_after_restoring(history, label.key))
     return _record_truncated(history, label)
 
 
@@ -285,4 +285,19 @@ def _after_wipe(history: History, label: Wiped) -> History:
         return history
     gone = tuple(sorted((*history.gone, (label.key, label.held, label.start)), key=lambda one: one[0]))
     votes = tuple(vote for vote in history.votes if vote[0] != label.key.id)
-    return replace(history, gone=gone, votes=votes)
+    own = {(label.key, *vote[1:]) for vote in history.votes if vote[0] == label.key.id}
+    gone_votes = tuple(sorted({*history.gone_votes, *own}, key=_by_key))
+    return replace(history, gone=gone, votes=votes, gone_votes=gone_votes)
+
+
+def _after_restoring(history: History, key: ReplicaKey) -> History:
+    """The disk of ``key`` is in its place again: so are its votes, for a replica keeps them on its disk."""
+    gone = tuple(one for one in history.gone if one[0] != key)
+    own = {(key.id, *vote[1:]) for vote in history.gone_votes if vote[0] == key}
+    gone_votes = tuple(vote for vote in history.gone_votes if vote[0] != key)
+    return replace(history, gone=gone, votes=tuple(sorted({*history.votes, *own})), gone_votes=gone_votes)
+
+
+def _by_key(vote: tuple[ReplicaKey, int, int]) -> tuple[int, str, int, int]:
+    key, epoch, candidate = vote
+    return (key.id, key.directory or "", epoch, candidate)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.kraft import names
+from model_check.kraft import membership, names
+from model_check.kraft.membership import Keys
 from model_check.kraft.node import Execution
 from reference.effects import ArmTimer
 from reference.events import Event, RequestReceived, Timer
@@ -24,7 +25,13 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
             for effect in execution.effects
         )
         if rearmed and isinstance(request, FetchRequest | FetchSnapshotRequest):
-            heard = {before.id, *before.role.contacts, request.replica.id}
-            voters = {key.id for key in before.voters.keys}
-            if 2 * len(heard & voters) <= len(voters):
+            heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, request.replica))
+            if 2 * heard <= len(before.voters):
                 yield names.CHECK_QUORUM_NEEDS_MAJORITY
+
+
+def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
+    """How many of ``voters`` are among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
+    return sum(
+        entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
+    )

@@ -51,8 +51,8 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
+    yield from _append_violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
-        yield from _append_violations(before, before.role, event, execution)
         yield from _unanswered_change(before.role, execution)
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
@@ -100,51 +100,93 @@ def _loading_violations(before: Replica, event: Event | None, execution: Executi
 # What a leader appends.
 
 
-def _append_violations(before: Replica, role: Leader, event: Event, execution: Execution) -> Iterator[str]:
-    committed = before.high_watermark
+def _append_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """What a leader appends, from the batch on that opens its epoch; ``event`` is ``None`` for a restart."""
+    led = before.epoch if isinstance(before.role, Leader) and event is not None else None
+    committed = before.high_watermark if event is not None else None
     batches = list(before.log.batches)
     for effect in execution.effects:
         if isinstance(effect, HighWatermark):
             committed = effect.offset
-        elif isinstance(effect, AppendBatch) and effect.batch.epoch == before.epoch:
-            if membership.has_voters(effect.batch) and not membership.opens_epoch(effect.batch):
-                yield from _change_violations(before, role, batches, effect.batch, committed, event)
-                if not _is_as_asked(before, role, batches, effect.batch, event):
-                    yield names.CHANGE_AS_ASKED
+        elif isinstance(effect, Transition):
+            led = effect.epoch if effect.target == "Leader" else None
+        elif isinstance(effect, AppendBatch):
+            if effect.batch.epoch == led:
+                yield from _batch_violations(before, batches, effect.batch, committed, event)
             batches.append(effect.batch)
         elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
             yield from _accepted_violations(event, effect.offset, execution)
 
 
+def _batch_violations(
+    before: Replica, batches: list[Batch], batch: Batch, committed: int | None, event: Event | None
+) -> Iterator[str]:
+    """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
+    if membership.opens_epoch(batch):
+        if not _opens_as_due(before, batches, batch):
+            yield names.CHANGE_AS_ASKED
+        if not _changes_keys(before, batches, batch):
+            return
+    elif not membership.has_voters(batch):
+        return
+    elif not _is_as_asked(before, batches, batch, event):
+        yield names.CHANGE_AS_ASKED
+    yield from _change_violations(before, batches, batch, committed, event)
+
+
+def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+    _, old, _ = _history(before, batches)[-1]
+    sets = [entry.voters for entry in batch.records if isinstance(entry, Voters)]
+    return any(membership.added(old, new) or membership.removed(old, new) for new in sets)
+
+
+def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+    """P-9: an epoch opens with the voter set only where the log has none, or another entry of the leader.
+
+    The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
+    """
+    start, *changes = _history(before, batches)
+    _, old, version = changes[-1] if changes else start
+    own = before.own_entry
+    recorded = bool(changes) or start[0] > 0
+    if len(batch.records) == 1:
+        return True
+    new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
+    due = version >= 1 and (not recorded or new != old)
+    return due and batch.records[1:] == (KRaftVersion(version), Voters(new))
+
+
 def _change_violations(
     before: Replica,
-    role: Leader,
     batches: list[Batch],
     change: Batch,
     committed: int | None,
-    event: Event,
+    event: Event | None,
 ) -> Iterator[str]:
     """S-24, S-27, and of S-38 that no other change is pending when one is appended.
 
     An upgrade of kraft.version leaves the voters as they are, and needs no commit.
     """
-    upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
-    ends = [batch.end_offset for batch in batches if batch.epoch == before.epoch]
-    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == before.epoch]
+    history = _history(before, batches)
+    upgrades = any(
+        isinstance(entry, KRaftVersion) and entry.version != history[-1][2] for entry in change.records
+    )
+    ends = [batch.end_offset for batch in batches if batch.epoch == change.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == change.epoch]
     known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
-    history = _history(before, batches)
     if any(end > (committed or 0) for end, _, _ in history[1:]):
         yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
     _, old, version = history[-1]
+    observers = before.role.observers if isinstance(before.role, Leader) else ()
     for entry in change.records:
         version = entry.version if isinstance(entry, KRaftVersion) else version
     for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
         if not all(_supports(voter, version) for voter in new.voters):
             yield names.ADDED_VOTER_IS_READY
         for voter in _added_voters(old, new):
-            seen = next((entry for entry in role.observers if entry.key == voter.key), None)
+            seen = next((entry for entry in observers if entry.key == voter.key), None)
             told = isinstance(event, ResponseReceived) and event.source == voter.key.id
             if not told or seen is None or seen.last_caught_up_time is None:
                 yield names.ADDED_VOTER_IS_READY
@@ -156,13 +198,14 @@ def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet
     return membership.history_of(_origin(before), log)
 
 
-def _is_as_asked(before: Replica, role: Leader, batches: list[Batch], change: Batch, event: Event) -> bool:
+def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
     """P-9: the one voter added or removed is the one that was asked for, and no id is there twice."""
     adding = removing = None
     if isinstance(event, RequestReceived) and isinstance(event.request, RemoveRaftVoterRequest):
         removing = event.request.voter
-    elif isinstance(event, ResponseReceived) and isinstance(role.change, AddingVoter):
-        adding = role.change.voter.key
+    elif isinstance(event, ResponseReceived) and isinstance(before.role, Leader):
+        change_asked = before.role.change
+        adding = change_asked.voter.key if isinstance(change_asked, AddingVoter) else None
     _, old, _ = _history(before, batches)[-1]
     return all(
         membership.added(old, entry.voters) == _keys(adding)

@@ -19,6 +19,7 @@ from model_check.kraft.history import (
     Elected,
     History,
     Refused,
+    Restored,
     Snapshotted,
     Truncated,
     Voted,
@@ -48,7 +49,7 @@ COUNTS = {
     "removed-voter-learns": 151,
 }
 LARGER = {
-    "disk-loss-dynamic": 187773,
+    "disk-loss-dynamic": 222235,
     "voter-change-reverted": 374126,
     "leader-removes-itself": 994184,
 }
@@ -318,6 +319,17 @@ def test_a_wiped_replica_is_another_only_where_keys_have_directories() -> None:
     assert violated == set()
     _, violated, _ = _after(START, *voted, Wiped(TWO, (OPENING,), 0, another=False), Voted(2, 1, 2))
     assert violated == {names.VOTED_ONCE}
+
+
+def test_a_disk_that_comes_back_brings_its_votes() -> None:
+    lost = (Voted(2, 3, 1), Wiped(TWO, (), 0, another=True))
+    back = (Wiped(TWO_AGAIN, (), 0, another=True), Restored(TWO))
+    history, violated, _ = _after(START, *lost, Voted(2, 3, 2), *back)
+    assert (history.votes, history.gone_votes, violated) == (((2, 3, 1),), ((TWO_AGAIN, 3, 2),), set())
+    assert _after(history, Voted(2, 3, 2))[1] == {names.VOTED_ONCE}
+    assert _after(history, Voted(2, 3, 1), Voted(2, 4, 2))[1] == set()
+    again, _, _ = _after(history, Wiped(TWO, (), 0, another=True), Restored(TWO_AGAIN))
+    assert _after(again, Voted(2, 3, 1))[1] == {names.VOTED_ONCE, names.SELF_VOTE_SURVIVES}
 
 
 # Membership.

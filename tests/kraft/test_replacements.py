@@ -53,6 +53,7 @@ FINDINGS = {
     "finding-removed-candidate": (names.NO_FATAL, 19),
     "finding-second-leader-of-epoch": (names.SINGLE_LEADER, 24),
     "finding-removed-voter-keeps-leader": (names.CHECK_QUORUM_NEEDS_MAJORITY, 5),
+    "finding-parked-fetch-counts-again": (names.CHECK_QUORUM_NEEDS_MAJORITY, 7),
 }
 
 
