@@ -12,7 +12,7 @@ from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
-from model_check.trace import Trace, build_lasso
+from model_check.trace import Trace, build_dead_end, build_lasso
 from model_check.trace import build as build_trace
 
 #: How many states an *eventually* property can be judged on.
@@ -39,6 +39,8 @@ class CheckResult:
             if judged.lasso is not None:
                 lasso = judged.lasso
                 found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
+            elif judged.dead_end is not None:
+                found.append(build_dead_end(self.system, self.scenario, judged.name, judged.dead_end))
         return found
 
     @property

@@ -172,7 +172,14 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "visited_bytes": found.visited_bytes,
         "peak_memory": found.peak_memory,
         "liveness": [
-            {"property": judged.name, "holds": judged.holds, "stem": judged.stem, "cycle": judged.cycle}
+            {
+                "property": judged.name,
+                "holds": judged.holds,
+                "stem": judged.stem,
+                "cycle": judged.cycle,
+                "dead_end": judged.dead_end is not None,
+                "open_states": judged.open_states,
+            }
             for judged in result.judged
         ],
     }
@@ -188,14 +195,20 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         first = found.violations[0]
         verdict = f"violated: {first.property} in {first.depth} steps"
     for judged in result.judged:
-        if not judged.holds:
+        if judged.lasso is not None:
             verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
+        elif judged.dead_end is not None:
+            verdict = f"violated: {judged.name} out of reach after {judged.stem} steps"
     cut = sum(found.constrained.values())
     line = (
         f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
+    for judged in result.judged:
+        if judged.open_states:
+            share = f"{judged.open_states:,} of {judged.states:,} states"
+            say(out, f"{judged.name}: open beyond the bound on epochs from {share}", indent=4)
     for difference in result.differences:
         say(out, difference, "red", indent=4)
     if result.differences or arguments.verbose:

@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from model_check.engine.graph import Graph
 from model_check.engine.system import GlobalState, PathStep
@@ -241,3 +241,30 @@ def check_eventually(
         cycle=tuple(steps[len(way) :]),
         states=(first, *(int(edges.targets[edge]) for edge in way + cycle)),
     )
+
+
+def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask:
+    """The states from which no path of steps that ``fairness`` asks for leads to one of ``goal`` (a mask).
+
+    A step that belongs to no class need never be taken, so that a path with one is no promise.
+    """
+    fair = np.array([any(each.matches(*label) for each in fairness) for label in graph.label_values], bool)
+    taken = np.flatnonzero(fair[graph.labels]) if len(fair) else np.empty(0, np.int64)
+    goals = np.flatnonzero(goal)
+    root = np.full(len(goals), graph.size)
+    backwards = np.concatenate([root, graph.targets[taken]]), np.concatenate([goals, graph.sources[taken]])
+    ones = np.ones(len(backwards[0]), np.int8)
+    matrix = csr_array((ones, backwards), shape=(graph.size + 1, graph.size + 1))
+    found = breadth_first_order(matrix, graph.size, return_predecessors=False)
+    lost = np.ones(graph.size + 1, bool)
+    lost[found] = False
+    return lost[: graph.size]
+
+
+def shortest_stem(graph: Graph, wanted: Mask) -> tuple[PathStep, ...]:
+    """A shortest behaviour to one of the ``wanted`` states (a mask), of which one is reachable."""
+    edges = _Edges(graph, ())
+    distance, edge = edges.search([np.array(graph.initial, np.int64)], np.ones(graph.size, bool))
+    candidates = np.flatnonzero(wanted & (distance >= 0))
+    end = int(candidates[np.argmin(distance[candidates])])
+    return tuple(graph.label_values[edges.labels[number]][0] for number in edges.back(end, edge))

@@ -1,18 +1,37 @@
 """*Eventually* properties of KRaft: goals on global states, and which actions are fair.
 
-Judged on the whole reachable graph within the bounds. A step beyond the bound on epochs leads to an absorbing
-state that counts as the goal: what happens there is not covered, but the step remains possible, so that
-fairness may ask for it. The network must be large enough to hold every message.
+Judged on the whole reachable graph within the bounds, in two ways:
+
+* No fair behaviour within the bounds goes on for ever without the goal. A step beyond the bound on epochs
+  leads to an absorbing state that ends the behaviour: the step remains possible, so that fairness may ask
+  for it.
+* From every state with room for one more election below the bound on epochs, some path of fair steps leads to
+  the goal without leaving the bounds. An election takes the next epoch; after a resignation it takes two, as
+  a Resigned replica gives up the next epoch before it stands for the one after.
+
+The states without that room from which the goal, if anywhere, lies beyond the bound are open; they are
+counted. The network must be large enough to hold every message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from model_check.engine.graph import Graph
-from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
+from model_check.engine.liveness import (
+    Fairness,
+    Lasso,
+    Mask,
+    Strength,
+    check_eventually,
+    out_of_reach,
+    shortest_stem,
+)
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
 from model_check.kraft import history as histories
@@ -23,35 +42,52 @@ from model_check.kraft.node import Node
 from model_check.kraft.outcomes import Action
 from model_check.kraft.system import BEYOND, KRaftSystem
 from model_check.scenario import Eventually
+from reference.log import Log
 from reference.messages import Message
-from reference.replica import Follower, Leader, Replica
+from reference.replica import Follower, Leader, QuorumState, Replica, Resigned
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of one *eventually* property; of a violation its lasso."""
+    """What became of one *eventually* property.
+
+    Of a violation: its ``lasso``; or ``dead_end``, the steps to a state with room for one more election, from
+    which the goal is out of reach within the bounds. ``open_states`` of ``states`` are without
+    that room, and the goal lies beyond the bounds from there, if anywhere.
+    """
 
     name: str
-    lasso: Lasso | None
+    lasso: Lasso | None = None
+    dead_end: tuple[PathStep, ...] | None = None
+    open_states: int = 0
+    states: int = 0
 
     @property
     def holds(self) -> bool:
-        return self.lasso is None
+        return self.lasso is None and self.dead_end is None
 
     @property
     def stem(self) -> int:
-        """Steps before the cycle; 0 if the property holds."""
-        return 0 if self.lasso is None else len(self.lasso.stem)
+        """Steps before the cycle, or to the dead end; 0 if the property holds."""
+        return len(self.lasso.stem if self.lasso is not None else self.dead_end or ())
 
     @property
     def cycle(self) -> int:
-        """Steps of the cycle; 0 if the property holds or the behaviour stays where it is."""
+        """Steps of the cycle; 0 if there is none."""
         return 0 if self.lasso is None else len(self.lasso.cycle)
 
 
+def _nodes(state: GlobalState) -> list[Node]:
+    return [cast(Node, local) for local in state.locals]
+
+
 def _replicas(state: GlobalState) -> list[Replica]:
-    nodes = (cast(Node, local) for local in state.locals)
-    return [node.replica for node in nodes if node.replica is not None]
+    return [node.replica for node in _nodes(state) if node.replica is not None]
+
+
+def _logs(state: GlobalState) -> list[Log]:
+    """The log of every replica; of a process that does not run, what its disk holds."""
+    return [node.disk.log if node.replica is None else node.replica.log for node in _nodes(state)]
 
 
 def _has_leader(state: GlobalState) -> bool:
@@ -88,20 +124,25 @@ def _no_leader_outside_voters(state: GlobalState) -> bool:
 def _no_change_pending(state: GlobalState) -> bool:
     """L-10: every voter set in a log is committed."""
     committed = _history(state).committed
-    logs = (replica.log.batches for replica in _replicas(state))
-    return all(batch in committed for log in logs for batch in log if membership.has_voters(batch))
+    return all(
+        batch in committed for log in _logs(state) for batch in log.batches if membership.has_voters(batch)
+    )
 
 
 def _all_caught_up(state: GlobalState) -> bool:
-    """L-12: every replica has what is committed."""
+    """L-12: every replica has what is committed, be it on the disk of a process that does not run."""
     committed = _history(state).committed
-    logs = (replica.log for replica in _replicas(state))
-    return all(membership.has_all(log.batches, log.start_offset, committed) for log in logs)
+    return all(membership.has_all(log.batches, log.start_offset, committed) for log in _logs(state))
 
 
 def _high_watermark_known(state: GlobalState) -> bool:
-    """L-12: every replica knows what its leader knows to be committed."""
-    return len({replica.high_watermark for replica in _replicas(state)}) == 1
+    """L-12: every replica runs and knows what the leader, which there is, knows to be committed."""
+    replicas = _replicas(state)
+    leaders = [replica for replica in replicas if isinstance(replica.role, Leader)]
+    newest = max(leaders, key=lambda leader: leader.epoch, default=None)
+    if newest is None or newest.high_watermark is None or len(replicas) < len(state.locals):
+        return False
+    return all(replica.high_watermark == newest.high_watermark for replica in replicas)
 
 
 _KINDS: tuple[type, ...] = get_args(Message)
@@ -119,10 +160,10 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
 
 
 def judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
-    """Look for a fair behaviour that, from some state on, never reaches the goal.
+    """Look for a fair behaviour that, from some state on, never reaches the goal, or for a state that cannot.
 
     ``graph`` is the whole graph of ``system``, which must absorb steps beyond its bounds. Raises InputError
-    if the network is too small, or no state within the bounds satisfies the goal.
+    if the network is too small, or the bounds leave no room for an election that would be needed.
     """
     assert graph.exploration is not None
     if graph.exploration.constrained.get("capacity"):
@@ -130,19 +171,81 @@ def judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
             f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
             "make it larger."
         )
-    goal = GOALS[wanted.goal]
+    goal = _goal(system, wanted)
+    fairness = _fairness(system, wanted)
 
     def reached(state: GlobalState) -> bool:
         return BEYOND in state.locals or goal(state)
 
-    lasso = check_eventually(graph, reached, _fairness(system, wanted), when=lambda state: not reached(state))
-    states = (graph.state(number) for number in range(graph.size))
-    if lasso is None and not any(goal(state) for state in states if BEYOND not in state.locals):
+    lasso = check_eventually(graph, reached, fairness, when=lambda state: not reached(state))
+    if lasso is not None:
+        return Judged(wanted.property, lasso)
+    return _judge_reach(system, graph, wanted, goal, fairness)
+
+
+def _running(system: KRaftSystem) -> list[int]:
+    """The components that the scenario has not stopped for the whole run."""
+    return [number for number, node in enumerate(system.nodes) if node.died is None]
+
+
+def _goal(system: KRaftSystem, wanted: Eventually) -> Callable[[GlobalState], bool]:
+    """The goal, of all replicas but those that the scenario has stopped for the whole run."""
+    part = _running(system)
+
+    def holds(state: GlobalState) -> bool:
+        return GOALS[wanted.goal](replace(state, locals=tuple(state.locals[number] for number in part)))
+
+    return holds
+
+
+def _judge_reach(
+    system: KRaftSystem,
+    graph: Graph,
+    wanted: Eventually,
+    goal: Callable[[GlobalState], bool],
+    fairness: list[Fairness],
+) -> Judged:
+    """Where there is no lasso: whether the goal can be reached before the bounds are left."""
+    last, goals = _survey(system, graph, goal)
+    within = last >= 0
+    lost = out_of_reach(graph, goals, fairness) & within
+    room = within & (last <= system.bounds.max_epoch)
+    if (lost & room).any():
+        return Judged(wanted.property, dead_end=shortest_stem(graph, lost & room))
+    if lost.any() and not room.any():
         raise InputError(
-            f"{system.name}: no state within the bounds has {wanted.goal}, so nothing can be said of "
-            f"{wanted.property}; raise bounds.max-epoch or budgets."
+            f"{system.name}: bounds.max-epoch leaves no room for an election, and from {lost.sum():,} states "
+            f"the bounds are left before {wanted.goal}, so nothing can be said of {wanted.property}; raise "
+            "bounds.max-epoch."
         )
-    return Judged(wanted.property, lasso)
+    return Judged(wanted.property, open_states=int(lost.sum()), states=int(within.sum()))
+
+
+def _survey(
+    system: KRaftSystem, graph: Graph, goal: Callable[[GlobalState], bool]
+) -> tuple[NDArray[np.int64], Mask]:
+    """(the epoch of one more election in each state, -1 beyond the bounds; which states are goals)."""
+    part = _running(system)
+    last, goals = np.full(graph.size, -1, np.int64), np.zeros(graph.size, bool)
+    for number in range(graph.size):
+        state = graph.state(number)
+        if BEYOND not in state.locals:
+            nodes = _nodes(state)
+            last[number] = max(_next_epoch(system.identities[one].id, nodes[one]) for one in part)
+            goals[number] = goal(state)
+    return last, goals
+
+
+def _next_epoch(id: int, node: Node) -> int:
+    """The epoch in which replica ``id`` stands for election next, unless it learns of a larger one.
+
+    KafkaRaftClient.pollResigned: the end of the election timeout makes a Resigned replica Unattached in the
+    next epoch. A leader that starts again is Resigned.
+    """
+    if node.replica is not None:
+        return node.replica.epoch + (2 if isinstance(node.replica.role, Resigned) else 1)
+    stored = node.disk.quorum_state or QuorumState()
+    return stored.epoch + (2 if stored.leader == id else 1)
 
 
 def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:

@@ -7,7 +7,17 @@
   :mod:`~model_check.trace.program`: views for people, and as a pytest program.
 """
 
-from model_check.trace.build import build, build_lasso
+from model_check.trace.build import build, build_dead_end, build_lasso
 from model_check.trace.model import Change, Finding, Run, Trace, TraceError, TraceStep
 
-__all__ = ["Change", "Finding", "Run", "Trace", "TraceError", "TraceStep", "build", "build_lasso"]
+__all__ = [
+    "Change",
+    "Finding",
+    "Run",
+    "Trace",
+    "TraceError",
+    "TraceStep",
+    "build",
+    "build_dead_end",
+    "build_lasso",
+]

@@ -67,6 +67,20 @@ def build_lasso(
     return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
 
 
+def build_dead_end(
+    system: KRaftSystem, scenario: Scenario, violated: str, stem: Sequence[PathStep], initial: int = 0
+) -> Trace:
+    """The trace to a state from which what an *eventually* property asks for is out of reach within the
+    bounds, although they leave room for an election. Raises TraceError where the system does not offer a
+    step.
+    """
+    reason = (
+        "From this state no timers and deliveries lead to what must happen within the bounds, which leave "
+        "room for another election."
+    )
+    return replace(trace_of(walk(system, stem, initial), scenario), finding=Finding(violated, (reason,)))
+
+
 def walk(system: KRaftSystem, path: Sequence[int | PathStep], initial: int = 0) -> Walk:
     """The walk along ``path``. Raises TraceError."""
     walked = Walk(system, initial)

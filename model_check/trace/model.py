@@ -124,6 +124,12 @@ class Trace:
         return None if self.finding is None else self.finding.property
 
     @builtins.property
+    def dead_end(self) -> bool:
+        """Whether the trace ends where an *eventually* property has come to be out of reach."""
+        judged = [each.property for each in self.scenario.check.eventually]
+        return self.loop is None and self.property is not None and self.property in judged
+
+    @builtins.property
     def path(self) -> tuple[int, ...]:
         """The behaviour as a list of options: with the scenario it says all."""
         return tuple(step.option for step in self.steps)

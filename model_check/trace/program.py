@@ -146,6 +146,8 @@ def _expectation(replica: int, changes: list[Change]) -> Iterator[str]:
 
 
 def _tuple(trace: Trace) -> str:
+    if trace.dead_end:
+        return "()"
     violated = trace.steps[-1].violations if trace.steps else (trace.property,) if trace.property else ()
     return "(" + "".join(f"{_literal(name)}, " for name in violated).strip() + ")"
 

@@ -151,7 +151,7 @@ def _end(trace: Trace, walk: Walk, *, repeats: bool) -> Difference | None:
             return Difference(number, "violations", "none", ", ".join(walk.violated))
         return None if repeats else Difference(number, "cycle", f"back to step {trace.loop}", "elsewhere")
     recorded = trace.property
-    if recorded is None and not walk.violated:
+    if (recorded is None or trace.dead_end) and not walk.violated:
         return None
     if recorded in walk.violated and trace.finding is not None:
         finding = trace_of(walk, trace.scenario, recorded).finding

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_check.engine.graph import Graph, collect_graph
-from model_check.engine.liveness import Fairness, Lasso, Strength, check_eventually
+from model_check.engine.liveness import (
+    Fairness,
+    Lasso,
+    Strength,
+    check_eventually,
+    out_of_reach,
+    shortest_stem,
+)
 from model_check.engine.system import GlobalState, PathStep
 from model_check.engine.twin import state_graph
 from tests.engine.handmade import BadMutex, LossyPing, Ring
@@ -165,3 +172,25 @@ def test_collected_graph_equals_the_twins() -> None:
         assert len(found) == len(set(found))
         assert set(found) == {(s, t, step) for s, t, step in expected.edges(data="step")}
         assert graph.size == expected.number_of_nodes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 6))
+    node = st.integers(0, size - 1)
+    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    goals = data.draw(st.sets(node, max_size=2))
+    asked = data.draw(st.sets(st.integers(0, 2)))
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
+    whole = nx.DiGraph([(source, target) for source, target, _ in edges])
+    promised = nx.DiGraph([(source, target) for source, target, label in edges if label in asked])
+    whole.add_nodes_from(range(size))
+    promised.add_nodes_from(range(size))
+    mask = np.array([each in goals for each in range(size)], bool)
+    lost = out_of_reach(graph, mask, [fair(label, Strength.STRONG) for label in asked])
+    assert lost.tolist() == [not goals & ({each} | nx.descendants(promised, each)) for each in range(size)]
+    lengths = nx.single_source_shortest_path_length(whole, 0)
+    reachable = [lengths[each] for each in range(size) if lost[each] and each in lengths]
+    if reachable:
+        assert len(shortest_stem(graph, lost)) == min(reachable)

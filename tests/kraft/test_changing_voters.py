@@ -45,7 +45,7 @@ COUNTS = {
     "auto-join": 824,
     "upgrade-kraft-version": 501,
     "observer-loads-snapshot": 148,
-    "unseen-voter-change": 559,
+    "unseen-voter-change": 4001,
     "removed-voter-learns": 151,
 }
 LARGER = {
