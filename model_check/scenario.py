@@ -32,7 +32,10 @@ Link = Annotated[str, StringConstraints(pattern=r"^\d{1,2}(-|>)\d{1,2}$")]
 TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter"]
 AdminStep = Annotated[
     str,
-    StringConstraints(pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|upgrade kraft\.version)$"),
+    StringConstraints(
+        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|upgrade kraft\.version"
+        r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
+    ),
 ]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
@@ -91,12 +94,17 @@ class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version". ``order``: "listed": the first step that the leader's voter set does not show as done,
     when a change can begin; "any": any step at any time. ``at``: which leaders are asked (all, unless it is
-    given).
+    given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
     order: Literal["listed", "any"] = "listed"
     at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+
+    @property
+    def alters(self) -> bool:
+        """Whether voters change by AlterQuorum."""
+        return any(step.startswith("alter ") for step in self.steps)
 
 
 class NetworkChoice(_Table):
@@ -187,12 +195,14 @@ class Eventually(_Table):
 
 class Check(_Table):
     """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
-    transitions written as "Follower->Prospective"; ``eventually`` properties.
+    transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-violations``: default
+    properties that are not judged, as a finding shows already how they are violated.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
     only: Annotated[tuple[str, ...], Field(strict=False)] = ()
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    known_violations: Annotated[tuple[str, ...], Field(strict=False, alias="known-violations")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
 
 

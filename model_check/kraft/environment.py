@@ -63,6 +63,15 @@ class Offer:
     costs: tuple[int, ...] = ()
 
 
+#: What the requests of an administrator are called.
+_NAMES = {
+    "add": "add voter",
+    "remove": "remove voter",
+    "upgrade": "upgrade kraft.version",
+    "alter": "alter quorum",
+}
+
+
 def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
     for timer in _running_timers(environment, protocol, replica):
@@ -135,7 +144,7 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
             yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
         if environment.admin is not None and replica.id in environment.asked:
             for step, asked in administration.requests(environment.steps, environment.listed, replica):
-                name = "upgrade kraft.version" if step.key is None else f"{step.verb} voter"
+                name = _NAMES[step.verb]
                 yield Offer(name, str(step), asked, (environment.admin,))
     yield from _snapshots(environment, replica)
     if environment.shutdowns is not None and not replica.shutting_down:

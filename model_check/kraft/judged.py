@@ -49,7 +49,7 @@ def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error
                 f"goals are {known}"
             )
     known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
-    for name in (*check.only, *check.properties):
+    for name in (*check.only, *check.properties, *check.known_violations):
         if name not in known_to_checker:
             known = ", ".join(known_to_checker)
             raise error(f"check: '{name}' is no property of the checker; there are {known}")
@@ -102,5 +102,6 @@ def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
 
 def _always(scenario: Scenario) -> tuple[str, ...]:
     """What is judged unless the scenario says otherwise."""
-    changes = scenario.replicas.changing or scenario.budgets.snapshots
-    return names.ALWAYS + names.VOTER_CHANGES if changes else names.ALWAYS
+    changes = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
+    default = names.ALWAYS + names.VOTER_CHANGES if changes else names.ALWAYS
+    return tuple(name for name in default if name not in scenario.check.known_violations)

@@ -46,6 +46,7 @@ VOTER_SET_NOT_EMPTY = "VoterSetNotEmpty"
 APPEND_IS_COMMITTED = "AcknowledgedAppendIsCommitted"
 CHANGE_ACKNOWLEDGED_WHEN_COMMITTED = "VoterChangeAcknowledgedWhenCommitted"
 KRAFT_VERSION_MONOTONE = "KRaftVersionMonotone"
+ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -95,6 +96,7 @@ VOTER_CHANGES = (
     APPEND_IS_COMMITTED,
     CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,
     KRAFT_VERSION_MONOTONE,
+    ALTER_REACHES_TARGET,
 )
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
@@ -114,6 +116,8 @@ GOAL_SNAPSHOT_LOADED = "GoalSnapshotLoaded"
 GOAL_DISK_REPLACED = "GoalDiskReplaced"
 GOAL_AUTO_JOINED = "GoalAutoJoined"
 GOAL_KRAFT_VERSION_UPGRADED = "GoalKRaftVersionUpgraded"
+GOAL_QUORUM_ALTERED = "GoalQuorumAltered"
+GOAL_ALTERATION_CANCELLED = "GoalAlterationCancelled"
 
 GOALS = (
     GOAL_LEADER_ELECTED,
@@ -129,6 +133,8 @@ GOALS = (
     GOAL_DISK_REPLACED,
     GOAL_AUTO_JOINED,
     GOAL_KRAFT_VERSION_UPGRADED,
+    GOAL_QUORUM_ALTERED,
+    GOAL_ALTERATION_CANCELLED,
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from model_check.kraft import membership, names
+from model_check.kraft import assignments, membership, names
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node
 from reference.effects import AppendAccepted, AppendBatch, HighWatermark, LoadSnapshot, Reply
@@ -44,6 +44,7 @@ def _log_violations(replica: Replica) -> Iterator[str]:
             yield names.ONE_CHANGE_AT_A_TIME
         if later < max(version, 1):
             yield names.KRAFT_VERSION_MONOTONE
+    yield from assignments.violations(_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
         yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
@@ -64,15 +65,32 @@ def _snapshot_violations(replica: Replica) -> Iterator[str]:
 def _append_violations(before: Replica, role: Leader, event: Event, execution: Execution) -> Iterator[str]:
     committed = before.high_watermark
     batches = list(before.log.batches)
+    ready = _caught_up(before, role, event)
     for effect in execution.effects:
         if isinstance(effect, HighWatermark):
             committed = effect.offset
         elif isinstance(effect, AppendBatch) and effect.batch.epoch == before.epoch:
-            if membership.has_voters(effect.batch) and not membership.opens_epoch(effect.batch):
+            changes = membership.has_voters(effect.batch) or assignments.is_in(effect.batch)
+            if changes and not membership.opens_epoch(effect.batch):
                 yield from _change_violations(before, role, batches, effect.batch, committed)
+                if not assignments.added(_origin(before), tuple(batches), effect.batch) <= ready:
+                    yield names.ADDED_VOTER_IS_READY
             batches.append(effect.batch)
         elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
             yield from _accepted_violations(event, effect.offset, execution)
+
+
+def _caught_up(before: Replica, role: Leader, event: Event) -> set[int]:
+    """The observers that have held everything once, the one included that shows it now (KIP-836: all that
+    the leader had at its last fetch).
+    """
+    ready = {entry.id for entry in role.observers if entry.last_caught_up_time is not None}
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        known = (entry.leader_end_offset for entry in role.observers if entry.key == request.replica)
+        if request.offset >= (next(known, 0) or before.log.end_offset):
+            ready.add(request.replica.id)
+    return ready
 
 
 def _change_violations(
