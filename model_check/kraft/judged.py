@@ -66,27 +66,29 @@ def _check_premises(
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
             raise error(
                 f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
-                "must give such a leader"
+                "or led-by must give such a leader"
             )
     removed = [
         word
         for word, view in scenario.replicas.views.items()
         if int(word) in view and int(word) not in scenario.replicas.voters
     ]
+    removed += [step for step in scenario.admin.steps if step.startswith("remove ")]
     if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
         raise error(
             f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
-            "must give an observer that still believes to be a voter"
+            "must give an observer that still believes to be a voter, or admin.steps remove one"
         )
 
 
 def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, int]]) -> bool:
     """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
     voters = scenario.replicas.voters
-    for word, text in scenario.replicas.initial.items():
-        leader = int(word)
+    initial = scenario.replicas.initial.items()
+    leaders = [int(word) for word, text in initial if text.split()[:1] == ["leader"]]
+    for leader in (*leaders, *(() if scenario.replicas.led_by is None else (scenario.replicas.led_by,))):
         reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
-        if text.split()[:1] == ["leader"] and len(reached) >= majority(len(voters)):
+        if len(reached) >= majority(len(voters)):
             return True
     return False
 
