@@ -33,7 +33,7 @@ TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "
 AdminStep = Annotated[
     str,
     StringConstraints(
-        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|upgrade kraft\.version"
+        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
         r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
     ),
 ]
@@ -63,6 +63,8 @@ class Replicas(_Table):
     ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
     voters' checkpoint; ``auto-join``: those that make themselves voters. ``led-by``: all replicas but the
     ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
+    ``older``: those whose process supports kraft.version 0 only; ``moved``: those that listen elsewhere than
+    the voter set says.
     """
 
     voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
@@ -78,6 +80,8 @@ class Replicas(_Table):
     bootstrap_servers: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="bootstrap-servers")] = ()
     led_by: Annotated[ReplicaId | None, Field(alias="led-by")] = None
     fresh: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    older: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    moved: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
 
     @property
     def changing(self) -> bool:
@@ -92,9 +96,9 @@ class Replicas(_Table):
 
 class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
-    kraft.version". ``order``: "listed": the first step that the leader's voter set does not show as done,
-    when a change can begin; "any": any step at any time. ``at``: which leaders are asked (all, unless it is
-    given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
+    does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
+    asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
@@ -126,7 +130,8 @@ class EnvironmentChoice(_Table):
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
     ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
-    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given).
+    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
+    state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -141,12 +146,15 @@ class EnvironmentChoice(_Table):
     boundaries: bool = True
     crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
+    snapshots: Literal["committed", "any"] = "committed"
+    snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
     together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
-    disks that are replaced by empty ones, ``snapshots`` the snapshots that state machines write.
+    disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
+    snapshots that state machines write.
     """
 
     appends: Budget = 0
@@ -157,6 +165,7 @@ class Budgets(_Table):
     duplicates: Budget = 0
     admin: Budget = 0
     wipes: Budget = 0
+    restores: Budget = 0
     snapshots: Budget = 0
     timers: Budget | None = None
 
@@ -194,15 +203,17 @@ class Eventually(_Table):
 
 
 class Check(_Table):
-    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``goals`` to be reached,
-    transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-violations``: default
-    properties that are not judged, as a finding shows already how they are violated.
+    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``without`` those
+    that a finding shows to be violated; ``goals`` to be reached,
+    transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-deaths``: parts of
+    the reasons of which a process may die without that being judged again, as a finding shows it already.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
     only: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    without: Annotated[tuple[str, ...], Field(strict=False)] = ()
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    known_violations: Annotated[tuple[str, ...], Field(strict=False, alias="known-violations")] = ()
+    known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
 
 

@@ -203,7 +203,11 @@ def append(log: Log, batch: Batch) -> Log:
 
 
 def start_epoch(log: Log, epoch: int) -> Log:
-    """``log`` knowing that ``epoch`` starts at its end, before any record of it exists."""
+    """``log`` knowing that ``epoch`` starts at its end, before any record of it exists. An epoch that the log
+    has records of began with the first of them (LeaderEpochFileCache.assign).
+    """
+    if log.epoch_starts and log.epoch_starts[-1].epoch == epoch:
+        return log
     return replace(log, epoch_starts=_with_start(log, EpochStart(epoch, log.end_offset)))
 
 

@@ -221,5 +221,5 @@ def build_conflict(entry: Entry, variants: Iterable[str], rules: Iterable[str]) 
         rules=entry.words("rules"),
     )
     all_in(entry, "variants", conflict.variants, variants, "a switch of variants.toml")
-    all_in(entry, "rules", conflict.rules, rules, "a rule, present or planned")
+    all_in(entry, "rules", conflict.rules, rules, "a rule of the catalogue")
     return conflict

@@ -6,7 +6,6 @@ file and want to know whether it still holds together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -36,7 +35,6 @@ CATALOGUES = (
     "variants.toml",
     "conflicts.toml",
     "properties.toml",
-    "planned.toml",
     "uncovered.toml",
 )
 """The files there is exactly one of; every other file is a file of rules under ``rules/``."""
@@ -77,23 +75,20 @@ def parse(texts: Mapping[str, str]) -> Specification:
         _add(rules, path, "rule", entries, lambda entry: builders.build_rule(entry, choices))
     _explain_areas(texts["uncovered.toml"], rules)
     properties = _read(texts, "properties.toml", "property", "id", builders.build_property)
-    planned = _planned(texts["planned.toml"], rules)
     requirements, transitions = _transitions(texts["transitions.toml"], rules, variants, choices)
     errors = _read(texts, "errors.toml", "error", "name", builders.build_error)
     configs = _read(texts, "configs.toml", "config", "key", lambda entry: builders.build_config(entry, rules))
     messages = _read(texts, "messages.toml", "message", "name", builders.build_message)
-    known = rules.keys() | planned.keys()
     conflicts = _read(
         texts,
         "conflicts.toml",
         "conflict",
         "id",
-        lambda entry: builders.build_conflict(entry, variants, known),
+        lambda entry: builders.build_conflict(entry, variants, rules),
     )
-    _check_properties(rules, planned, properties)
+    _check_properties(rules, properties)
     return Specification(
         rules=MappingProxyType(rules),
-        planned=MappingProxyType(planned),
         transitions=transitions,
         requirements=MappingProxyType(requirements),
         messages=MappingProxyType(messages),
@@ -163,27 +158,6 @@ def _transitions(
     return requirements, tuple(found.values())
 
 
-def _planned(text: str, rules: Mapping[str, Rule]) -> dict[str, str]:
-    """The ids that have a place in the numbering but no text yet: ``area``, ``count`` and ``reason`` each."""
-    file = parse_file("planned.toml", text)
-    planned: dict[str, str] = {}
-    for value in file.items("planned"):
-        entry = Entry("planned.toml", "planned", value, "area")
-        area, count = builders.matching(entry, "area", re.compile(r"[A-Z]+"), "AREA"), entry.integer("count")
-        reason = entry.prose("reason")
-        entry.done()
-        if not 1 <= count <= 999:
-            raise entry.error("'count' must lie between 1 and 999")
-        for rule_id in (f"{area}-{number}" for number in range(1, count + 1)):
-            if rule_id in rules:
-                raise entry.error(f"{rule_id} is in the catalogue already")
-            if rule_id in planned:
-                raise entry.error("the area is listed twice")
-            planned[rule_id] = reason
-    file.done()
-    return planned
-
-
 def _explain_areas(text: str, rules: dict[str, Rule]) -> None:
     """Gives the rules of whole areas the reason why they have no code: ``areas`` and ``reason`` each."""
     file = parse_file("uncovered.toml", text)
@@ -208,9 +182,7 @@ def _explain_areas(text: str, rules: dict[str, Rule]) -> None:
 # --- references between files -------------------------------------------------------------------------------
 
 
-def _check_properties(
-    rules: Mapping[str, Rule], planned: Mapping[str, str], properties: Mapping[str, Property]
-) -> None:
+def _check_properties(rules: Mapping[str, Rule], properties: Mapping[str, Property]) -> None:
     """`Rule.protects` and `Property.rules` must say the same, and property names must be unique."""
     names: dict[str, str] = {}
     for prop in properties.values():
@@ -219,8 +191,6 @@ def _check_properties(
             raise SpecificationError(f"{where}: {names[prop.name]} is called {prop.name!r} too")
         names[prop.name] = prop.id
         for rule_id in prop.rules:
-            if rule_id in planned:
-                continue
             if rule_id not in rules:
                 raise SpecificationError(f"{where}: 'rules' names {rule_id!r}, which is not a rule")
             if prop.id not in rules[rule_id].protects:

@@ -280,8 +280,6 @@ class Specification:
     """Everything the protocol says, by id. Built by `spec.load`; never by hand."""
 
     rules: Mapping[str, Rule]
-    planned: Mapping[str, str]
-    """Ids of rules that have a place in the numbering but no text yet, and why."""
     transitions: tuple[Transition, ...]
     requirements: Mapping[str, str]
     """The words that `Transition.requires` may use, and what each means."""

@@ -102,12 +102,9 @@ def _by_name(word: str) -> set[str]:
     """The ids that ``word`` names: one rule, or a whole area."""
     rules = spec.load().rules
     same = {rule_id for rule_id in rules if rule_id.casefold() == word.casefold()}
-    if not same and citations.looks_like_id(word.upper()):
-        planned = spec.load().planned
-        if word.upper() in planned:
-            raise InputError(f"rule {word.upper()} has no text yet: {planned[word.upper()]}.")
-        if word.upper().partition("-")[0] in citations.areas():
-            raise InputError(_nothing_found(word))
+    wrong = not same and citations.looks_like_id(word.upper())
+    if wrong and word.upper().partition("-")[0] in citations.areas():
+        raise InputError(_nothing_found(word))
     return same or {rule.id for rule in rules.values() if rule.area == word.upper()}
 
 

@@ -34,9 +34,8 @@ def looks_like_id(text: str) -> bool:
 
 @cache
 def areas() -> frozenset[str]:
-    """The areas of the catalogue, ``VOTE`` for instance, with those that are planned."""
-    specification = spec.load()
-    return frozenset(rule_id.partition("-")[0] for rule_id in (*specification.rules, *specification.planned))
+    """The areas of the catalogue, ``VOTE`` for instance."""
+    return frozenset(spec.load().areas)
 
 
 def strings_of(source: str) -> Iterator[tuple[str, int]]:

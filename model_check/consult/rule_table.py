@@ -109,7 +109,6 @@ def as_markdown(table: Sequence[Row]) -> str:
 
 def _summary(table: Sequence[Row]) -> str:
     coded = [row for row in table if row.shown_by("code")]
-    planned = len(spec.load().planned)
     lines = [
         "## Summary",
         "",
@@ -121,8 +120,6 @@ def _summary(table: Sequence[Row]) -> str:
         lines.append(f"| {kind}: {meaning} | {' | '.join(map(str, counts))} |")
     every = sum(all(row.shown_by(kind) for kind, _ in KINDS) for row in table)
     lines.append(f"| all five | {every} | {every} |")
-    if planned:
-        lines += ["", f"{planned} more rules have a place in the numbering and no text yet."]
     return "\n".join([*lines, ""])
 
 

@@ -1,5 +1,5 @@
 """What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``remove 3/d3-2``, ``upgrade
-kraft.version``; with KIP-595 ``alter 4,5,6``, ``alter cancel``.
+kraft.version``, ``downgrade kraft.version``; with KIP-595 ``alter 4,5,6``, ``alter cancel``.
 
 A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
 at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
@@ -23,8 +23,8 @@ from reference.voters import Endpoint, ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class AdminStep:
-    """One step: ``verb`` is add, remove, upgrade or alter; the first two are about the replica ``key``, the
-    last one makes ``target`` the voters (``None``: leave them as they are by now).
+    """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade; or alter, which
+    makes ``target`` the voters (``None``: leaves them as they are by now).
     """
 
     verb: str
@@ -55,7 +55,7 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminSt
     ``endpoints``: where each replica listens. Raises InputError for a replica that there is not.
     """
     verb, _, what = text.partition(" ")
-    if verb == "upgrade":
+    if what == "kraft.version":
         return AdminStep(verb)
     if verb == "alter":
         target = None if what == "cancel" else tuple(map(int, what.split(",")))
@@ -95,12 +95,17 @@ def _is_busy(leader: Replica) -> bool:
 
 
 def _is_done(step: AdminStep, leader: Replica) -> bool:
-    if step.verb == "upgrade":
-        return leader.kraft_version >= 1
+    if step.key is None:
+        return leader.kraft_version == _level(step)
     origin = Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version)
     assert step.key is not None
     keys = membership.in_force(origin, leader.log).keys
     return (step.key in keys) == (step.verb == "add")
+
+
+def _level(step: AdminStep) -> int:
+    """The level of kraft.version that is asked for."""
+    return int(step.verb == "upgrade")
 
 
 def _event(step: AdminStep, leader: Replica, number: int) -> Event:
@@ -108,7 +113,7 @@ def _event(step: AdminStep, leader: Replica, number: int) -> Event:
         # Several may wait at a leader; the number of the step tells which one an answer is about.
         return RequestReceived(CLIENT, AlterQuorumRequest(step.target), number)
     if step.key is None:
-        return UpgradeKRaftVersion(leader.epoch, 1)
+        return UpgradeKRaftVersion(leader.epoch, _level(step))
     if step.verb == "add":
         return RequestReceived(CLIENT, AddRaftVoterRequest(step.key, step.endpoints))
     return RequestReceived(CLIENT, RemoveRaftVoterRequest(step.key))

@@ -67,6 +67,7 @@ class _Builder:
             boundaries=scenario.environment.boundaries,
             duplicate=index.get("duplicates"),
             wipe=index.get("wipes"),
+            restore=index.get("restores"),
             crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
             wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
             origin=identities_of.origin_of(scenario),
@@ -74,6 +75,7 @@ class _Builder:
             targets=tuple(step.target for step in identities_of.admin_steps(scenario))
             if scenario.admin.alters
             else None,
+            known_deaths=scenario.check.known_deaths,
         )
         begun = [
             self._begin(wiring, protocol, identity)
@@ -143,6 +145,8 @@ class _Builder:
             raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
         if budgets.admin and not self.scenario.admin.steps:
             raise self._error("budgets.admin: there are no admin.steps to spend it on")
+        if budgets.restores and budgets.wipes != 1:
+            raise self._error("budgets.restores: goes with budgets.wipes = 1")
         if ((replicas.joining and not alters) or replicas.auto_join) and not replicas.changing:
             raise self._error("replicas.joining, auto-join: the voter set of this scenario never changes")
         if replicas.led_by is not None and (replicas.initial or replicas.views):
@@ -153,6 +157,8 @@ class _Builder:
             *self.scenario.admin.at,
             *replicas.with_checkpoint,
             *replicas.auto_join,
+            *replicas.older,
+            *replicas.moved,
             *replicas.fresh,
             *replicas.bootstrap_servers,
         )
@@ -192,6 +198,7 @@ class _Builder:
             "duplicates": wanted.duplicates,
             "admin": wanted.admin,
             "wipes": wanted.wipes,
+            "restores": wanted.restores,
             "snapshots": wanted.snapshots,
         }
         budgets = {name: value for name, value in offered.items() if value}
@@ -287,6 +294,8 @@ class _Builder:
             asked=frozenset(self.scenario.admin.at or self.ids),
             admin=index.get("admin"),
             snapshots=index.get("snapshots"),
+            snapshot_size=choice.snapshot_size,
+            snapshots_anywhere=choice.snapshots == "any",
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),

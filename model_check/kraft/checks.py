@@ -249,6 +249,6 @@ def _fetch_violations(before: Replica, request: FetchRequest, execution: Executi
 
 
 def _appends_first(execution: Execution) -> bool:
-    """Whether the leader appends before its high watermark moves: as the only voter it needs no fetch for it."""
+    """Whether the leader appends before its high watermark moves: the only voter needs no fetch for that."""
     shown = (effect for effect in execution.effects if isinstance(effect, AppendBatch | HighWatermark))
     return isinstance(next(shown, None), AppendBatch)

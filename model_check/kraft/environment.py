@@ -33,7 +33,8 @@ class Environment:
     expires only if a link between it and its leader is cut: the network is otherwise fast enough.
     discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
     instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
-    order of the list; asked: of which leaders.
+    order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes;
+    snapshots_anywhere: whether state machines ask for them at any offset, to be refused.
     """
 
     timers: dict[int, frozenset[Timer]]
@@ -51,6 +52,8 @@ class Environment:
     asked: frozenset[int] = frozenset()
     admin: int | None = None
     snapshots: int | None = None
+    snapshot_size: int = 1
+    snapshots_anywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ _NAMES = {
     "add": "add voter",
     "remove": "remove voter",
     "upgrade": "upgrade kraft.version",
+    "downgrade": "downgrade kraft.version",
     "alter": "alter quorum",
 }
 
@@ -152,14 +156,17 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
 
 
 def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
-    """The state machine writes down its state at the high watermark, unless it has done so."""
+    """The state machine writes down its state, unless it has done so: at the high watermark, or anywhere."""
     log, end = replica.log, replica.high_watermark
     if environment.snapshots is None or end is None or replica.shutting_down:
         return
     newest = log.snapshots[-1] if log.snapshots else None
     at = 0 if newest is None else newest.id.end_offset
-    applied = [batch for batch in log.batches if at <= batch.base_offset and batch.end_offset <= end]
-    if applied:
+    batches = [batch for batch in log.batches if at <= batch.base_offset]
+    ends = [batch.end_offset for batch in batches if batch.end_offset <= end]
+    for asked in range(at + 1, log.end_offset + 1) if environment.snapshots_anywhere else ends[-1:]:
+        applied = [batch for batch in batches if batch.base_offset < asked]
         values = (() if newest is None else newest.values) + membership.values_of(applied)
-        event = CreateSnapshot(SnapshotId(applied[-1].end_offset, applied[-1].epoch), values, 1, True)
-        yield Offer("snapshot", f"at offset {applied[-1].end_offset}", event, (environment.snapshots,))
+        for epoch in (applied[-1].epoch, applied[-1].epoch + 1)[: 1 + environment.snapshots_anywhere]:
+            event = CreateSnapshot(SnapshotId(asked, epoch), values, environment.snapshot_size, True)
+            yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))

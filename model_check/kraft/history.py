@@ -83,6 +83,17 @@ class Altered:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
+    such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
+    become of it.
+    """
+
+    key: ReplicaKey
+    has_id: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Wiped:
     """``key`` has lost its disk, with the log ``held`` from ``start`` on.
 
@@ -95,7 +106,25 @@ class Wiped:
     another: bool
 
 
-Label = Elected | Voted | Committed | Truncated | Snapshotted | Acknowledged | Altered | Wiped
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The disk of ``key``, which had been taken out, is in its place again."""
+
+    key: ReplicaKey
+
+
+Label = (
+    Elected
+    | Voted
+    | Committed
+    | Truncated
+    | Snapshotted
+    | Acknowledged
+    | Altered
+    | Refused
+    | Wiped
+    | Restored
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +165,13 @@ def record(history: History, label: Label) -> Recorded:
         assert history.origin is not None
         violated = not assignments.has_named(history.origin, history.committed, label.target)
         return Recorded(history, (names.ALTER_REACHES_TARGET,) if violated else ())
+    if isinstance(label, Refused):
+        return _record_refused(history, label)
     if isinstance(label, Wiped):
         return Recorded(_after_wipe(history, label))
+    if isinstance(label, Restored):
+        gone = tuple(one for one in history.gone if one[0] != label.key)
+        return Recorded(replace(history, gone=gone))
     return _record_truncated(history, label)
 
 
@@ -227,6 +261,21 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
         finalized = _finalized(history.origin, history.committed)[1]
         goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
     return tuple(dict.fromkeys(goals))
+
+
+def _record_refused(history: History, label: Refused) -> Recorded:
+    agree = [_agrees(known, label) for known in committed_sets(history)]
+    violations: tuple[str, ...] = () if any(agree) else (names.REFUSAL_TELLS_COMMITTED_SET,)
+    if not agree[-1]:
+        violations += (names.REFUSAL_IS_UP_TO_DATE,)
+    goal = names.GOAL_TOLD_DUPLICATE_VOTER if label.has_id else names.GOAL_TOLD_VOTER_NOT_FOUND
+    return Recorded(history, violations, (goal,))
+
+
+def _agrees(voters: VoterSet, label: Refused) -> bool:
+    if label.has_id:
+        return label.key.id in voters.ids
+    return label.key not in voters.keys or len(voters) == 1
 
 
 def committed_sets(history: History) -> list[VoterSet]:

@@ -34,10 +34,12 @@ def identity_of(scenario: Scenario, replica: int) -> Replica:
     identity = Replica(
         key=ReplicaKey(replica, directory),
         bootstrap_voters=static_voters(replicas.views.get(str(replica), replicas.voters)),
-        endpoints=listens_at(replica),
+        endpoints=(Endpoint("CONTROLLER", f"new-node-{replica}", 9093),)
+        if replica in replicas.moved
+        else listens_at(replica),
         can_become_voter=replica not in replicas.observers,
         auto_join=replica in replicas.auto_join,
-        max_kraft_version=int(replicas.changing),
+        max_kraft_version=int(replicas.changing and replica not in replicas.older),
     )
     if not replicas.dynamic:
         return identity

@@ -49,11 +49,12 @@ def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error
                 f"goals are {known}"
             )
     known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
-    for name in (*check.only, *check.properties, *check.known_violations):
+    for name in (*check.only, *check.properties, *check.without):
         if name not in known_to_checker:
             known = ", ".join(known_to_checker)
             raise error(f"check: '{name}' is no property of the checker; there are {known}")
-    judged = tuple(dict.fromkeys((*(check.only or _always(scenario)), *check.properties)))
+    wanted_names = dict.fromkeys((*(check.only or _always(scenario)), *check.properties))
+    judged = tuple(name for name in wanted_names if name not in check.without)
     _check_premises(scenario, judged, cut, error)
     return judged
 
@@ -104,6 +105,5 @@ def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
 
 def _always(scenario: Scenario) -> tuple[str, ...]:
     """What is judged unless the scenario says otherwise."""
-    changes = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
-    default = names.ALWAYS + names.VOTER_CHANGES if changes else names.ALWAYS
-    return tuple(name for name in default if name not in scenario.check.known_violations)
+    changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
+    return names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS

@@ -160,6 +160,7 @@ def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
             for timer in system.environment.timers[replica]:
                 classes.append(_timer(replica, timer.value, strength))
             classes.append(_kind(replica, "back-off over", strength))
+            classes.append(_kind(replica, "start", strength))
             if system.environment.discovery:
                 classes.append(_kind(replica, "looks for the leader", strength))
     return classes

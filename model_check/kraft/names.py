@@ -46,6 +46,11 @@ VOTER_SET_NOT_EMPTY = "VoterSetNotEmpty"
 APPEND_IS_COMMITTED = "AcknowledgedAppendIsCommitted"
 CHANGE_ACKNOWLEDGED_WHEN_COMMITTED = "VoterChangeAcknowledgedWhenCommitted"
 KRAFT_VERSION_MONOTONE = "KRaftVersionMonotone"
+CHANGE_ANSWERED = "VoterChangeIsAnswered"
+CHANGE_AS_ASKED = "VoterChangeIsAsAsked"
+REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
+VOTERS_OF_THE_LOG = "VotersOfTheLog"
+REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
 
 #: Judged in every scenario unless it says otherwise.
@@ -96,12 +101,17 @@ VOTER_CHANGES = (
     APPEND_IS_COMMITTED,
     CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,
     KRAFT_VERSION_MONOTONE,
+    CHANGE_ANSWERED,
+    CHANGE_AS_ASKED,
+    REFUSAL_TELLS_COMMITTED_SET,
+    VOTERS_OF_THE_LOG,
     ALTER_REACHES_TARGET,
 )
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
 #: The first is violated when that leader is deposed or another one elected, the second by any new epoch.
-ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY)
+#: The third holds only while there is no leader of an old epoch.
+ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY, REFUSAL_IS_UP_TO_DATE)
 
 GOAL_LEADER_ELECTED = "GoalLeaderElected"
 GOAL_COMMITTED = "GoalRecordCommitted"
@@ -116,6 +126,12 @@ GOAL_SNAPSHOT_LOADED = "GoalSnapshotLoaded"
 GOAL_DISK_REPLACED = "GoalDiskReplaced"
 GOAL_AUTO_JOINED = "GoalAutoJoined"
 GOAL_KRAFT_VERSION_UPGRADED = "GoalKRaftVersionUpgraded"
+GOAL_TOLD_DUPLICATE_VOTER = "GoalToldDuplicateVoter"
+GOAL_TOLD_VOTER_NOT_FOUND = "GoalToldVoterNotFound"
+GOAL_VOTER_OBSERVES_AGAIN = "GoalVoterObservesAgain"
+GOAL_VOTERS_FROM_SNAPSHOT = "GoalVotersFromSnapshot"
+GOAL_DOWNLOAD_ABANDONED = "GoalDownloadAbandoned"
+GOAL_LEADS_BY_SNAPSHOT = "GoalLeadsByVotersOfSnapshot"
 GOAL_QUORUM_ALTERED = "GoalQuorumAltered"
 GOAL_ALTERATION_CANCELLED = "GoalAlterationCancelled"
 
@@ -133,6 +149,12 @@ GOALS = (
     GOAL_DISK_REPLACED,
     GOAL_AUTO_JOINED,
     GOAL_KRAFT_VERSION_UPGRADED,
+    GOAL_TOLD_DUPLICATE_VOTER,
+    GOAL_TOLD_VOTER_NOT_FOUND,
+    GOAL_VOTER_OBSERVES_AGAIN,
+    GOAL_VOTERS_FROM_SNAPSHOT,
+    GOAL_DOWNLOAD_ABANDONED,
+    GOAL_LEADS_BY_SNAPSHOT,
     GOAL_QUORUM_ALTERED,
     GOAL_ALTERATION_CANCELLED,
 )

@@ -26,12 +26,14 @@ _MAX_POLLS = 8
 class Node:
     """A replica (``None``: the process does not run) and what its disk holds.
 
-    ``died`` is why the process ended, if it did not end gracefully.
+    ``died`` is why the process ended, if it did not end gracefully; ``replaced`` the disk that was taken out
+    last, where it may be put back in.
     """
 
     replica: Replica | None
     disk: Disk
     died: str | None = None
+    replaced: Disk | None = None
 
     def key(self, id: int) -> ReplicaKey:
         """Who this is, for the replica with this id: the directory is that of the disk."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import administration, assignments, checks, membership, names, voter_checks
@@ -15,6 +16,8 @@ from model_check.kraft.history import (
     Committed,
     Elected,
     Label,
+    Refused,
+    Restored,
     Snapshotted,
     Truncated,
     Voted,
@@ -46,9 +49,11 @@ from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
 from reference.log import Batch
 from reference.messages import (
+    AddRaftVoterRequest,
     AddRaftVoterResponse,
     AlterQuorumResponse,
     FetchRequest,
+    RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     VoteRequest,
     VoteResponse,
@@ -70,6 +75,9 @@ _BOUNDARIES = (
     Reply,
     HighWatermark,
 )
+
+#: Refusals that tell a client what the voter set is.
+_TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +116,14 @@ class Wiring:
     flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
     unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
     starts; boundaries: whether a crash may fall between the effects of a step; duplicate: a budget index,
-    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one,
-    ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
+    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one;
+    restore: a budget index, ``None``: no disk that was taken out is put back in; ``crashes_at``,
+    ``wipes_at``: the ids of those that may be hit.
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
-    (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way.
+    (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
+    known_deaths: parts of reasons to die that are not judged; the process starts again.
     """
 
     component: Callable[[int], int]
@@ -127,21 +137,23 @@ class Wiring:
     boundaries: bool
     duplicate: int | None = None
     wipe: int | None = None
+    restore: int | None = None
     crashes_at: frozenset[int] = frozenset()
     wipes_at: frozenset[int] = frozenset()
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
+    known_deaths: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _World:
     """What has happened to the disk, the network and the history after some effects.
 
-    ``vote_request`` is the standard vote request being handled, ``leader_epoch`` the epoch that the replica
-    leads by now, ``origin`` what the process knows of voters besides its log, ``change``
-    the newest voter set of its log at the end, ``assignment`` where the assignment of voters is that it takes
-    to be in force (KIP-595).
+    ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
+    request is that is being handled, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
+    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end,
+    ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
     """
 
     disk: Disk
@@ -150,6 +162,7 @@ class _World:
     labels: list[Label] = field(default_factory=list)
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
+    asked: ReplicaKey | None = None
     leader_epoch: int | None = None
     change: Batch | None = None
     assignment: int = -1
@@ -171,6 +184,7 @@ def steps(
         node.disk,
         _origin(before),
         vote_request=_standard_vote(event),
+        asked=_asked(event),
         leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
         assignment=before.assignment_offset,
@@ -184,6 +198,9 @@ def steps(
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.
         world.disk = disks.as_found(world.disk)
+    if isinstance(ended, Fatal) and _is_known(wiring, ended.reason):
+        yield _known_death(wiring, protocol, before, event, world, action, costs, execution)
+        return
     after = Node(None, world.disk, _cause(ended)) if ended else Node(execution.replica, world.disk)
     outcome = Outcome(
         action=action,
@@ -225,16 +242,45 @@ def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> I
         return
     assert old.directory is not None
     disk = Disk(directory=administration.next_directory(old.directory))
-    known = node.replica or identity_on(identity, old)
-    entry = membership.in_force(_origin(known), old.log).find(identity.id)
-    held = tuple(batch for batch in old.log.batches if batch.end_offset <= old.flushed)
-    another = entry is None or entry.key.directory is not None
-    wiped = Wiped(node.key(identity.id), held, old.log.start_offset, another)
     reborn = identity_on(identity, disk)
     execution = boot(protocol, reborn, disk, wiring.addable)
     action = Action("wipe", identity.id, f"new directory {disk.directory}")
-    booted = _booted(wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [wiped])
-    yield Step(booted.outcome, None, 0, execution)
+    booted = _booted(
+        wiring, protocol, reborn, disk, execution, action, (wiring.wipe,), [], [_taken_out(node, identity)]
+    )
+    yield Step(_keeping(wiring, booted.outcome, old), None, 0, execution)
+
+
+def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+    """The process ends, the disk that was taken out last is put back in its place, and it starts on that."""
+    back = node.replaced
+    if wiring.restore is None or back is None:
+        return
+    labels: list[Label] = [_taken_out(node, identity), Restored(ReplicaKey(identity.id, back.directory))]
+    stored = back.quorum_state or QuorumState()
+    known = replace(identity_on(identity, back), quorum_state=stored, log=back.log)
+    execution = boot(protocol, known, back, wiring.addable)
+    action = Action("restore", identity.id, f"directory {back.directory} again")
+    booted = _booted(wiring, protocol, known, back, execution, action, (wiring.restore,), [], labels)
+    yield Step(_keeping(wiring, booted.outcome, node.disk), None, 0, execution)
+
+
+def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
+    """``outcome``, after which ``disk`` lies beside the machine, where it may be put back in."""
+    if wiring.restore is None:
+        return outcome
+    kept = disks.as_found(disk, written_back=wiring.written_back)
+    return replace(outcome, local=replace(cast(Node, outcome.local), replaced=kept))
+
+
+def _taken_out(node: Node, identity: Replica) -> Wiped:
+    """What is gone with the disk of ``node``, as far as it was durable."""
+    disk = node.disk
+    known = node.replica or identity_on(identity, disk)
+    entry = membership.in_force(_origin(known), disk.log).find(identity.id)
+    held = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
+    another = entry is None or entry.key.directory is not None
+    return Wiped(node.key(identity.id), held, disk.log.start_offset, another)
 
 
 def identity_on(identity: Replica, disk: Disk) -> Replica:
@@ -260,9 +306,15 @@ def _violations(
     after: Node,
 ) -> tuple[str, ...]:
     found = checks.violations(protocol, before, event, execution, after)
+    if after.died is not None and _is_known(wiring, after.died):
+        found = tuple(name for name in found if name != names.NO_FATAL)
     if wiring.origin is None:
         return found
     return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
+
+
+def _is_known(wiring: Wiring, reason: str) -> bool:
+    return any(known in reason for known in wiring.known_deaths)
 
 
 def _cause(ended: Fatal | Stop) -> str | None:
@@ -314,6 +366,29 @@ def _crash(
     return found
 
 
+def _known_death(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event,
+    world: _World,
+    action: Action,
+    costs: tuple[int, ...],
+    execution: Execution,
+) -> Step:
+    """The process dies of what a finding has shown already, and is started again on the same disk."""
+    dead = Node(None, world.disk, _cause(execution.ended) if execution.ended else None)
+    judged = _violations(wiring, protocol, before, event, execution, dead)
+    disk = disks.as_found(world.disk, written_back=wiring.written_back)
+    restarted = boot(protocol, before, disk, wiring.addable)
+    detail = f"{action.detail}, dies and starts again".removeprefix(", ")
+    again = replace(action, detail=detail)
+    step = _booted(wiring, protocol, before, disk, restarted, again, costs, world.sends, world.labels)
+    violated = tuple(dict.fromkeys((*judged, *step.outcome.violations)))
+    outcome = replace(step.outcome, violations=violated)
+    return Step(outcome, execution, len(execution.effects), restarted)
+
+
 def _booted(
     wiring: Wiring,
     protocol: Protocol,
@@ -340,7 +415,8 @@ def _booted(
         labels=tuple(world.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        violations=_violations(wiring, protocol, identity, None, execution, after),
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        violations=_violations(wiring, protocol, replace(identity, log=disk.log), None, execution, after),
         goals=_goals(identity, execution),
     )
     return Step(outcome, execution, len(execution.effects))
@@ -371,6 +447,12 @@ def _happen(wiring: Wiring, replica_id: int, world: _World, effect: Effect) -> N
 def _standard_vote(event: Event) -> VoteRequest | None:
     request = event.request if isinstance(event, RequestReceived) else None
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
+
+
+def _asked(event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed."""
+    request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
+    return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
 
 
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
@@ -433,6 +515,8 @@ def _answer_client(wiring: Wiring, world: _World, replica_id: int, effect: Reply
     elif isinstance(response, AlterQuorumResponse) and not response.error:
         assert wiring.targets is not None and effect.correlation is not None
         world.labels.append(Altered(replica_id, wiring.targets[effect.correlation]))
+    elif getattr(response, "error", None) in _TELLING and world.asked is not None:
+        world.labels.append(Refused(world.asked, response.error is ErrorCode.DUPLICATE_VOTER))
 
 
 def _newest_change(execution: Execution) -> Batch | None:

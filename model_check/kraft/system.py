@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -156,7 +156,7 @@ class KRaftSystem:
         steps = self._steps(component, node, event, action, ())
         if message.is_request and self.wiring.duplicate is not None:
             steps += [self._duplicated(step, message) for step in steps]
-        return steps
+        return _with_replaced(steps, node)
 
     def _duplicated(self, step: Step, message: InFlight) -> Step:
         """``step``, after which a copy of the request is still on its way; nobody awaits its answer."""
@@ -178,14 +178,17 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            restarted = outcomes.restart(self.wiring, protocol, node, identity)
-            return [*restarted, *outcomes.wipe(self.wiring, protocol, node, identity)]
-        found: list[Step] = []
+            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
+            return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
+        found = []
         for offer in offers(self.environment, protocol, node.replica):
             found += self.offered(component, node, offer)
         found += outcomes.crash(self.wiring, protocol, node, identity.id)
-        found += outcomes.wipe(self.wiring, protocol, node, identity)
-        return found
+        return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
+
+    def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+        yield from outcomes.wipe(self.wiring, protocol, node, identity)
+        yield from outcomes.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """What may become of an event that the environment offers to a running replica."""
@@ -207,7 +210,8 @@ class KRaftSystem:
         execution = execute(protocol, node.replica, event, addable)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
-        if allowed and isinstance(execution.replica.role, Follower):
+        armed = node.replica.max_kraft_version > 0
+        if allowed and armed and isinstance(execution.replica.role, Follower):
             overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,))
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
                 detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
@@ -269,6 +273,20 @@ class KRaftSystem:
         recorded = histories.record(cast(History, history), cast(histories.Label, label))
         kept = tuple(name for name in recorded.violations if name in self._judged)
         return Recorded(recorded.history, kept, recorded.goals)
+
+
+def _with_replaced(steps: list[Step], node: Node) -> list[Step]:
+    """``steps``, none of which loses the disk that lies beside the machine."""
+    kept = node.replaced
+    if kept is None:
+        return steps
+    found = []
+    for step in steps:
+        local = cast(Node, step.outcome.local)
+        if local.replaced is None:
+            step = replace(step, outcome=replace(step.outcome, local=replace(local, replaced=kept)))
+        found.append(step)
+    return found
 
 
 def _with_abandoned_fetches(node: Node, forgetful: int) -> Node:

@@ -9,23 +9,53 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from model_check.kraft import assignments, membership, names
-from model_check.kraft.membership import Origin
+from model_check.kraft.membership import Keys, Origin
 from model_check.kraft.node import Execution, Node
-from reference.effects import AppendAccepted, AppendBatch, HighWatermark, LoadSnapshot, Reply
-from reference.events import Append, Event, RequestReceived
+from reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    Effect,
+    HighWatermark,
+    LoadSnapshot,
+    Reply,
+    Transition,
+    Truncate,
+)
+from reference.events import Append, Event, RequestReceived, ResponseReceived
 from reference.log import Batch, KRaftVersion, Log, Value, Voters
-from reference.messages import FetchRequest, VoteRequest, VoteResponse
-from reference.replica import Leader, Progress, Replica
-from reference.voters import Voter, VoterSet
+from reference.messages import (
+    AddRaftVoterResponse,
+    FetchRequest,
+    FetchSnapshotResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from reference.replica import (
+    AddingVoter,
+    Follower,
+    Leader,
+    RemovingVoter,
+    Replica,
+    VoterChange,
+)
+from reference.voters import ReplicaKey, Voter, VoterSet
 
 
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
+        known = membership.in_force(_origin(after.replica), after.replica.log)
+        # An assignment is in force once it is committed (KIP-595), which S-40 is about.
+        if after.replica.voters != known and not assignments.assignments_of(after.replica.log.batches):
+            yield names.VOTERS_OF_THE_LOG
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
+    yield from _loading_violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _append_violations(before, before.role, event, execution)
+        yield from _unanswered_change(before.role, execution)
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
@@ -59,6 +89,17 @@ def _snapshot_violations(replica: Replica) -> Iterator[str]:
         yield names.SNAPSHOT_IS_COMMITTED
 
 
+def _loading_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """S-22: a snapshot that is loaded has arrived from its first byte to its last."""
+    if not any(isinstance(effect, LoadSnapshot) for effect in execution.effects):
+        return
+    part = event.response if isinstance(event, ResponseReceived) else None
+    partial = before.role.fetching_snapshot if isinstance(before.role, Follower) else None
+    assert isinstance(part, FetchSnapshotResponse)
+    if partial is None or (partial.position, partial.position + part.length) != (part.position, part.size):
+        yield names.SNAPSHOT_IS_COMMITTED
+
+
 # What a leader appends.
 
 
@@ -72,9 +113,11 @@ def _append_violations(before: Replica, role: Leader, event: Event, execution: E
         elif isinstance(effect, AppendBatch) and effect.batch.epoch == before.epoch:
             changes = membership.has_voters(effect.batch) or assignments.is_in(effect.batch)
             if changes and not membership.opens_epoch(effect.batch):
-                yield from _change_violations(before, role, batches, effect.batch, committed)
+                yield from _change_violations(before, role, batches, effect.batch, committed, event)
                 if not assignments.added(_origin(before), tuple(batches), effect.batch) <= ready:
                     yield names.ADDED_VOTER_IS_READY
+                if not _is_as_asked(before, role, batches, effect.batch, event):
+                    yield names.CHANGE_AS_ASKED
             batches.append(effect.batch)
         elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
             yield from _accepted_violations(event, effect.offset, execution)
@@ -94,21 +137,64 @@ def _caught_up(before: Replica, role: Leader, event: Event) -> set[int]:
 
 
 def _change_violations(
-    before: Replica, role: Leader, batches: list[Batch], change: Batch, committed: int | None
+    before: Replica,
+    role: Leader,
+    batches: list[Batch],
+    change: Batch,
+    committed: int | None,
+    event: Event,
 ) -> Iterator[str]:
-    """S-24 and S-27. An upgrade of kraft.version leaves the voters as they are, and needs no commit."""
+    """S-24, S-27, and of S-38 that no other change is pending when one is appended.
+
+    An upgrade of kraft.version leaves the voters as they are, and needs no commit.
+    """
     upgrades = any(isinstance(entry, KRaftVersion) for entry in change.records)
-    own = [batch for batch in batches if batch.epoch == before.epoch]
-    known = committed is not None and any(batch.end_offset <= committed for batch in own)
+    ends = [batch.end_offset for batch in batches if batch.epoch == before.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == before.epoch]
+    known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
         yield names.CHANGE_NEEDS_COMMIT
-    log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
-    _, old, version = membership.history_of(_origin(before), log)[-1]
+    history = _history(before, batches)
+    if any(end > (committed or 0) for end, _, _ in history[1:]):
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+    _, old, version = history[-1]
+    for entry in change.records:
+        version = entry.version if isinstance(entry, KRaftVersion) else version
     for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
+        if not all(_supports(voter, version) for voter in new.voters):
+            yield names.ADDED_VOTER_IS_READY
         for voter in _added_voters(old, new):
             seen = next((entry for entry in role.observers if entry.key == voter.key), None)
-            if not _is_ready(voter, version, seen):
+            told = isinstance(event, ResponseReceived) and event.source == voter.key.id
+            if not told or seen is None or seen.last_caught_up_time is None:
                 yield names.ADDED_VOTER_IS_READY
+
+
+def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
+    """The voter sets of ``batches``, with which the log of ``before`` goes on."""
+    log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
+    return membership.history_of(_origin(before), log)
+
+
+def _is_as_asked(before: Replica, role: Leader, batches: list[Batch], change: Batch, event: Event) -> bool:
+    """P-9: the one voter added or removed is the one that was asked for, and no id is there twice."""
+    adding = removing = None
+    if isinstance(event, RequestReceived) and isinstance(event.request, RemoveRaftVoterRequest):
+        removing = event.request.voter
+    elif isinstance(event, ResponseReceived) and isinstance(role.change, AddingVoter):
+        adding = role.change.voter.key
+    _, old, _ = _history(before, batches)[-1]
+    return all(
+        membership.added(old, entry.voters) == _keys(adding)
+        and membership.removed(old, entry.voters) == _keys(removing)
+        and len(set(entry.voters.ids)) == len(entry.voters)
+        for entry in change.records
+        if isinstance(entry, Voters)
+    )
+
+
+def _keys(key: ReplicaKey | None) -> Keys:
+    return () if key is None else (key,)
 
 
 def _added_voters(old: VoterSet, new: VoterSet) -> list[Voter]:
@@ -116,10 +202,32 @@ def _added_voters(old: VoterSet, new: VoterSet) -> list[Voter]:
     return [voter for voter in new.voters if voter.key in keys]
 
 
-def _is_ready(voter: Voter, version: int, seen: Progress | None) -> bool:
-    """Whether the leader had heard of a voter that it adds what it has to hear."""
-    supports = voter.min_kraft_version <= version <= voter.max_kraft_version
-    return supports and seen is not None and seen.last_caught_up_time is not None
+def _supports(voter: Voter, version: int) -> bool:
+    return voter.min_kraft_version <= version <= voter.max_kraft_version
+
+
+def _unanswered_change(role: Leader, execution: Execution) -> Iterator[str]:
+    """P-8: a change that is under way no more has an answer, unless the process has ended."""
+    change = role.change
+    if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
+        return
+    after = execution.replica.role
+    if isinstance(after, Leader) and _is_same_change(change, after.change):
+        return
+    told = isinstance(change, AddingVoter) and change.answered
+    if not told and not any(_answers(effect, change) for effect in execution.effects):
+        yield names.CHANGE_ANSWERED
+
+
+def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:
+    if isinstance(change, AddingVoter) and isinstance(after, AddingVoter):
+        return change.voter.key == after.voter.key and change.source == after.source
+    return change == after
+
+
+def _answers(effect: Effect, change: AddingVoter | RemovingVoter) -> bool:
+    kind = AddRaftVoterResponse if isinstance(change, AddingVoter) else RemoveRaftVoterResponse
+    return isinstance(effect, Reply) and effect.to == change.source and isinstance(effect.response, kind)
 
 
 def _accepted_violations(event: Append, offset: int, execution: Execution) -> Iterator[str]:
@@ -168,11 +276,37 @@ def _counts_for_another(before: Replica, request: FetchRequest, execution: Execu
 
 def goals(before: Replica, execution: Execution) -> Iterator[str]:
     """The *sometimes* goals that a step reaches, as far as the replica alone shows them."""
+    known = membership.in_force(_origin(before), before.log)
     for effect in execution.effects:
         if isinstance(effect, LoadSnapshot):
             yield names.GOAL_SNAPSHOT_LOADED
+            if effect.snapshot.voters not in (None, known):
+                yield names.GOAL_VOTERS_FROM_SNAPSHOT
+        elif isinstance(effect, Truncate) and _is_in(before, known):
+            if not _is_in(before, membership.in_force(_origin(before), execution.replica.log)):
+                yield names.GOAL_VOTER_OBSERVES_AGAIN
+        elif isinstance(effect, Transition) and effect.target == "Leader":
+            if _knows_voters_from_snapshot(before):
+                yield names.GOAL_LEADS_BY_SNAPSHOT
         elif isinstance(effect, HighWatermark):
             yield from _commit_goals(before, execution, effect.offset)
+    loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
+    if loading and _has_other_leader(before, execution.replica):
+        yield names.GOAL_DOWNLOAD_ABANDONED
+
+
+def _is_in(replica: Replica, voters: VoterSet) -> bool:
+    return any(membership.matches(entry, replica.key) for entry in voters.keys)
+
+
+def _knows_voters_from_snapshot(replica: Replica) -> bool:
+    """Whether the set in force is no record of the log, and not the one that the cluster began with."""
+    (_, voters, _), *changes = membership.history_of(_origin(replica), replica.log)
+    return not changes and voters != replica.bootstrap_voters
+
+
+def _has_other_leader(before: Replica, after: Replica) -> bool:
+    return (before.epoch, before.quorum_state.leader) != (after.epoch, after.quorum_state.leader)
 
 
 def _commit_goals(before: Replica, execution: Execution, committed: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import cast
 
+from model_check.consult.words import print_key
 from model_check.engine.system import GlobalState, Outcome
 from model_check.kraft import membership, names
 from model_check.kraft.history import (
@@ -14,6 +15,7 @@ from model_check.kraft.history import (
     Elected,
     History,
     Label,
+    Refused,
     Snapshotted,
     Truncated,
     Voted,
@@ -86,6 +88,9 @@ def _explain_label(violated: str, history: History, label: Label) -> Iterator[st
     elif isinstance(label, Acknowledged):
         what = "a voter set that is in no log" if label.batch is None else _batch(label.batch)
         yield f"Leader {label.replica} reports success for {what}, which is not committed."
+    elif isinstance(label, Refused):
+        said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
+        yield f"An administrator is told that {said}, which the newest committed voter set does not say."
     elif isinstance(label, Committed):
         yield from _explain_commit(violated, history, label)
 

@@ -11,9 +11,10 @@ from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
 from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
+from reference.errors import ErrorCode
 from reference.events import RequestReceived
 from reference.messages import FetchRequest, VoteRequest, VoteResponse
-from reference.replica import Leader, Replica
+from reference.replica import AddingVoter, Leader, Replica
 from reference.transitions import role_name
 
 
@@ -202,6 +203,20 @@ def _log_of_voters(case: _Case) -> Iterator[str]:
     yield f"Replica {case.id} has in its log the voter sets {', then '.join(_voter_sets(case))}."
 
 
+def _acts_by(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield f"Replica {case.id} acts by the voter set {{{print_keys(case.after.voters.keys)}}}."
+        yield from _log_of_voters(case)
+
+
+def _refused(case: _Case) -> Iterator[str]:
+    for effect in case.run.effects:
+        error = getattr(effect.response, "error", None) if isinstance(effect, Reply) else None
+        if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
+            yield f"Leader {case.id} tells the administrator {error.name}."
+            yield from _log_of_voters(case)
+
+
 def _change(case: _Case) -> Iterator[str]:
     if case.before is not None:
         yield (
@@ -211,6 +226,23 @@ def _change(case: _Case) -> Iterator[str]:
                 f"{', then '.join(_voter_sets(case))}."
             )
         )
+
+
+def _voters_in_force(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        yield (
+            f"Replica {case.id} goes by the voter set {{{print_keys(case.after.voters.keys)}}}; those of its "
+            f"log are, in order: {', then '.join(_voter_sets(case))}."
+        )
+
+
+def _unanswered(case: _Case) -> Iterator[str]:
+    role = case.before.role if case.before is not None else None
+    change = role.change if isinstance(role, Leader) else None
+    what = (
+        f"the addition of {print_key(change.voter.key)}" if isinstance(change, AddingVoter) else "a removal"
+    )
+    yield f"{what.capitalize()} was under way at Leader {case.id}; it is no more, and nobody was told."
 
 
 def _snapshot(case: _Case) -> Iterator[str]:
@@ -263,7 +295,13 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.KRAFT_VERSION_MONOTONE: _log_of_voters,
     names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
     names.CHANGE_NEEDS_COMMIT: _change,
+    names.VOTERS_OF_THE_LOG: _voters_in_force,
+    names.CHANGE_ANSWERED: _unanswered,
+    names.CHANGE_AS_ASKED: _change,
     names.ADDED_VOTER_IS_READY: _change,
     names.WIPED_REPLICA_IS_ANOTHER: _another,
     names.APPEND_IS_COMMITTED: _append_accepted,
+    names.VOTERS_OF_THE_LOG: _acts_by,
+    names.REFUSAL_TELLS_COMMITTED_SET: _refused,
+    names.REFUSAL_IS_UP_TO_DATE: _refused,
 }

@@ -170,10 +170,12 @@ def change_of(lines: Sequence[Json], fields: Fields, draw: random.Random) -> Cha
 
 
 def is_written(lines: Sequence[Json], seq: int) -> bool:
-    """Whether the record at the offset that the append of line ``seq`` was given is written in its epoch."""
-    append = lines[seq]
-    return any(
-        batch["epoch"] == append.get("epoch") and batch["base"] <= append.get("offset", -1) <= batch["last"]
+    """Whether the record at the offset that the append of line ``seq`` was given is written in its epoch;
+    an offset that is no number excuses nothing.
+    """
+    epoch, offset = lines[seq].get("epoch"), lines[seq].get("offset", -1)
+    return not isinstance(offset, int) or any(
+        batch["epoch"] == epoch and batch["base"] <= offset <= batch["last"]
         for line in lines[seq:]
         for operation in line.get("log", ())
         for batch in operation.get("batches", ())

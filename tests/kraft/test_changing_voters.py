@@ -18,6 +18,7 @@ from model_check.kraft.history import (
     Committed,
     Elected,
     History,
+    Refused,
     Snapshotted,
     Truncated,
     Voted,
@@ -34,7 +35,7 @@ from model_check.trace.json_form import dumps, loads
 from model_check.trace.replay import replay
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, SnapshotId, Value, Voters
 from reference.replica import Follower, Leader, Progress, Replica
-from reference.voters import ReplicaKey, Voter, VoterSet, static_voters
+from reference.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from tests.kraft.small import changed
 
 COUNTS = {
@@ -417,3 +418,54 @@ def test_threads_do_not_change_the_answer() -> None:
 def test_the_prelude_gives_up() -> None:
     system = build(_small(replicas={"voters": [1, 2]}, network={"capacity": 3, "cut": ["1-2"]}))
     assert not prelude.Prelude(system, (0, 1)).run(0)
+
+
+def test_a_refusal_tells_what_has_been_committed() -> None:
+    """DUPLICATE_VOTER of an id that no committed set has, or that only an older one has, is violated."""
+    refused = [Refused(_KEYS[3], True), Refused(_KEYS[1], False)]
+    origin = Origin(voter_set(Voter(_KEYS[id]) for id in (1, 2)), 1)
+    told = [record(History(origin=origin), label).violations for label in refused]
+    assert told == [(names.REFUSAL_TELLS_COMMITTED_SET, names.REFUSAL_IS_UP_TO_DATE)] * 2
+    batch = Batch(0, 1, (Voters(voter_set(Voter(_KEYS[id]) for id in (2, 3))),))
+    later = History(origin=origin, committed=(batch,))
+    assert [record(later, label).violations for label in refused] == [(), ()]
+    older = record(later, Refused(_KEYS[1], True))
+    assert older.violations == (names.REFUSAL_IS_UP_TO_DATE,)
+    assert older.goals == (names.GOAL_TOLD_DUPLICATE_VOTER,)
+
+
+_KEYS = {id: ReplicaKey(id, f"d{id}") for id in (1, 2, 3)}
+
+
+def test_a_disk_that_is_put_back_is_the_one_that_was_taken_out() -> None:
+    """The process starts with what it had, as who it was, and the other disk can be put back in turn."""
+    budgets = {"admin": 2, "wipes": 1, "restores": 2}
+    system = build(changed("replace-disk", budgets=budgets))
+    begun = cast(Node, system.initial_states()[0].locals[2])
+    wiped, back, again = begun, begun, begun
+    for kind in ("wipe", "restore", "restore"):
+        (step,) = (step for step in system.action_steps(2, again) if step.outcome.action.kind == kind)
+        wiped, back, again = back, again, cast(Node, step.outcome.local)
+    assert [node.key(3).directory for node in (wiped, back, again)] == ["d3-2", "d3", "d3-2"]
+    assert back.disk.log == begun.disk.log and back.replaced is not None
+    assert back.replaced.log == Log() and again.replaced == back.disk
+    polled = [cast(Node, step.outcome.local) for step in system.action_steps(2, wiped)]
+    assert all(node.replaced is not None for node in polled)
+
+
+def test_disks_are_put_back_only_where_one_is_replaced() -> None:
+    with pytest.raises(InputError, match="restores"):
+        build(changed("replace-disk", budgets={"admin": 2, "restores": 1}))
+
+
+def test_snapshots_have_the_size_that_the_scenario_gives() -> None:
+    """A snapshot of two bytes, fetched one byte at a time, takes one answer more."""
+    sizes = {}
+    for size in (1, 2):
+        environment = {"timers": [], "discovery": True, "snapshot-size": size}
+        protocol = {"set": {"fetch-snapshot-max-bytes": 1}}
+        scenario = changed("observer-loads-snapshot", environment=environment, protocol=protocol)
+        result = check(scenario)
+        assert names.GOAL_SNAPSHOT_LOADED in result.exploration.reached_goals
+        sizes[size] = result.exploration.distinct
+    assert sizes[1] < sizes[2]

@@ -51,9 +51,13 @@ def test_every_scenario_made_for_mutants_is_used() -> None:
 
 
 def test_safety_properties_have_a_mutant() -> None:
-    """What the checker judges and no mutant violates would be believed without a reason."""
+    """What the checker judges and no mutant violates would be believed without a reason.
+
+    The reference itself violates RefusalIsUpToDate, as production does; a finding shows it.
+    """
     broken = {name for mutant in MUTANTS.values() for name in mutant.expect}
-    assert set(names.ALWAYS + names.ON_REQUEST) <= broken
+    judged = {*names.ALWAYS, *names.VOTER_CHANGES, *names.ON_REQUEST} - {names.REFUSAL_IS_UP_TO_DATE}
+    assert judged <= broken
 
 
 def test_two_mutants_are_refuted() -> None:

@@ -163,6 +163,12 @@ def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset
     assert logs.end_offset_for_epoch(appended, 5) == EpochEnd(1, 2)
 
 
+def test_an_epoch_with_records_began_with_the_first_of_them() -> None:
+    """A replica that leads an epoch of its own log: the only voter, by an own vote (finding)."""
+    log = build([(0, 2), (2, 3)])
+    assert logs.start_epoch(log, 3) == log
+
+
 def test_control_records_take_effect_and_are_taken_back() -> None:
     one, two = static_voters([1]), static_voters([1, 2])
     log = logs.append(Log(), Batch(0, 1, (KRaftVersion(1), Voters(one))))

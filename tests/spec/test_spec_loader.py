@@ -224,7 +224,7 @@ DAMAGES = [
         id="conflict-switch",
     ),
     pytest.param(
-        "conflicts.toml", '"VSET-2"]', '"VSET-99"]', "not a rule, present or planned", id="conflict-rule"
+        "conflicts.toml", '"VSET-2"]', '"VSET-99"]', "not a rule of the catalogue", id="conflict-rule"
     ),
 ]
 
@@ -237,23 +237,6 @@ def test_damage_is_refused(name: str, old: str, new: str, problem: str) -> None:
     assert problem in message
     assert re.match(r"(rules/)?[a-z_0-9]+\.toml: ", message)
     assert "\n" not in message
-
-
-def planned(*areas: str, count: int = 2) -> str:
-    return "".join(f'[[planned]]\narea = "{area}"\ncount = {count}\nreason = "later"\n' for area in areas)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (planned("FUTURE", count=0), "between 1 and 999"),
-        (planned("FUTURE", "FUTURE"), "the area is listed twice"),
-        (planned("VOTE"), "VOTE-1 is in the catalogue"),
-    ],
-)
-def test_what_cannot_be_planned(text: str, problem: str) -> None:
-    with pytest.raises(SpecificationError, match=rf"planned\.toml: planned [A-Z]+: .*{problem}"):
-        parse(SHIPPED | {"planned.toml": SHIPPED["planned.toml"].replace("planned = []", "") + text})
 
 
 def uncovered(*areas: str, reason: str = "later") -> str:

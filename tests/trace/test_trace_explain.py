@@ -127,7 +127,7 @@ def test_every_property_has_words() -> None:
     of_history = {
         names.SINGLE_LEADER, names.VOTED_ONCE, names.SELF_VOTE_SURVIVES, names.EX_LEADER_NEVER_LEADS_AGAIN,
         names.TRUNCATION_KEEPS_COMMITTED, names.COMMITS_OWN_EPOCH, names.STATE_MACHINE_SAFETY,
-        names.STABLE_LEADERSHIP,
+        names.STABLE_LEADERSHIP, names.REFUSAL_TELLS_COMMITTED_SET, names.REFUSAL_IS_UP_TO_DATE,
     }  # fmt: skip
     assert of_states | of_history | set(_EXPLAINERS) >= set(
         names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST

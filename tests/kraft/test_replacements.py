@@ -1,0 +1,81 @@
+"""Disks and nodes that are replaced, voters that miss a change, administrators that ask again."""
+
+from __future__ import annotations
+
+import pytest
+
+from model_check.errors import InputError
+from model_check.kraft import names
+from model_check.kraft.build import build
+from model_check.run import check
+from model_check.scenario import shipped
+from model_check.trace import build as build_trace
+from model_check.trace.json_form import dumps, loads
+from model_check.trace.replay import replay
+from tests.kraft.small import changed
+
+COUNTS = {
+    "replace-disk-and-crash": 33385,
+    "replace-disk-wrong-order": 9924,
+    "replaced-disk-comes-back": 68145,
+    "replace-node": 58298,
+    "snapshot-leader-changes": 36016,
+    "voters-known-from-snapshot": 12185,
+    "admin-retries-addition": 19934,
+    "admin-retries-removal": 8556,
+    "voter-observes-again": 76406,
+}
+LARGER = {
+    "replace-disk-auto-join": 159145,
+    "voter-misses-change": 493984,
+    "voter-misses-change-and-log": 249501,
+    "admin-retries-next-leader": 843880,
+}
+
+
+@pytest.mark.parametrize(("name", "states"), COUNTS.items())
+def test_exact_number_of_states(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    assert result.exploration.distinct == states
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "states"), LARGER.items())
+def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    assert result.exploration.distinct == states
+
+
+FINDINGS = {
+    "finding-refusal-of-old-leader": (names.REFUSAL_IS_UP_TO_DATE, 17),
+    "finding-removed-candidate": (names.NO_FATAL, 19),
+    "finding-second-leader-of-epoch": (names.SINGLE_LEADER, 24),
+    "finding-removed-voter-keeps-leader": (names.CHECK_QUORUM_NEEDS_MAJORITY, 5),
+}
+
+
+@pytest.mark.parametrize(("name", "found"), FINDINGS.items())
+def test_findings_are_found_and_can_be_shown_again(name: str, found: tuple[str, int]) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    (violation,) = result.exploration.violations
+    assert (violation.property, violation.depth) == found
+    trace = build_trace(result.system, result.scenario, violation)
+    assert loads(dumps(trace)) == trace
+    assert replay(trace) is None
+
+
+def test_a_property_that_a_finding_violates_can_be_left_out() -> None:
+    check_ = {"without": [names.CHECK_QUORUM_NEEDS_MAJORITY]}
+    assert check(changed("finding-removed-voter-keeps-leader", check=check_)).as_expected
+    with pytest.raises(InputError, match="no property of the checker"):
+        build(changed("finding-removed-voter-keeps-leader", check={"without": ["Nothing"]}))
+
+
+@pytest.mark.slow
+def test_no_second_leader_where_a_stored_leader_ends_a_candidacy() -> None:
+    """The rule that is missing: with it, the same behaviours are safe."""
+    protocol = {"set": {"candidate-restart": "without-leader"}}
+    assert check(changed("finding-second-leader-of-epoch", protocol=protocol), threads=2).as_expected
