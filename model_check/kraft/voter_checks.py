@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from model_check.kraft import assignments, membership, names
+from model_check.kraft.administration import first_directory
 from model_check.kraft.membership import Keys, Origin
 from model_check.kraft.node import Execution, Node
 from reference.effects import (
@@ -253,8 +254,17 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
             and effect.response.granted
             for effect in execution.effects
         )
-        if granted and not membership.same_voter(request.voter, before.key):
+        if granted and (
+            not membership.same_voter(request.voter, before.key) or _is_replaced(before, request)
+        ):
             yield names.WIPED_REPLICA_IS_ANOTHER
+
+
+def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
+    """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
+    assert request.voter is not None
+    lost = replica.key.directory not in (None, first_directory(replica.id))
+    return lost and request.voter.directory is None and replica.kraft_version == 0
 
 
 def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:

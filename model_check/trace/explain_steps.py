@@ -275,8 +275,8 @@ def _assigned(case: _Case) -> Iterator[str]:
     known = [each for _, each in assignments.assignments_of(replica.log.batches)]
     steps = ", ".join(f"{_set(each.voters)} on the way to {_set(each.wanted)}" for each in known) or "none"
     yield (
-        f"Replica {case.id} has a high watermark of {replica.high_watermark or 'none'}; the assignments of its "
-        f"log are, in order: {steps}."
+        f"Replica {case.id} has a high watermark of {replica.high_watermark or 'none'}; the assignments of "
+        f"its log are, in order: {steps}."
     )
 
 

@@ -22,6 +22,10 @@ SMALL = {
     "removed-voter-disturbs-nobody": 1984,
     "removed-voter-wins": 6549,
 }
+VIOLATED = {
+    "disk-loss-table": ("LeaderCompleteness", 10),
+    "disk-loss-table-votes": ("WipedReplicaIsAnother", 3),
+}
 
 ALTERING: dict[str, Any] = {
     "name": "altering",
@@ -39,6 +43,14 @@ def test_exact_number_of_states(name: str, states: int) -> None:
     result = check(shipped()[name], threads=2)
     assert result.as_expected, result.differences
     assert result.exploration.distinct == states
+
+
+@pytest.mark.parametrize(("name", "found"), VIOLATED.items())
+def test_what_a_lost_disk_violates(name: str, found: tuple[str, int]) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    (violation,) = result.exploration.violations
+    assert (violation.property, violation.depth) == found
 
 
 @pytest.mark.slow
