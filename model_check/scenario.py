@@ -33,7 +33,8 @@ TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "
 AdminStep = Annotated[
     str,
     StringConstraints(
-        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version)$"
+        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
+        r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
     ),
 ]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
@@ -97,12 +98,17 @@ class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
-    asked (all, unless it is given).
+    asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
     order: Literal["listed", "any"] = "listed"
     at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+
+    @property
+    def alters(self) -> bool:
+        """Whether voters change by AlterQuorum."""
+        return any(step.startswith("alter ") for step in self.steps)
 
 
 class NetworkChoice(_Table):

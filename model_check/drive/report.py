@@ -193,11 +193,13 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         _note(f"fields of the adapter that were passed over: {_listed(sorted(report.not_known))}")
     if shown.not_known:
         _note(f"capabilities of the adapter that were passed over: {_listed(shown.not_known)}")
-    for why, names in _by_reason(report.left_out).items():
-        if verbose or len(names) == 1:
-            _note(f"left out: {', '.join(names)}: {why}")
-        else:
-            _note(f"left out: {len(names)} scenarios (-v lists them): {why}")
+    for why, left_out in _by_reason(report.left_out).items():
+        which = (
+            ", ".join(left_out)
+            if verbose or len(left_out) == 1
+            else f"{len(left_out)} scenarios (-v lists them)"
+        )
+        _note(f"left out: {which}: {why}")
     if report.incomplete:
         listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
         _note(f"explored in part, nearest states first: {len(report.incomplete)} scenarios{listed}")

@@ -1,5 +1,5 @@
 """What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``remove 3/d3-2``, ``upgrade
-kraft.version``, ``downgrade kraft.version``.
+kraft.version``, ``downgrade kraft.version``; with KIP-595 ``alter 4,5,6``, ``alter cancel``.
 
 A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
 at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
@@ -16,20 +16,25 @@ from model_check.kraft import membership
 from model_check.kraft.membership import Origin
 from model_check.kraft.network import CLIENT
 from reference.events import Event, RequestReceived, UpgradeKRaftVersion
-from reference.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
+from reference.messages import AddRaftVoterRequest, AlterQuorumRequest, RemoveRaftVoterRequest
 from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
 class AdminStep:
-    """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade."""
+    """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade; or alter, which
+    makes ``target`` the voters (``None``: leaves them as they are by now).
+    """
 
     verb: str
     key: ReplicaKey | None = None
     endpoints: tuple[Endpoint, ...] = ()
+    target: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
+        if self.verb == "alter":
+            return "cancel" if self.target is None else ",".join(map(str, self.target))
         return "" if self.key is None else f"{self.key.id}/{self.key.directory}"
 
 
@@ -52,6 +57,11 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminSt
     verb, _, what = text.partition(" ")
     if what == "kraft.version":
         return AdminStep(verb)
+    if verb == "alter":
+        target = None if what == "cancel" else tuple(map(int, what.split(",")))
+        if not set(target or ()) <= set(endpoints):
+            raise InputError(f"admin.steps: '{text}' names a replica that the scenario does not have")
+        return AdminStep(verb, target=target)
     word, _, directory = what.partition("/")
     if int(word) not in endpoints:
         raise InputError(f"admin.steps: '{text}' names no replica of the scenario")
@@ -74,7 +84,7 @@ def requests(
     else:
         wanted = tuple(step for step in steps if not _is_done(step, leader))[:1]
     for step in wanted:
-        yield step, _event(step, leader)
+        yield step, _event(step, leader, steps.index(step))
 
 
 def _is_busy(leader: Replica) -> bool:
@@ -98,7 +108,10 @@ def _level(step: AdminStep) -> int:
     return int(step.verb == "upgrade")
 
 
-def _event(step: AdminStep, leader: Replica) -> Event:
+def _event(step: AdminStep, leader: Replica, number: int) -> Event:
+    if step.verb == "alter":
+        # Several may wait at a leader; the number of the step tells which one an answer is about.
+        return RequestReceived(CLIENT, AlterQuorumRequest(step.target), number)
     if step.key is None:
         return UpgradeKRaftVersion(leader.epoch, _level(step))
     if step.verb == "add":

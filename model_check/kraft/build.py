@@ -21,7 +21,7 @@ from model_check.kraft.unread import without_unread_fields
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll, Timer
-from reference.protocol import PreVoteCompatibility, Protocol
+from reference.protocol import PreVoteCompatibility, Protocol, VoterChanges
 from reference.replica import Leader, Replica
 
 #: The engine keeps no more counters in a state.
@@ -73,6 +73,9 @@ class _Builder:
             wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
+            targets=tuple(step.target for step in identities_of.admin_steps(scenario))
+            if scenario.admin.alters
+            else None,
             known_deaths=scenario.check.known_deaths,
         )
         begun = [
@@ -115,7 +118,9 @@ class _Builder:
                 f"replicas.led-by: {len(prelude.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
-        violated = [name for name in prelude.violations if name not in self.scenario.expect.violates]
+        # What speaks of a leader in office speaks of it from here on.
+        passed_over = (*self.scenario.expect.violates, *judged.FROM_LEADER_ON)
+        violated = [name for name in prelude.violations if name not in passed_over]
         if violated:
             raise self._error(f"replicas.led-by: the way to that state violates {', '.join(violated)}")
         system.begin(prelude.state())
@@ -140,13 +145,15 @@ class _Builder:
         replicas, budgets = self.scenario.replicas, self.scenario.budgets
         if replicas.dynamic and replicas.upgradable:
             raise self._error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
-        if self.scenario.admin.steps and not (replicas.changing and budgets.admin):
+        self._check_alterations()
+        alters = self.scenario.admin.alters
+        if self.scenario.admin.steps and not ((replicas.changing or alters) and budgets.admin):
             raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
         if budgets.admin and not self.scenario.admin.steps:
             raise self._error("budgets.admin: there are no admin.steps to spend it on")
         if budgets.restores and budgets.wipes != 1:
             raise self._error("budgets.restores: goes with budgets.wipes = 1")
-        if (replicas.joining or replicas.auto_join) and not replicas.changing:
+        if ((replicas.joining and not alters) or replicas.auto_join) and not replicas.changing:
             raise self._error("replicas.joining, auto-join: the voter set of this scenario never changes")
         if replicas.led_by is not None and (replicas.initial or replicas.views):
             raise self._error("replicas.led-by: the states in which replicas begin are given twice")
@@ -163,6 +170,23 @@ class _Builder:
         )
         for replica in (*listed, *(() if replicas.led_by is None else (replicas.led_by,))):
             self._replica(str(replica))
+
+    def _check_alterations(self) -> None:
+        """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""
+        replicas, admin = self.scenario.replicas, self.scenario.admin
+        if not admin.alters:
+            return
+        if replicas.changing or replicas.views or replicas.initial or self.scenario.budgets.wipes:
+            raise self._error(
+                "admin.steps: alter goes without replicas.dynamic, upgradable, views and initial, and "
+                "without budgets.wipes"
+            )
+        if admin.order != "any" or not all(step.startswith("alter ") for step in admin.steps):
+            raise self._error("admin.steps: alter goes with no other step, and with admin.order = 'any'")
+        for replica in self.ids:
+            protocol = identities_of.protocol_of(self.scenario, replica, self.where)
+            if protocol.voter_changes is not VoterChanges.ALTER_QUORUM:
+                raise self._error("admin.steps: alter needs protocol.preset = 'kip595'")
 
     def _replica(self, word: str) -> int:
         if not word.isdigit() or int(word) not in self.ids:

@@ -66,6 +66,16 @@ class Offer:
     costs: tuple[int, ...] = ()
 
 
+#: What the requests of an administrator are called.
+_NAMES = {
+    "add": "add voter",
+    "remove": "remove voter",
+    "upgrade": "upgrade kraft.version",
+    "downgrade": "downgrade kraft.version",
+    "alter": "alter quorum",
+}
+
+
 def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
     for timer in _running_timers(environment, protocol, replica):
@@ -138,7 +148,7 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
             yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
         if environment.admin is not None and replica.id in environment.asked:
             for step, asked in administration.requests(environment.steps, environment.listed, replica):
-                name = f"{step.verb} {'kraft.version' if step.key is None else 'voter'}"
+                name = _NAMES[step.verb]
                 yield Offer(name, str(step), asked, (environment.admin,))
     yield from _snapshots(environment, replica)
     if environment.shutdowns is not None and not replica.shutting_down:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from model_check.engine.system import Recorded
-from model_check.kraft import membership, names
+from model_check.kraft import assignments, membership, names
 from model_check.kraft.membership import Keys, Origin, Prefix
 from reference.log import Batch, KRaftVersion, Snapshot, Voters
-from reference.voters import ReplicaKey, VoterSet
+from reference.voters import ReplicaKey, VoterSet, static_voters
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Voted:
 class Committed:
     """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
 
-    ``start``: where its log begins; ``voters``: the voter set in its log, where that may change.
+    ``start``: where its log begins; ``voters``: the voter set in its log, where that may change;
+    ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of what it takes to be in force.
     """
 
     replica: int
@@ -45,6 +46,7 @@ class Committed:
     leader_epoch: int | None
     start: int = 0
     voters: Keys = ()
+    assignment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,14 @@ class Acknowledged:
 
     replica: int
     batch: Batch | None
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
+
+    replica: int
+    target: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,18 @@ class Restored:
     key: ReplicaKey
 
 
-Label = Elected | Voted | Committed | Truncated | Snapshotted | Acknowledged | Refused | Wiped | Restored
+Label = (
+    Elected
+    | Voted
+    | Committed
+    | Truncated
+    | Snapshotted
+    | Acknowledged
+    | Altered
+    | Refused
+    | Wiped
+    | Restored
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +162,10 @@ def record(history: History, label: Label) -> Recorded:
     if isinstance(label, Acknowledged):
         violated = label.batch is None or label.batch not in history.committed
         return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
+    if isinstance(label, Altered):
+        assert history.origin is not None
+        violated = not assignments.has_named(history.origin, history.committed, label.target)
+        return Recorded(history, (names.ALTER_REACHES_TARGET,) if violated else ())
     if isinstance(label, Refused):
         return _record_refused(history, label)
     if isinstance(label, Wiped):
@@ -156,8 +181,8 @@ def _record_truncated(history: History, label: Truncated) -> Recorded:
     held = label.before[: len(committed)]
     agree = next((n for n, batch in enumerate(held) if batch != committed[n]), len(held))
     goals: tuple[str, ...] = (names.GOAL_TRUNCATED,)
-    cut = label.before[label.kept :]
-    if any(membership.has_voters(batch) and not membership.opens_epoch(batch) for batch in cut):
+    cut = [batch for batch in label.before[label.kept :] if not membership.opens_epoch(batch)]
+    if any(membership.has_voters(batch) or assignments.is_in(batch) for batch in cut):
         goals += (names.GOAL_CHANGE_REVERTED,)
     violated = label.kept < agree
     return Recorded(history, (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (), goals)
@@ -206,6 +231,9 @@ def _record_committed(history: History, label: Committed) -> Recorded:
     if label.leader_epoch is not None:
         if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
             violations.append(names.COMMITS_OWN_EPOCH)
+        # What an old leader finds out was committed before; it may be further behind.
+        if end > known_end and not assignments.may_be_in_force(history.committed, label.assignment):
+            violations.append(names.ALTER_REACHES_TARGET)
         if label.leader_epoch > committed_epoch and end < known_end:
             violations.append(names.HIGH_WATERMARK_MONOTONE)
         committed_epoch = max(committed_epoch, label.leader_epoch)
@@ -229,6 +257,7 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
         if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
             goals.append(names.GOAL_DISK_REPLACED)
     if history.origin is not None:
+        goals += assignments.goals(history.committed)
         finalized = _finalized(history.origin, history.committed)[1]
         goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
     return tuple(dict.fromkeys(goals))
@@ -254,7 +283,9 @@ def committed_sets(history: History) -> list[VoterSet]:
     if history.origin is None:
         return []
     entries = (entry for batch in history.committed for entry in batch.records)
-    return [history.origin.voters, *(entry.voters for entry in entries if isinstance(entry, Voters))]
+    assigned = [static_voters(each.voters) for _, each in assignments.assignments_of(history.committed)]
+    sets = [entry.voters for entry in entries if isinstance(entry, Voters)]
+    return [history.origin.voters, *sets, *assigned]
 
 
 def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:

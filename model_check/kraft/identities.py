@@ -63,7 +63,8 @@ def voters_of(scenario: Scenario) -> VoterSet:
 
 def origin_of(scenario: Scenario) -> Origin | None:
     """What is in force before any record, or ``None`` where nothing of it can change."""
-    if not scenario.replicas.changing and not scenario.budgets.snapshots and not scenario.budgets.wipes:
+    changing = scenario.replicas.changing or scenario.admin.alters
+    if not changing and not scenario.budgets.snapshots and not scenario.budgets.wipes:
         return None
     return Origin(voters_of(scenario), int(scenario.replicas.dynamic))
 
@@ -76,5 +77,7 @@ def admin_steps(scenario: Scenario) -> tuple[AdminStep, ...]:
 
 def addable(scenario: Scenario) -> frozenset[int]:
     """The ids of the replicas that may be added to the voter set."""
-    asked = {step.key.id for step in admin_steps(scenario) if step.verb == "add" and step.key is not None}
-    return frozenset(asked | set(scenario.replicas.auto_join))
+    steps = admin_steps(scenario)
+    asked = {step.key.id for step in steps if step.verb == "add" and step.key is not None}
+    wanted = {replica for step in steps for replica in step.target or ()}
+    return frozenset(asked | wanted | set(scenario.replicas.auto_join))

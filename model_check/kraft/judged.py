@@ -29,6 +29,10 @@ EVENTUALLY = {
 }
 
 
+#: The properties that speak of a leader that is in office from the beginning.
+FROM_LEADER_ON = (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY)
+
+
 @cache
 def _transition_goals() -> frozenset[str]:
     return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
@@ -63,31 +67,33 @@ def _check_premises(
     scenario: Scenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
 ) -> None:
     """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
-    for name in (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY):
+    for name in FROM_LEADER_ON:
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
             raise error(
                 f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
-                "must give such a leader"
+                "or led-by must give such a leader"
             )
     removed = [
         word
         for word, view in scenario.replicas.views.items()
         if int(word) in view and int(word) not in scenario.replicas.voters
     ]
+    removed += [step for step in scenario.admin.steps if step.startswith("remove ")]
     if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
         raise error(
             f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
-            "must give an observer that still believes to be a voter"
+            "must give an observer that still believes to be a voter, or admin.steps remove one"
         )
 
 
 def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, int]]) -> bool:
     """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
     voters = scenario.replicas.voters
-    for word, text in scenario.replicas.initial.items():
-        leader = int(word)
+    initial = scenario.replicas.initial.items()
+    leaders = [int(word) for word, text in initial if text.split()[:1] == ["leader"]]
+    for leader in (*leaders, *(() if scenario.replicas.led_by is None else (scenario.replicas.led_by,))):
         reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
-        if text.split()[:1] == ["leader"] and len(reached) >= majority(len(voters)):
+        if len(reached) >= majority(len(voters)):
             return True
     return False
 
@@ -103,5 +109,5 @@ def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
 
 def _always(scenario: Scenario) -> tuple[str, ...]:
     """What is judged unless the scenario says otherwise."""
-    changing = scenario.replicas.changing or scenario.budgets.snapshots
+    changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
     return names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS

@@ -51,6 +51,7 @@ CHANGE_AS_ASKED = "VoterChangeIsAsAsked"
 REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
 VOTERS_OF_THE_LOG = "VotersOfTheLog"
 REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
+ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -104,6 +105,7 @@ VOTER_CHANGES = (
     CHANGE_AS_ASKED,
     REFUSAL_TELLS_COMMITTED_SET,
     VOTERS_OF_THE_LOG,
+    ALTER_REACHES_TARGET,
 )
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
@@ -130,6 +132,8 @@ GOAL_VOTER_OBSERVES_AGAIN = "GoalVoterObservesAgain"
 GOAL_VOTERS_FROM_SNAPSHOT = "GoalVotersFromSnapshot"
 GOAL_DOWNLOAD_ABANDONED = "GoalDownloadAbandoned"
 GOAL_LEADS_BY_SNAPSHOT = "GoalLeadsByVotersOfSnapshot"
+GOAL_QUORUM_ALTERED = "GoalQuorumAltered"
+GOAL_ALTERATION_CANCELLED = "GoalAlterationCancelled"
 
 GOALS = (
     GOAL_LEADER_ELECTED,
@@ -151,6 +155,8 @@ GOALS = (
     GOAL_VOTERS_FROM_SNAPSHOT,
     GOAL_DOWNLOAD_ABANDONED,
     GOAL_LEADS_BY_SNAPSHOT,
+    GOAL_QUORUM_ALTERED,
+    GOAL_ALTERATION_CANCELLED,
 )
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import administration, checks, membership, names, voter_checks
+from model_check.kraft import administration, assignments, checks, membership, names, voter_checks
 from model_check.kraft.history import (
     Acknowledged,
+    Altered,
     Committed,
     Elected,
     Label,
@@ -50,6 +51,7 @@ from reference.log import Batch
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    AlterQuorumResponse,
     FetchRequest,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
@@ -135,8 +137,9 @@ class Wiring:
     ``wipes_at``: the ids of those that may be hit.
 
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
-    the ids of the replicas that may be added to the voter set; known_deaths: parts of reasons to die that
-    are not judged; the process starts again.
+    the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
+    (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
+    known_deaths: parts of reasons to die that are not judged; the process starts again.
     """
 
     component: Callable[[int], int]
@@ -156,6 +159,7 @@ class Wiring:
     wipes_at: frozenset[int] = frozenset()
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
+    targets: tuple[tuple[int, ...] | None, ...] | None = None
     known_deaths: tuple[str, ...] = ()
 
 
@@ -165,7 +169,8 @@ class _World:
 
     ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
     request is that is being handled, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
-    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end.
+    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end,
+    ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
     """
 
     disk: Disk
@@ -177,6 +182,7 @@ class _World:
     asked: ReplicaKey | None = None
     leader_epoch: int | None = None
     change: Batch | None = None
+    assignment: int = -1
 
 
 def steps(
@@ -198,6 +204,7 @@ def steps(
         asked=_asked(event),
         leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
+        assignment=before.assignment_offset,
     )
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
@@ -551,8 +558,13 @@ def _asked(event: Event) -> ReplicaKey | None:
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
     log = world.disk.log
     prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
-    voters = () if wiring.origin is None else membership.in_force(world.origin, log).keys
-    world.labels.append(Committed(replica_id, prefix, world.leader_epoch, log.start_offset, voters))
+    if wiring.targets is None:
+        voters = () if wiring.origin is None else membership.in_force(world.origin, log).keys
+        world.labels.append(Committed(replica_id, prefix, world.leader_epoch, log.start_offset, voters))
+        return
+    voters = assignments.voters_at(world.origin, log, world.assignment)
+    world.labels.append(Committed(replica_id, prefix, world.leader_epoch, 0, voters, world.assignment))
+    world.assignment = assignments.newest_below(log, offset, world.assignment)
 
 
 def _forget(wiring: Wiring, world: _World, replica_id: int, node: int | None) -> None:
@@ -585,7 +597,7 @@ def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:
 def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> None:
     response = effect.response
     if effect.to == CLIENT:
-        _answer_client(world, replica_id, effect)
+        _answer_client(wiring, world, replica_id, effect)
         return
     if effect.correlation == NOBODY_WAITS or (replica_id, effect.to) in wiring.cut:
         return
@@ -595,11 +607,14 @@ def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> Non
     world.sends.append(InFlight(replica_id, effect.to, response))
 
 
-def _answer_client(world: _World, replica_id: int, effect: Reply) -> None:
+def _answer_client(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> None:
     """A success is about the newest voter set of the leader's log: one change is under way at a time."""
     response = effect.response
     if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
         world.labels.append(Acknowledged(replica_id, world.change))
+    elif isinstance(response, AlterQuorumResponse) and not response.error:
+        assert wiring.targets is not None and effect.correlation is not None
+        world.labels.append(Altered(replica_id, wiring.targets[effect.correlation]))
     elif getattr(response, "error", None) in _TELLING and world.asked is not None:
         world.labels.append(Refused(world.asked, response.error is ErrorCode.DUPLICATE_VOTER))
 

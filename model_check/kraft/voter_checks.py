@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from model_check.kraft import membership, names
+from model_check.kraft import assignments, membership, names
+from model_check.kraft.administration import first_directory
 from model_check.kraft.membership import Keys, Origin
 from model_check.kraft.node import Execution, Node
 from reference.effects import (
@@ -46,7 +47,9 @@ from reference.voters import ReplicaKey, Voter, VoterSet
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
-        if after.replica.voters != membership.in_force(_origin(after.replica), after.replica.log):
+        known = membership.in_force(_origin(after.replica), after.replica.log)
+        # An assignment is in force once it is committed (KIP-595), which S-40 is about.
+        if after.replica.voters != known and not assignments.assignments_of(after.replica.log.batches):
             yield names.VOTERS_OF_THE_LOG
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
@@ -72,6 +75,7 @@ def _log_violations(replica: Replica) -> Iterator[str]:
             yield names.ONE_CHANGE_AT_A_TIME
         if later < max(version, 1):
             yield names.KRAFT_VERSION_MONOTONE
+    yield from assignments.violations(_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
         yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
@@ -127,10 +131,12 @@ def _batch_violations(
             yield names.CHANGE_AS_ASKED
         if not _changes_keys(before, batches, batch):
             return
-    elif not membership.has_voters(batch):
+    elif not membership.has_voters(batch) and not assignments.is_in(batch):
         return
     elif not _is_as_asked(before, batches, batch, event):
         yield names.CHANGE_AS_ASKED
+    if not assignments.added(_origin(before), tuple(batches), batch) <= _caught_up(before, event):
+        yield names.ADDED_VOTER_IS_READY
     yield from _change_violations(before, batches, batch, committed, event)
 
 
@@ -154,6 +160,20 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
     due = version >= 1 and (not recorded or new != old)
     return due and batch.records[1:] == (KRaftVersion(version), Voters(new))
+
+
+def _caught_up(before: Replica, event: Event | None) -> set[int]:
+    """The observers that have held everything once, the one included that shows it now (KIP-836: all that
+    the leader had at its last fetch).
+    """
+    observers = before.role.observers if isinstance(before.role, Leader) else ()
+    ready = {entry.id for entry in observers if entry.last_caught_up_time is not None}
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
+        if request.offset >= (next(known, 0) or before.log.end_offset):
+            ready.add(request.replica.id)
+    return ready
 
 
 def _change_violations(
@@ -276,8 +296,17 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
             and effect.response.granted
             for effect in execution.effects
         )
-        if granted and not membership.same_voter(request.voter, before.key):
+        if granted and (
+            not membership.same_voter(request.voter, before.key) or _is_replaced(before, request)
+        ):
             yield names.WIPED_REPLICA_IS_ANOTHER
+
+
+def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
+    """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
+    assert request.voter is not None
+    lost = replica.key.directory not in (None, first_directory(replica.id))
+    return lost and request.voter.directory is None and replica.kraft_version == 0
 
 
 def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:

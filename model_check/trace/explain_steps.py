@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from model_check.consult.words import print_key, print_keys
-from model_check.kraft import membership, names
+from model_check.kraft import assignments, membership, names
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
 from model_check.trace.model import Run
@@ -268,6 +268,22 @@ def _append_accepted(case: _Case) -> Iterator[str]:
     yield f"Leader {case.id} promises another offset for an append than that at which it is in its log."
 
 
+def _assigned(case: _Case) -> Iterator[str]:
+    replica = case.after or case.before
+    if replica is None:
+        return
+    known = [each for _, each in assignments.assignments_of(replica.log.batches)]
+    steps = ", ".join(f"{_set(each.voters)} on the way to {_set(each.wanted)}" for each in known) or "none"
+    yield (
+        f"Replica {case.id} has a high watermark of {replica.high_watermark or 'none'}; the assignments of "
+        f"its log are, in order: {steps}."
+    )
+
+
+def _set(ids: Iterable[int]) -> str:
+    return "{" + ",".join(map(str, ids)) + "}"
+
+
 _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.NO_FATAL: _fatal,
     names.STABLE_LEADERSHIP: _disturbed,
@@ -294,6 +310,7 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.VOTER_SET_NOT_EMPTY: _log_of_voters,
     names.KRAFT_VERSION_MONOTONE: _log_of_voters,
     names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
+    names.ALTER_REACHES_TARGET: _assigned,
     names.CHANGE_NEEDS_COMMIT: _change,
     names.VOTERS_OF_THE_LOG: _voters_in_force,
     names.CHANGE_ANSWERED: _unanswered,

@@ -1,0 +1,124 @@
+"""Scenarios of the seeds in which voters change: their sizes, and how AlterQuorum is offered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from model_check.errors import InputError
+from model_check.kraft import assignments
+from model_check.kraft.build import build
+from model_check.kraft.history import Altered, Committed, History, record
+from model_check.kraft.membership import Origin
+from model_check.run import check
+from model_check.scenario import from_data, shipped
+from reference.log import Batch, LeaderChange, VoterAssignment
+from reference.voters import static_voters
+
+LARGER = {"alter-quorum": 203426}
+SMALL = {
+    "disk-failure-composite-keys": 492,
+    "removed-voter-disturbs-nobody": 1984,
+    "removed-voter-wins": 6549,
+}
+VIOLATED = {
+    "disk-loss-table": ("LeaderCompleteness", 10),
+    "disk-loss-table-votes": ("WipedReplicaIsAnother", 3),
+}
+
+ALTERING: dict[str, Any] = {
+    "name": "altering",
+    "about": "Two voters, asked for another set.",
+    "protocol": {"preset": "kip595"},
+    "replicas": {"voters": [1, 2], "joining": [3], "led-by": 1},
+    "admin": {"steps": ["alter 2,3", "alter cancel"], "order": "any"},
+    "budgets": {"admin": 1},
+    "expect": {"verdict": "holds"},
+}
+
+
+@pytest.mark.parametrize(("name", "states"), SMALL.items())
+def test_exact_number_of_states(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    assert result.exploration.distinct == states
+
+
+@pytest.mark.parametrize(("name", "found"), VIOLATED.items())
+def test_what_a_lost_disk_violates(name: str, found: tuple[str, int]) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    (violation,) = result.exploration.violations
+    assert (violation.property, violation.depth) == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "states"), LARGER.items())
+def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
+    result = check(shipped()[name], threads=2)
+    assert result.as_expected, result.differences
+    assert result.exploration.distinct == states
+
+
+def test_a_leader_is_asked_to_alter_the_quorum() -> None:
+    system = build(from_data(ALTERING, "x"))
+    asked = [str(each.action) for each in system.actions(0, system.nodes[0]) if "alter" in str(each.action)]
+    assert asked == ["alter quorum at 1 (2,3)", "alter quorum at 1 (cancel)"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"protocol": {"preset": "kafka"}}, "kip595"),
+        ({"admin": {"steps": ["alter 2,3"]}}, "order"),
+        ({"admin": {"steps": ["alter 2,9"], "order": "any"}}, "does not have"),
+        ({"admin": {"steps": ["alter 2,3", "remove 1"], "order": "any"}}, "no other step"),
+        ({"replicas": {"voters": [1, 2], "joining": [3], "dynamic": True}}, "dynamic"),
+    ],
+)
+def test_alter_is_refused_where_it_means_nothing(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        build(from_data(ALTERING | change, "x"))
+
+
+OPENING = Batch(0, 1, (LeaderChange(1, (1, 2), ()),))
+WANTED = Batch(1, 1, (VoterAssignment((1, 2), (2, 3)),))
+GROWN = Batch(2, 1, (VoterAssignment((1, 2, 3), (2, 3)),))
+GIVEN_UP = Batch(3, 1, (VoterAssignment((1, 2, 3)),))
+SHRUNK = Batch(3, 1, (VoterAssignment((2, 3), (2, 3)),))
+REACHED = Batch(4, 1, (VoterAssignment((2, 3)),))
+
+
+def _after(*batches: Batch) -> History:
+    return History(committed=batches, origin=Origin(static_voters((1, 2)), 0))
+
+
+@pytest.mark.parametrize(
+    ("committed", "target", "violated"),
+    [
+        ((OPENING,), (2, 3), True),
+        ((OPENING,), (1, 2), False),
+        ((OPENING,), None, False),
+        ((OPENING, WANTED), (2, 3), False),
+        ((OPENING, WANTED), (1, 3), True),
+    ],
+)
+def test_success_names_a_target_that_is_committed(
+    committed: tuple[Batch, ...], target: assignments.Target, violated: bool
+) -> None:
+    assert bool(record(_after(*committed), Altered(1, target)).violations) == violated
+
+
+@pytest.mark.parametrize(("assignment", "violated"), [(-1, True), (1, False), (2, False), (3, True)])
+def test_a_leader_commits_by_one_of_the_last_two_assignments(assignment: int, violated: bool) -> None:
+    prefix = (OPENING, WANTED, GROWN, SHRUNK)
+    label = Committed(1, prefix, 1, voters=static_voters((1, 2)).keys, assignment=assignment)
+    found = record(_after(OPENING, WANTED, GROWN), label).violations
+    assert ("AlterQuorumReachesItsTarget" in found) == violated
+
+
+def test_goals_of_alterations() -> None:
+    assert not [*assignments.goals((OPENING, WANTED, GROWN))]
+    assert [*assignments.goals((OPENING, WANTED, GROWN, GIVEN_UP))] == ["GoalAlterationCancelled"]
+    assert [*assignments.goals((OPENING, WANTED, GROWN, SHRUNK, REACHED))] == ["GoalQuorumAltered"]
