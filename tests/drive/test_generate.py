@@ -177,7 +177,7 @@ def test_all_rules_in_force_are_exercised(protocol: Protocol) -> None:
         assert not [s.name for s in sequences if session.drive(s).failed is not None]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_mutant_of_the_reference_is_caught() -> None:
     """All that the checker refutes, and of those said to be equivalent all but one: here a replica also meets
     messages that no correct quorum sends.
