@@ -26,7 +26,7 @@ COUNTS = {
     "voter-observes-again": 76406,
 }
 LARGER = {
-    "replace-disk-auto-join": 159145,
+    "replace-disk-auto-join": 159171,
     "voter-misses-change": 493984,
     "voter-misses-change-and-log": 249501,
     "admin-retries-next-leader": 843880,

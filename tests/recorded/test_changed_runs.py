@@ -117,14 +117,14 @@ def test_a_wrong_field_about_voters_or_snapshots_is_reported_at_its_line(run: Pa
     assert missed(run, 25, 0) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 5))
 @whole_run
 def test_many_wrong_fields_about_voters_and_snapshots_are_reported(run: Path, seed: int) -> None:
     assert missed(run, 400, seed) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 5))
 @whole_run
 def test_many_wrong_fields_of_a_whole_run_are_reported(run: Path, seed: int) -> None:
