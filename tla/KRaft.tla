@@ -37,7 +37,8 @@ CONSTANTS
     CrashesAt,          \* the replicas whose process may crash
     \* how often something may happen in one behaviour (None: without a bound)
     Appends, Crashes, Timeouts, Resigns, Requests, Expirations,
-    MaxEpoch            \* larger epochs are not explored
+    MaxEpoch,           \* larger epochs are not explored
+    NotJudged           \* properties of single steps that this configuration does not ask about
 
 Replicas == Voters \union Observers \union Joining
 
@@ -230,7 +231,7 @@ Take(id, outcomes, price) ==
         /\ network' = WithoutExpired(outcome.world.network, disk')
         /\ history' = outcome.world.history
         /\ budget' = [Paid(price) EXCEPT !.crashes = outcome.crashes]
-        /\ broken' = outcome.world.broken
+        /\ broken' = outcome.world.broken \ NotJudged
 
 Do(id, net, w, m, price) ==
     /\ Affordable(price)
@@ -411,6 +412,7 @@ FetchingFollowerRejectsPreVote == "FetchingFollowerRejectsPreVote" \notin broken
 NoFatal == "NoFatal" \notin broken
 TransitionsLegal == "TransitionsLegal" \notin broken
 CheckQuorumNeedsMajority == "CheckQuorumNeedsMajority" \notin broken
-\* Judged where a configuration asks for it: the leader of the beginning stays in office.
+\* Judged where a configuration asks for them: the leader of the beginning stays in office.
 ReturningReplicaDeposesNobody == "ReturningReplicaDeposesNobody" \notin broken
+RemovedVoterDisturbsNobody == "RemovedVoterDisturbsNobody" \notin broken
 ================================================================================
