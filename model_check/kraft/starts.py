@@ -67,10 +67,11 @@ def identity_on(identity: Replica, disk: Disk) -> Replica:
 
 
 def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
-    """``crashes`` that differ in what they leave behind."""
+    """``crashes`` that differ in what they leave behind, of the budgets as well."""
     seen = set()
     for crashed in crashes:
-        key = (crashed.outcome.local, crashed.outcome.sends, crashed.outcome.labels)
+        outcome = crashed.outcome
+        key = (outcome.local, outcome.sends, outcome.labels, outcome.costs)
         if key not in seen:
             seen.add(key)
             yield crashed
