@@ -65,6 +65,7 @@ StaticSettled(w) == w
 StaticChangeExpired(w) == w
 StaticAbandoned(w, left) == w
 StaticVoterChangeAnswered(w, m) == w
+StaticChangesBroken(before, w, starts) == {}
 
 (***************************************************************************)
 (* The network (model_check/kraft/network.py).                             *)
@@ -129,9 +130,11 @@ HappenToNetwork(id, world, effect, m) ==
                 granted == response.type = "VoteResponse" /\ response.granted /\ ~m.preVote
                 voted == IF granted THEN InHistory(world, Voted(world.history, id, m.epoch, m.source))
                          ELSE world
-            IN  IF response.dest \notin Replicas \/ ~m.answerable
-                   \/ <<id, response.dest>> \in CutLinks
-                THEN world
+                \* A change that succeeded, its client is told, is committed.
+                known == response.error = "NONE" => EndOffset(world.history.committed) > response.offset
+            IN  IF response.dest \notin Replicas
+                THEN [world EXCEPT !.broken = @ \union Unless(known, {"VoterChangeAcknowledgedWhenCommitted"})]
+                ELSE IF ~m.answerable \/ <<id, response.dest>> \in CutLinks THEN world
                 ELSE OnItsWay(voted, response)
       [] effect.type = "ForgetRequests" ->
             [world EXCEPT !.network = AfterForgetting(@, id, effect.node)]

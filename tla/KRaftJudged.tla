@@ -214,4 +214,5 @@ Broken(before, m, w, disk, starts) ==
             ELSE IF m.type = "FetchRequest" /\ Leads(before) THEN FetchBroken(before, m, w)
             ELSE IF m.type = "VoteRequest" THEN VoteBroken(before, m, w)
             ELSE {})
+    \union ChangesBroken(before, w, starts)
 ================================================================================

@@ -46,6 +46,7 @@ CONSTANTS
     ChangeExpired(_),       \* the work after the voter-change timer has expired
     Abandoned(_, _),        \* the work after this role has been left
     VoterChangeAnswered(_, _), \* the work after an ApiVersions response has arrived
+    ChangesBroken(_, _, _), \* the properties of voter changes that a step breaks
     Addable                 \* the ids of replicas that may be added to the voter set
 
 Majority(n) == (n \div 2) + 1
