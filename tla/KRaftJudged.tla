@@ -187,6 +187,11 @@ FetchBroken(before, m, w) ==
                {"CheckQuorumNeedsMajority"})
         \union Unless(m.source \in VotersOf(before) \/ ~(moved \/ counted), {"ObserversDoNotCount"})
 
+\* The candidate's log, as the request tells it, compared with this one.
+IsBehind(m, log) ==
+    \/ m.lastEpoch < LastEpoch(log)
+    \/ m.lastEpoch = LastEpoch(log) /\ m.endOffset < EndOffset(log)
+
 VoteBroken(before, m, w) ==
     LET granted == \E effect \in Effects(w) : /\ effect.type = "Reply"
                                               /\ effect.message.type = "VoteResponse"
@@ -199,7 +204,7 @@ VoteBroken(before, m, w) ==
         fetches == Leads(before) \/ (before.role.name = "Follower" /\ before.role.hasFetched)
         current == granted /\ m.preVote /\ m.epoch = Epoch(before)
     IN  Unless(m.preVote => Epoch(w.replica) <= Max({Epoch(before), m.epoch}), {"PreVoteCreatesNoEpoch"})
-        \union Unless(granted => repeated \/ IsUpToDate(m.lastEpoch, m.endOffset, before.log),
+        \union Unless(granted => repeated \/ ~IsBehind(m, before.log),
                       {"VoteComparesEpochFirst"})
         \union Unless(current => ~changed, {"PreVoteGrantHasNoEffect"})
         \union Unless(current => ~fetches, {"FetchingFollowerRejectsPreVote"})

@@ -629,19 +629,23 @@ Poll(w, expired, discovery) ==
 (***************************************************************************)
 (* Start-up (reference/startup.py): the first rule that matches decides.   *)
 (***************************************************************************)
+Begins(role, quorum) == [role |-> role, quorum |-> quorum]
+
+FormerLeader(r) ==                                                                      \* INIT-3
+    Begins(Resigned(VotersOf(r) \ {r.id}, <<>>), [r.quorum EXCEPT !.voted = None])
+
+FormerCandidate(r) ==                                                                   \* INIT-4
+    Begins(Candidate(VotersOf(r), {r.id}, {}), [r.quorum EXCEPT !.leader = None])
+
 InitialRole(r) ==
     LET stored == r.quorum
-        Result(role, quorum) == [role |-> role, quorum |-> quorum]
+        ownVote == stored.voted = r.id /\ (CandidateRestart = "without-leader" => stored.leader = None)
     IN  IF stored.epoch < LastEpoch(r.log)                                              \* INIT-2
-        THEN Result(Unattached, [epoch |-> LastEpoch(r.log), leader |-> None, voted |-> None])
-        ELSE IF stored.leader = r.id                                                    \* INIT-3
-        THEN Result(Resigned(VotersOf(r) \ {r.id}, <<>>),
-                    [epoch |-> stored.epoch, leader |-> r.id, voted |-> None])
-        ELSE IF stored.voted = r.id /\ (CandidateRestart = "without-leader" => stored.leader = None)
-        THEN Result(Candidate(VotersOf(r), {r.id}, {}),                                 \* INIT-4
-                    [epoch |-> stored.epoch, leader |-> None, voted |-> r.id])
-        ELSE IF stored.leader # None THEN Result(Follower(FALSE), stored)               \* INIT-6
-        ELSE Result(Unattached, stored)                                                 \* INIT-5
+        THEN Begins(Unattached, [epoch |-> LastEpoch(r.log), leader |-> None, voted |-> None])
+        ELSE IF stored.leader = r.id THEN FormerLeader(r)
+        ELSE IF ownVote THEN FormerCandidate(r)
+        ELSE IF stored.leader # None THEN Begins(Follower(FALSE), stored)               \* INIT-6
+        ELSE Begins(Unattached, stored)                                                 \* INIT-5
 
 \* INIT-10: what the process decides is written down; an only voter elects itself at once (INIT-8).
 Start(id, disk) ==

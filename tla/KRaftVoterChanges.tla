@@ -63,20 +63,20 @@ Refuse(w, type, error) ==
     Emit(w, Reply([type |-> type, source |-> w.replica.id, dest |-> Client, error |-> error,
                    offset |-> None]))
 
-End(w, error) == Tell([w EXCEPT !.replica.role.change = None], w.replica.role.change, error)
+EndChange(w, error) == Tell([w EXCEPT !.replica.role.change = None], w.replica.role.change, error)
 
 LoggedSettled(w) ==                                                                     \* ADD-12, REMOVE-6
     LET r == w.replica
         change == r.role.change
         complete == change # None /\ change.offset # None /\ r.highWatermark > change.offset
-        ended == End(w, "NONE")
+        ended == EndChange(w, "NONE")
     IN  IF ~complete THEN w
         ELSE IF change.type = "remove" /\ ~IsVoter(r)
         THEN [ended EXCEPT !.replica.role.resignRequested = TRUE]                       \* REMOVE-9
         ELSE ended
 
 \* What has been appended stays in the log and may still commit.
-LoggedChangeExpired(w) == End(w, "REQUEST_TIMED_OUT")
+LoggedChangeExpired(w) == EndChange(w, "REQUEST_TIMED_OUT")
 
 LoggedAbandoned(w, left) ==                                                             \* REMOVE-2
     IF left.name = "Leader" /\ left.change # None THEN Tell(w, left.change, "NOT_LEADER_OR_FOLLOWER") ELSE w
@@ -124,7 +124,7 @@ LoggedVoterChangeAnswered(w, m) ==
                  /\ change.voter = m.source
         appended == AppendVoterSet(w, VotersOf(r) \union {m.source})
     IN  IF ~asked THEN w
-        ELSE IF ~HasCaughtUp(r, m.source) THEN End(w, "REQUEST_TIMED_OUT")              \* ADD-10
+        ELSE IF ~HasCaughtUp(r, m.source) THEN EndChange(w, "REQUEST_TIMED_OUT")              \* ADD-10
         ELSE [appended.work EXCEPT !.replica.role.change.offset = appended.offset]      \* ADD-11
 
 (***************************************************************************)
@@ -216,11 +216,13 @@ AppendedBroken(before, w, k) ==
         committed == CommittedBefore(before, w.effects, k)
         below == SelectSeq(w.replica.log, LAMBDA each : each.base < batch.base)
         added == Last(VotersIn(batch)).voters \ LoggedVotersOf([id |-> before.id, log |-> below])
+        observers == before.role.observers
     IN  Unless(\E j \in 1..Len(below) : below[j].epoch = batch.epoch /\ BatchEnd(below[j]) <= committed,
                {"VoterChangeNeedsOwnEpochCommit"})                                      \* S-24
         \union Unless(\A j \in 1..Len(Changes(below)) : BatchEnd(Changes(below)[j]) <= committed,
                       {"VoterChangeAcknowledgedWhenCommitted"})                         \* S-38
-        \union Unless(\A v \in added : HasCaughtUp(before, v), {"AddedVoterIsReady"})   \* S-27
+        \union Unless(\A v \in added : v \in DOMAIN observers /\ observers[v].caughtUp,
+                      {"AddedVoterIsReady"})                                            \* S-27
 
 LoggedChangesBroken(before, w, starts) ==
     LET led == ~starts /\ Leads(before)

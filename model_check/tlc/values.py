@@ -1,0 +1,98 @@
+"""Values of TLA+ in one canonical form, and as text that TLA+ reads.
+
+TLA+ has one value where TLC prints several forms: a sequence is a function on 1..n, a record is a function on
+strings, a set has no order. :func:`function` and :func:`set_of` make the canonical form; two values are equal
+exactly if their :func:`text` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model value: equal to itself alone."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """A set; ``members`` are in the order of their texts, each once. Made by :func:`set_of`."""
+
+    members: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that is no sequence; ``pairs`` are in the order of the texts of their arguments. Made by
+    :func:`function`.
+    """
+
+    pairs: tuple[tuple[Value, Value], ...]
+
+
+#: Booleans, integers, strings, model values, sequences, sets, functions.
+Value = Union[bool, int, str, Model, tuple["Value", ...], Set, Function]  # noqa: UP007
+
+#: The values of the state variables, by the names of these.
+State = Mapping[str, Value]
+
+
+def set_of(members: Iterable[Value]) -> Set:
+    """The set of ``members``."""
+    by_text = {text(member): member for member in members}
+    return Set(tuple(by_text[key] for key in sorted(by_text)))
+
+
+def function(pairs: Iterable[tuple[Value, Value]]) -> Value:
+    """The function with these arguments and values; a sequence where the arguments are 1..n.
+
+    Raises ValueError where an argument occurs twice.
+    """
+    given = list(pairs)
+    by_text = {text(key): (key, value) for key, value in given}
+    if len(by_text) != len(given):
+        raise ValueError("an argument of a function occurs twice")
+    places = [by_text.get(str(place)) for place in range(1, len(by_text) + 1)]
+    if all(place is not None for place in places):
+        return tuple(place[1] for place in places if place is not None)
+    return Function(tuple(by_text[key] for key in sorted(by_text)))
+
+
+def record(**fields: Value) -> Value:
+    """The record with these fields."""
+    return function(fields.items())
+
+
+def text(value: Value) -> str:
+    """``value`` in TLA+, on one line; the operators ``:>`` and ``@@`` are those of the module TLC."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Model):
+        return value.name
+    if isinstance(value, tuple):
+        return f"<<{', '.join(map(text, value))}>>"
+    if isinstance(value, Set):
+        return f"{{{', '.join(map(text, value.members))}}}"
+    if is_record(value):
+        return f"[{', '.join(f'{key} |-> {text(each)}' for key, each in value.pairs)}]"
+    return f"({' @@ '.join(f'{text(key)} :> {text(each)}' for key, each in value.pairs)})"
+
+
+def is_record(value: Function) -> bool:
+    """Whether all arguments are strings that can be written as fields."""
+    return all(isinstance(key, str) and key.isidentifier() for key, _ in value.pairs)
+
+
+def quoted(value: str) -> str:
+    """A string in TLA+."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'.replace("\n", "\\n").replace("\t", "\\t")
