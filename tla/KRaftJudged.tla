@@ -7,7 +7,7 @@
 (*                                                                         *)
 (* The checker: model_check/kraft/history.py, checks.py, leader_checks.py. *)
 (***************************************************************************)
-EXTENDS KRaftReplica
+EXTENDS KRaftHandlers
 
 \* The properties that are broken unless a condition holds.
 Unless(condition, names) == IF condition THEN {} ELSE names
