@@ -30,6 +30,7 @@ COMMANDS = {
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
     "museum": "bring back former defects of production and see how the checker refutes them",
     "conform": "hold recorded runs of production Kafka against the reference",
+    "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
     "drive": "drive an implementation along generated traces and compare it with the reference",
     "logs": "rebuild and check what the log files of production nodes show",
     "bench": "measure the engine",

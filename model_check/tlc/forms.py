@@ -1,0 +1,306 @@
+"""States of the checker as states of ``tla/``: the table "Values" of ``tla/README.md``, carried out.
+
+Whatever the modules have no form for (snapshots, parked fetches, replaced disks, ...) raises
+:class:`NoFormError`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import cast
+
+from model_check.engine.system import GlobalState
+from model_check.kraft.history import History
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.system import KRaftSystem
+from model_check.tlc.values import Model, State, Value, function, record, set_of
+from reference.disk import Disk
+from reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Voters
+from reference.log import Value as LogValue
+from reference.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Message,
+    VoteRequest,
+    VoteResponse,
+)
+from reference.replica import (
+    AddingVoter,
+    Candidate,
+    Follower,
+    Leader,
+    Progress,
+    Prospective,
+    QuorumState,
+    RemovingVoter,
+    Replica,
+    Resigned,
+    Role,
+    Unattached,
+    VoterChange,
+)
+
+NONE = Model("None")
+
+#: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
+#: a budget for timers these expire without a bound.
+BUDGETS = {
+    "appends": "appends",
+    "crashes": "crashes",
+    "timeouts": "timeouts",
+    "resigns": "resigns",
+    "requests": "admin",
+    "expirations": "timers",
+}
+
+
+class NoFormError(ValueError):
+    """A state has something for which the modules of ``tla/`` have no form."""
+
+
+class Forms:
+    """The states of one system in TLA+; equal parts of states are translated once."""
+
+    def __init__(self, system: KRaftSystem) -> None:
+        unknown = set(system.budget_names) - set(BUDGETS.values())
+        if unknown:
+            raise NoFormError(f"the modules have no budget for {', '.join(sorted(unknown))}")
+        self._system = system
+        self._ids = tuple(identity.id for identity in system.identities)
+        self._nodes: dict[tuple[int, Node], tuple[Value, Value]] = {}
+        self._messages: dict[InFlight, Value] = {}
+        self._histories: dict[History, Value] = {}
+
+    def state(self, state: GlobalState) -> State:
+        """The values of the state variables. Raises NoFormError."""
+        nodes = {
+            id: self._node(id, cast(Node, local)) for id, local in zip(self._ids, state.locals, strict=True)
+        }
+        history = cast(History, state.history)
+        if history not in self._histories:
+            self._histories[history] = self._history(history)
+        return {
+            "replica": function((id, replica) for id, (replica, _) in nodes.items()),
+            "disk": function((id, disk) for id, (_, disk) in nodes.items()),
+            "network": self._network(cast(tuple[InFlight, ...], state.messages)),
+            "history": self._histories[history],
+            "budget": self._budget(state.budgets),
+        }
+
+    def _node(self, id: int, node: Node) -> tuple[Value, Value]:
+        if (id, node) not in self._nodes:
+            if node.replaced is not None:
+                raise NoFormError("a disk was replaced")
+            replica = NONE if node.replica is None else _replica(node.replica)
+            self._nodes[id, node] = (replica, _disk(node.disk))
+        return self._nodes[id, node]
+
+    def _network(self, messages: tuple[InFlight, ...]) -> Value:
+        counted = Counter(messages)
+        for message in counted:
+            if message not in self._messages:
+                self._messages[message] = _in_flight(message)
+        return function((self._messages[message], count) for message, count in counted.items())
+
+    def _budget(self, left: tuple[int, ...]) -> Value:
+        known = dict(zip(self._system.budget_names, left, strict=True))
+        absent: dict[str, Value] = {"timers": NONE}
+        return function((name, known.get(ours, absent.get(ours, 0))) for name, ours in BUDGETS.items())
+
+    def _history(self, history: History) -> Value:
+        if history.gone or history.gone_votes:
+            raise NoFormError("a disk was replaced")
+        voters = [key.id for key in history.voters]
+        if history.origin is None and history.committed:
+            voters = [key.id for key in self._system.voters]
+        return record(
+            leaders=set_of(history.leaders),
+            votes=function(
+                (voter, record(epoch=epoch, candidate=candidate))
+                for voter, epoch, candidate in history.votes
+            ),
+            committed=_batches(history.committed),
+            committedEpoch=history.committed_epoch,
+            voters=set_of(voters),
+        )
+
+
+def _known(value: int | None) -> Value:
+    return NONE if value is None else value
+
+
+def _replica(replica: Replica) -> Value:
+    if replica.parked or replica.shutting_down:
+        raise NoFormError("a fetch is parked" if replica.parked else "a replica shuts down")
+    return record(
+        id=replica.id,
+        quorum=_quorum(replica.quorum_state),
+        log=_log(replica.log),
+        role=_role(replica.role),
+        highWatermark=_known(replica.high_watermark),
+        awaiting=set_of(each.node for each in replica.connections if each.awaiting),
+        backingOff=set_of(each.node for each in replica.connections if not each.awaiting),
+    )
+
+
+def _disk(disk: Disk) -> Value:
+    quorum = disk.quorum_state or QuorumState()
+    return record(quorum=_quorum(quorum), log=_log(disk.log), flushed=disk.flushed)
+
+
+def _quorum(quorum: QuorumState) -> Value:
+    voted = None if quorum.voted is None else quorum.voted.id
+    return record(epoch=quorum.epoch, leader=_known(quorum.leader), voted=_known(voted))
+
+
+def _log(log: Log) -> Value:
+    if log.start_offset or any(snapshot.id.end_offset for snapshot in log.snapshots):
+        raise NoFormError("a log has a snapshot")
+    return _batches(log.batches)
+
+
+def _batches(batches: Iterable[Batch]) -> Value:
+    return tuple(
+        record(base=batch.base_offset, epoch=batch.epoch, records=_records(batch.records))
+        for batch in batches
+    )
+
+
+def _records(records: Iterable[Record]) -> Value:
+    return tuple(map(_record, records))
+
+
+def _record(entry: Record) -> Value:
+    if isinstance(entry, LeaderChange):
+        return record(type="LeaderChange", leader=entry.leader, voters=set_of(entry.voters))
+    if isinstance(entry, LogValue):
+        return record(type="Value", value=entry.value)
+    if isinstance(entry, KRaftVersion):
+        return record(type="KRaftVersion", version=entry.version)
+    if isinstance(entry, Voters):
+        return record(type="Voters", voters=set_of(entry.voters.ids))
+    raise NoFormError(f"a log has a record {type(entry).__name__}")
+
+
+def _role(role: Role) -> Value:
+    if isinstance(role, Unattached):
+        return record(name="Unattached")
+    if isinstance(role, Prospective | Candidate):
+        election = role.election
+        return record(
+            name=type(role).__name__,
+            voters=set_of(election.voters),
+            granted=set_of(election.granted),
+            rejected=set_of(election.rejected),
+        )
+    if isinstance(role, Follower):
+        if role.fetching_snapshot is not None:
+            raise NoFormError("a follower fetches a snapshot")
+        return record(name="Follower", hasFetched=role.has_fetched)
+    if isinstance(role, Resigned):
+        return record(
+            name="Resigned",
+            unacknowledged=set_of(role.unacknowledged),
+            successors=tuple(key.id for key in role.preferred_successors),
+        )
+    return _leader(role)
+
+
+def _leader(role: Leader) -> Value:
+    if role.alterations or role.reported:
+        raise NoFormError("a leader has AlterQuorum requests, or entries that voters gave of themselves")
+    return record(
+        name="Leader",
+        epochStart=role.epoch_start_offset,
+        progress=_progress(role.progress),
+        observers=_progress(role.observers),
+        pending=tuple(map(_records, role.pending)),
+        contacts=set_of(role.contacts),
+        resignRequested=role.resign_requested,
+        change=_change(role.change),
+    )
+
+
+def _progress(entries: Iterable[Progress]) -> Value:
+    return function((entry.id, _entry(entry)) for entry in entries)
+
+
+def _entry(entry: Progress) -> Value:
+    caught_up = entry.last_caught_up_time is not None
+    return record(
+        endOffset=_known(entry.end_offset),
+        leaderEnd=NONE if caught_up else _known(entry.leader_end_offset),
+        caughtUp=caught_up,
+    )
+
+
+def _change(change: VoterChange | None) -> Value:
+    if change is None:
+        return NONE
+    if isinstance(change, AddingVoter):
+        return record(type="add", voter=change.voter.key.id, offset=_known(change.offset))
+    if isinstance(change, RemovingVoter):
+        return record(type="remove", offset=change.offset)
+    raise NoFormError(f"a leader has a change {type(change).__name__}")
+
+
+def _in_flight(message: InFlight) -> Value:
+    pairs: list[tuple[Value, Value]] = [
+        ("type", type(message.payload).__name__),
+        ("source", message.source),
+        ("dest", message.destination),
+        ("answerable", message.answerable),
+    ]
+    return function([*pairs, *_payload(message.payload).items()])
+
+
+def _payload(payload: Message) -> dict[str, Value]:
+    if isinstance(payload, VoteRequest):
+        return {
+            "epoch": payload.epoch,
+            "preVote": payload.pre_vote,
+            "lastEpoch": payload.last_epoch,
+            "endOffset": payload.end_offset,
+        }
+    if isinstance(payload, BeginQuorumEpochRequest):
+        return {"epoch": payload.epoch}
+    if isinstance(payload, EndQuorumEpochRequest):
+        return {
+            "epoch": payload.epoch,
+            "successors": tuple(key.id for key in payload.preferred_successors),
+        }
+    if isinstance(payload, FetchRequest):
+        return {"epoch": payload.epoch, "offset": payload.offset, "lastEpoch": payload.last_epoch}
+    if isinstance(payload, ApiVersionsRequest | ApiVersionsResponse):
+        return {}
+    return _response(payload)
+
+
+def _response(payload: Message) -> dict[str, Value]:
+    if not isinstance(
+        payload, VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse
+    ):
+        raise NoFormError(f"a {type(payload).__name__} is in flight")
+    found: dict[str, Value] = {
+        "epoch": payload.epoch,
+        "leader": _known(payload.leader),
+        "error": payload.partition_error.name,
+    }
+    if isinstance(payload, VoteResponse):
+        found["granted"] = payload.granted
+    if isinstance(payload, FetchResponse):
+        diverging = payload.diverging
+        found["highWatermark"] = _known(payload.high_watermark)
+        found["batches"] = _batches(payload.batches)
+        found["diverging"] = (
+            NONE if diverging is None else record(epoch=diverging.epoch, offset=diverging.offset)
+        )
+    return found

@@ -1,0 +1,146 @@
+"""The modules of ``tla/``, and the configuration of a scenario or of a mutant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+import model_check
+from model_check.errors import InputError
+from model_check.scenario import Name
+
+MAX_FILE_BYTES = 1_000_000
+MUTANTS_MODULE = "KRaftMutants"
+DEFAULT_MODULE = "KRaft"
+
+#: The first line of a configuration names the module that TLC is to read, if it is not KRaft.tla.
+_FIRST_LINE = re.compile(r"\\\*.*?\b([A-Za-z][A-Za-z0-9_]{0,60})\.tla\b", re.ASCII)
+_SECTION = re.compile(r"^(INVARIANTS?|CONSTANTS?|INIT|NEXT|SPECIFICATION|PROPERTY|PROPERTIES)\b(.*)$", re.ASCII)
+Operator = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,60}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What TLC reads for a scenario: a root module and the text of a .cfg file."""
+
+    name: str
+    root: str
+    text: str
+
+    @property
+    def invariants(self) -> tuple[str, ...]:
+        """The names under ``INVARIANTS``."""
+        return tuple(word for line in self._lines("INVARIANT") for word in line.split())
+
+    @property
+    def initial(self) -> str:
+        """The initial predicate."""
+        return " ".join(self._lines("INIT")).strip()
+
+    @property
+    def next(self) -> str:
+        """The next-state relation."""
+        return " ".join(self._lines("NEXT")).strip()
+
+    def _lines(self, wanted: str) -> list[str]:
+        found, section = [], ""
+        for line in self.text.splitlines():
+            line = line.split("\\*")[0].rstrip()
+            match = _SECTION.match(line)
+            if match is not None:
+                section, line = match[1], match[2]
+            if section.rstrip("S") == wanted:
+                found.append(line)
+        return found
+
+
+class TlaMutant(BaseModel):
+    """A mutant in TLA+: the operators that take the place of others; ``id`` as in ``mutants.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: Name
+    scenario: Name
+    replaces: Annotated[dict[Operator, Operator], Field(min_length=1)]
+
+
+class _MutantFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    mutant: Annotated[tuple[TlaMutant, ...], Field(strict=False)]
+
+
+class Modules:
+    """A folder of modules and configurations."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder`` is the one of the project, unless it is given. Raises InputError where it is none."""
+        self.folder = folder or Path(str(model_check.__file__)).parent.parent / "tla"
+        if not any(self.folder.glob("*.tla")):
+            raise InputError(
+                f"{self.folder}: there are no TLA+ modules; name the folder 'tla' of the project with --modules."
+            )
+
+    def sources(self) -> dict[str, str]:
+        """The modules, by file name. Raises InputError."""
+        return {path.name: _read(path) for path in sorted(self.folder.glob("*.tla"))}
+
+    def names(self) -> tuple[str, ...]:
+        """The scenarios that have a configuration."""
+        return tuple(sorted(path.stem for path in self.folder.glob("*.cfg")))
+
+    def configuration(self, name: str) -> Configuration:
+        """The configuration of a scenario. Raises InputError where there is none."""
+        if name not in self.names():
+            near = difflib.get_close_matches(name, self.names(), n=2)
+            hint = f"near it are {' and '.join(near)}" if near else f"there are {', '.join(self.names())}"
+            raise InputError(f"scenario '{name}' has no TLA+ configuration; {hint}.")
+        text = _read(self.folder / f"{name}.cfg")
+        named = _FIRST_LINE.match(text)
+        return Configuration(name, named[1] if named else DEFAULT_MODULE, text)
+
+    def mutants(self) -> dict[str, TlaMutant]:
+        """The mutants with a TLA+ counterpart, by id. Raises InputError."""
+        path = self.folder / "mutants.toml"
+        try:
+            found = _MutantFile.model_validate(tomllib.loads(_read(path))).mutant
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise InputError(f"{path}: not a TOML file ({error}); correct it.") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"{path}: {key}: {first['msg'].lower()}; correct it.") from None
+        return {mutant.id: mutant for mutant in found}
+
+    def mutated(self, mutant: TlaMutant) -> Configuration:
+        """The configuration of the mutant's scenario with the mutant in place. Raises InputError."""
+        plain = self.configuration(mutant.scenario)
+        lines = [f"    {old} <- {new}" for old, new in mutant.replaces.items()]
+        taken = [line for line in plain.text.splitlines() if _replaced(line) not in mutant.replaces]
+        at = next((n for n, line in enumerate(taken) if line.startswith("CONSTANTS")), None)
+        if at is None:
+            raise InputError(f"{self.folder / mutant.scenario}.cfg: there is no line CONSTANTS; add one.")
+        text = "\n".join([*taken[: at + 1], *lines, *taken[at + 1 :]]) + "\n"
+        return Configuration(plain.name, MUTANTS_MODULE, text)
+
+
+def _replaced(line: str) -> str:
+    """What a line of a configuration puts something in the place of."""
+    return line.partition("<-")[0].strip() if "<-" in line else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes; restore the file.")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); restore the file.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; restore the file.") from None

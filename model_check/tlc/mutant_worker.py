@@ -1,0 +1,42 @@
+"""One mutant of the reference in a given scenario, explored in an interpreter of its own.
+
+``python -m model_check.tlc.mutant_worker ID SCENARIO`` makes the mutant before anything of the reference is
+imported, and writes what ``kraftcheck check --json`` writes, or an object with the key ``error``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from model_check.errors import InputError
+from model_check.mutation import catalogue, patch
+from model_check.scenario import find
+
+
+def main(argv: list[str]) -> int:
+    """Explore mutant ``argv[0]`` in scenario ``argv[1]``, for at most ``argv[2]`` seconds."""
+    try:
+        mutant = catalogue.shipped().get(argv[0])
+        if mutant is None:
+            raise InputError(f"there is no mutant '{argv[0]}'; 'kraftcheck mutate --list' lists them.")
+        patch.install(mutant)
+        from model_check.commands.check import as_data
+        from model_check.engine.system import Limits
+        from model_check.run import check
+
+        result = check(find(argv[1]), limits=Limits(max_seconds=float(argv[2])))
+        print(json.dumps(as_data(result)))
+    except InputError as error:
+        print(json.dumps({"error": str(error)}))
+        return 1
+    except KeyboardInterrupt:
+        return 3
+    except Exception as error:  # A mutant may break the reference in any way.
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,178 @@
+"""One run of TLC: a process group of its own, a folder that goes away, a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from model_check.errors import InputError
+from model_check.tlc.install import Tools
+from model_check.tlc.output import Listener, Said
+
+DUMP = "states.dump"
+_SILENT_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What TLC is to check: modules by file name, the one it begins with, and the configuration.
+
+    dump: whether it writes all distinct states (the file ``DUMP`` in the folder of the run).
+    """
+
+    modules: dict[str, str]
+    root: str
+    configuration: str
+    workers: int = 1
+    dump: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a run.
+
+    timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; ``seconds``: wall
+    time, with the start of the JVM.
+    """
+
+    said: Said
+    seconds: float
+    timed_out: bool = False
+    trouble: str | None = None
+
+    @property
+    def own_seconds(self) -> float:
+        """What TLC took by its own account, which begins when the JVM is up."""
+        return self.seconds if self.said.seconds is None else self.said.seconds
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[Path]:
+    """A temporary folder, which is removed however the run ends."""
+    with _termination_raises(), tempfile.TemporaryDirectory(prefix="kraftcheck-tlc-") as folder:
+        yield Path(folder)
+
+
+def run(
+    tools: Tools,
+    job: Job,
+    folder: Path,
+    *,
+    max_seconds: float | None = None,
+    progress: Callable[[Said], None] | None = None,
+) -> Ran:
+    """Run ``job`` in ``folder``. However it ends, nothing of it runs on. Raises InputError for a ``java`` that
+    cannot be started.
+    """
+    for name, text in job.modules.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "run.cfg").write_text(job.configuration, encoding="utf-8")
+    command = _command(tools, job, folder)
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InputError(f"{tools.java}: cannot be started ({error.strerror}); name another Java.") from None
+    listener, overtime = Listener(), threading.Event()
+
+    def end() -> None:
+        overtime.set()
+        _kill(process)
+
+    clock = None if max_seconds is None else threading.Timer(max_seconds, end)
+    try:
+        if clock is not None:
+            clock.start()
+        stray = _listen(process, listener, progress)
+        status = process.wait()
+    finally:
+        if clock is not None:
+            clock.cancel()
+        _kill(process)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        shutil.rmtree(folder / "meta", ignore_errors=True)
+    seconds = time.monotonic() - began
+    trouble = None if overtime.is_set() else _trouble(listener.said, status, stray)
+    return Ran(listener.said, seconds, overtime.is_set(), trouble)
+
+
+def _command(tools: Tools, job: Job, folder: Path) -> list[str]:
+    """TLC unpacks its standard modules into the folder for temporary files, which is ours as well."""
+    command = [
+        *(tools.java, "-XX:+UseParallelGC", f"-Djava.io.tmpdir={folder}", "-cp", str(tools.jar)),
+        *("tlc2.TLC", "-tool", "-deadlock", "-workers", str(job.workers)),
+        *("-metadir", str(folder / "meta"), "-config", "run.cfg"),
+    ]
+    if job.dump:
+        command += ["-dump", str(folder / DUMP)]
+    return [*command, job.root]
+
+
+def _listen(
+    process: subprocess.Popen[str], listener: Listener, progress: Callable[[Said], None] | None
+) -> list[str]:
+    """Read everything that TLC prints; the last lines, for an end that it does not explain."""
+    stray: list[str] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        if listener.line(line) and progress is not None:
+            progress(listener.said)
+        if not line.startswith("@!@!@"):
+            stray = [*stray[-_SILENT_LINES:], line.strip()[:300]]
+    return stray
+
+
+def _trouble(said: Said, status: int, stray: list[str]) -> str | None:
+    if said.violated is not None or (said.success and not said.errors):
+        return None
+    if said.errors:
+        # The first message tells what is wrong, later ones where TLC was.
+        return " ".join(" ".join(said.errors[:3]).split())
+    last = next((line for line in reversed(stray) if line), "it said nothing")
+    return f"TLC ended with status {status}: {last}"
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End the whole process group; nothing happens where it has ended."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _termination_raises() -> Iterator[None]:
+    """Let SIGTERM end this process as Ctrl-C does: by an exception, so that everything is cleaned up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

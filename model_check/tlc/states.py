@@ -1,0 +1,147 @@
+"""The set of states of the checker beside that of TLC, and where two states differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from model_check.engine.graph import collect_graph
+from model_check.errors import InputError
+from model_check.kraft.system import KRaftSystem
+from model_check.tlc.forms import Forms
+from model_check.tlc.parse import ParseError, StateReader
+from model_check.tlc.values import Function, State, Value, text
+
+#: How many states of one side are looked through for the one most like a state of the other.
+_MOST_LIKE_AMONG = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyOne:
+    """A state that one side alone has. ``unlike``: where it differs from the most similar of those that only
+    the other side has, if there are any: place, value here, value there.
+    """
+
+    state: State
+    unlike: tuple[tuple[str, str, str], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatesCompared:
+    """How many states both have, and how many one side alone; examples of these."""
+
+    common: int
+    only_ours: int
+    only_theirs: int
+    examples_ours: tuple[OnlyOne, ...]
+    examples_theirs: tuple[OnlyOne, ...]
+
+    @property
+    def same(self) -> bool:
+        return not self.only_ours and not self.only_theirs
+
+
+Key = tuple[tuple[str, str], ...]
+Keyed = Mapping[Key, State]
+
+
+def our_states(system: KRaftSystem, size: int) -> dict[Key, State]:
+    """The reachable states of ``system``, which has ``size`` of them. Raises NoFormError."""
+    graph, forms = collect_graph(system, max_states=size), Forms(system)
+    return {_key(state): state for state in (forms.state(graph.state(n)) for n in range(graph.size))}
+
+
+def their_states(dump: Path, variables: frozenset[str]) -> dict[Key, State]:
+    """The states of a dump of TLC, of which ``variables`` are kept. Raises InputError."""
+    found = {}
+    try:
+        with dump.open(encoding="utf-8") as lines:
+            for state in StateReader().dump(lines):
+                kept = {name: value for name, value in state.items() if name in variables}
+                if len(kept) < len(variables):
+                    missing = ", ".join(sorted(variables - set(kept)))
+                    raise InputError(f"TLC's dump: a state has no variable {missing}; the modules need it.")
+                found[_key(kept)] = kept
+    except ParseError as error:
+        raise InputError(f"TLC's dump: {error}; it is no dump of states.") from None
+    except UnicodeDecodeError:
+        raise InputError("TLC's dump: not UTF-8 text; it is no dump of states.") from None
+    except OSError as error:
+        raise InputError(f"TLC's dump: cannot be read ({error.strerror}).") from None
+    return found
+
+
+def _key(state: State) -> Key:
+    return tuple((name, text(state[name])) for name in sorted(state))
+
+
+def compare(ours: Keyed, theirs: Keyed, examples: int = 3) -> StatesCompared:
+    """The two sets of states, with at most ``examples`` of the states that one side alone has."""
+    left, right = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
+    return StatesCompared(
+        common=len(ours.keys() & theirs.keys()),
+        only_ours=len(left),
+        only_theirs=len(right),
+        examples_ours=tuple(_only(key, ours, right, theirs) for key in left[:examples]),
+        examples_theirs=tuple(_only(key, theirs, left, ours) for key in right[:examples]),
+    )
+
+
+def _only(key: Key, own: Keyed, other_keys: list[Key], other: Keyed) -> OnlyOne:
+    state = own[key]
+    among = (other[each] for each in other_keys[:_MOST_LIKE_AMONG])
+    differences = [tuple(unlike(state, each)) for each in among]
+    return OnlyOne(state, min(differences, key=len, default=None))
+
+
+def unlike(one: State, other: State) -> Iterator[tuple[str, str, str]]:
+    """Where two states differ: a place such as ``replica[1].role.name`` and both values there."""
+    for name in sorted({*one, *other}):
+        if name not in one or name not in other:
+            yield name, *(text(side[name]) if name in side else "absent" for side in (one, other))
+        else:
+            yield from _unlike(name, one[name], other[name])
+
+
+def _unlike(place: str, one: Value, other: Value) -> Iterator[tuple[str, str, str]]:
+    if text(one) == text(other):
+        return
+    both = (_parts(one), _parts(other))
+    if both[0] is None or both[1] is None or set(both[0]).isdisjoint(both[1]):
+        yield place, text(one), text(other)
+        return
+    for key in sorted({*both[0], *both[1]}):
+        inside = [part.get(key) for part in both if part is not None]
+        if inside[0] is None or inside[1] is None:
+            yield place + key, *("absent" if each is None else text(each) for each in inside)
+        else:
+            yield from _unlike(place + key, inside[0], inside[1])
+
+
+def _parts(value: Value) -> dict[str, Value] | None:
+    """What a function or sequence consists of, by how it is written after its name."""
+    if isinstance(value, tuple):
+        return {f"[{number}]": each for number, each in enumerate(value, 1)}
+    if isinstance(value, Function):
+        return {
+            f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{text(key)}]": each
+            for key, each in value.pairs
+        }
+    return None
+
+
+def lines_of(state: State) -> Iterator[str]:
+    """A state for people: a line a variable, or where it is a sequence or a bag a line a member."""
+    for name in sorted(state):
+        value = state[name]
+        if name == "network" and isinstance(value, Function):
+            for message, count in value.pairs:
+                yield f"{name}: {text(message)}" + ("" if count == 1 else f" ×{text(count)}")
+        elif isinstance(value, tuple | Function) and (parts := _parts(value)) and name in ("replica", "disk"):
+            for key, each in parts.items():
+                yield f"{name}{key} = {text(each)}"
+        else:
+            yield f"{name} = {text(value)}"
+
+
