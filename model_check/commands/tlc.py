@@ -18,9 +18,11 @@ from model_check.consult.terminal import console, fitted, say
 from model_check.errors import InputError
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
+from model_check.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
 from model_check.tlc.install import find_tools
 from model_check.tlc.modules import Modules
 from model_check.tlc.states import OnlyOne, lines_of
+from model_check.trace import json_form
 
 #: Up to how many states these are compared one by one, unless the command line says otherwise.
 FEW_STATES = 20_000
@@ -52,6 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", help="the scenarios with this tag, for example ci")
     parser.add_argument("--mutants", action="store_true", help="mutants that have a TLA+ counterpart")
     parser.add_argument("--trace", metavar="FILE", help="let TLC follow this trace file step by step")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="--trace: write the TLA+ files there and stop"
+    )
     parser.add_argument("--list", action="store_true", help="list what there is to compare and stop")
     parser.add_argument("--jar", type=Path, metavar="FILE", help="tla2tools.jar")
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
@@ -74,20 +79,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-seconds", type=_count, metavar="S", help="give up after S seconds each")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say what only one side judges")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError where Java, TLC or a configuration is missing."""
     modules = Modules(arguments.modules)
     if arguments.list:
-        words = modules.mutants() if arguments.mutants else [each.name for each in _chosen(arguments, modules)]
+        words = (
+            modules.mutants() if arguments.mutants else [each.name for each in _chosen(arguments, modules)]
+        )
         print("\n".join(words))
         return EXIT_EXPECTED
-    tools = find_tools(arguments.jar)
     if arguments.trace is not None:
-        from model_check.tlc.follow import follow
-
-        return follow(arguments.trace, modules, tools, arguments.max_seconds, as_json=arguments.json)
+        return _follow(arguments, modules)
+    tools = find_tools(arguments.jar)
     wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
     works: list[tuple[str, Callable[[Report | None], Comparison]]] = []
     if arguments.mutants:
@@ -103,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
             works.append(
                 (scenario.name, lambda r, s=scenario: compare(s, modules, tools, wanted, r))  # type: ignore[misc]
             )
-    return _run_all(works, as_json=arguments.json)
+    return _run_all(works, as_json=arguments.json, verbose=arguments.verbose)
 
 
 def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
@@ -117,14 +123,16 @@ def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     return found
 
 
-def _run_all(works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool) -> int:
+def _run_all(
+    works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool, verbose: bool
+) -> int:
     out, results = console(), []
     for comparison in _with_status(works, as_json=as_json):
         results.append(comparison)
         if as_json:
             print(json.dumps(as_data(comparison), ensure_ascii=False), flush=True)
         else:
-            _print(out, comparison)
+            _print(out, comparison, verbose=verbose)
     if not as_json:
         same = sum(each.status is Status.SAME for each in results)
         ours, theirs = (sum(each.seconds for each in side) for side in _sides(results))
@@ -185,7 +193,7 @@ def _answer_data(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _print(out: Console, comparison: Comparison) -> None:
+def _print(out: Console, comparison: Comparison, *, verbose: bool) -> None:
     ours, theirs, states = comparison.ours, comparison.theirs, comparison.states
     what = f"violated: {ours.violated[0]} in {ours.steps} steps" if ours.violated else ours.verdict
     if not ours.violated:
@@ -197,7 +205,7 @@ def _print(out: Console, comparison: Comparison) -> None:
         say(out, limit, "yellow", indent=4)
     for difference in comparison.differences:
         say(out, difference, "red", indent=4)
-    for note in comparison.notes:
+    for note in comparison.notes if verbose else ():
         say(out, note, "dim", indent=4)
     if states is not None:
         for side, examples in (("here", states.examples_ours), ("in TLC", states.examples_theirs)):
@@ -214,6 +222,64 @@ def _print_only(out: Console, side: str, example: OnlyOne) -> None:
         say(out, "unlike the most similar state of the other side:", indent=4)
         for place, here, there in example.unlike:
             say(out, f"{place}: {here}, there {there}", indent=6, hang=4)
+
+
+def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
+    """Let TLC follow a trace, or write what it needs for that."""
+    if arguments.scenarios or arguments.mutants or arguments.tag:
+        raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
+    where = arguments.trace
+    trace = json_form.load(Path(where))
+    configuration = configuration_of(trace.scenario, modules, where)
+    states = behaviour(trace, where)
+    if arguments.output is not None:
+        write(export(states, configuration, trace.property, modules), arguments.output)
+        print(f"{arguments.output}: {ROOT}.tla, {ROOT}.cfg and the modules they need")
+        return EXIT_EXPECTED
+    tools = find_tools(arguments.jar)
+    found = follow(states, configuration, trace.property, modules, tools, arguments.max_seconds)
+    if arguments.json:
+        print(json.dumps(_followed_data(found), ensure_ascii=False))
+    else:
+        _print_followed(console(), found)
+    if found.limit is not None:
+        return EXIT_UNDETERMINED
+    return EXIT_EXPECTED if found.accepted else EXIT_DIFFERS
+
+
+def _followed_data(found: Followed) -> dict[str, Any]:
+    unlike = None if found.unlike is None else [list(each) for each in found.unlike]
+    return {
+        "accepted": found.accepted,
+        "steps": found.steps,
+        "taken": found.taken,
+        "property": found.property,
+        "violated": found.violated,
+        "unlike": unlike,
+        "limit": found.limit,
+    }
+
+
+def _print_followed(out: Console, found: Followed) -> None:
+    if found.limit is not None:
+        say(out, f"Undetermined: {found.limit}.", "yellow")
+    elif found.accepted:
+        ends = f", {found.property} is violated" if found.violated else ""
+        say(out, f"TLC takes all {found.steps} steps{ends}.", "green")
+        if found.property is not None and not found.violated:
+            say(out, f"It was not asked about {found.property}, which is no invariant there.")
+    elif found.taken < 0:
+        say(out, "TLC refuses the initial state.", "red")
+    elif found.taken == found.steps:
+        say(out, f"TLC takes all {found.steps} steps, but {found.property} holds at their end.", "red")
+    else:
+        say(out, f"TLC refuses step {found.taken + 1} of {found.steps}.", "red")
+        if found.unlike is None:
+            say(out, "It has no step there at all.", indent=4)
+            return
+        say(out, "The state that it leads to is unlike the most similar one in TLC:", indent=4)
+        for place, here, there in found.unlike:
+            say(out, f"{place}: {here}, in TLC {there}", indent=6, hang=4)
 
 
 def _count(text: str) -> int:

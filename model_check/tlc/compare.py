@@ -14,6 +14,7 @@ from typing import Any
 
 import model_check
 from model_check.engine.explorer import explore
+from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
 from model_check.errors import InputError
 from model_check.kraft.build import build
@@ -105,14 +106,19 @@ def compare(
     ours = our_answer(scenario, wanted)
     small = not ours.violated and ours.limit is None and ours.distinct <= wanted.compare_states
     compared, notes = None, list(_unjudged(scenario, configuration))
+    generated = None
     with workplace() as folder:
         theirs = tlc_answer(modules, configuration, tools, wanted, folder, dump=small, report=report)
         if small and theirs.verdict == "holds":
             if report is not None:
                 report("compares the states")
-            compared, trouble = _compared(scenario, ours.distinct, folder / DUMP)
+            graph = collect_graph(build(scenario), max_states=ours.distinct)
+            generated = sets.generated_as_tlc_counts(graph)
+            compared, trouble = _compared(scenario, graph, folder / DUMP)
             notes += [trouble] if trouble else []
     found = differences(ours, theirs, one_worker=wanted.workers == 1)
+    if generated is not None and generated != theirs.generated:
+        found += (f"{generated:,} generated states as TLC counts them, in TLC {theirs.generated:,}",)
     if compared is not None and not compared.same:
         found += (f"{compared.only_ours:,} states only here, {compared.only_theirs:,} only in TLC",)
     return Comparison(scenario.name, ours, theirs, found, tuple(notes), compared)
@@ -157,7 +163,7 @@ def tlc_answer(
 
 
 def answer_of(done: Ran, name: str) -> Answer:
-    """A run of TLC as an answer: depth and steps are counted from 0 as the checker does. Raises InputError."""
+    """A run of TLC as an answer: depth and steps count from 0, as the checker's do. Raises InputError."""
     said = done.said
     if done.trouble is not None and not said.distinct:
         raise InputError(f"{name}: TLC does not take the modules: {done.trouble}")
@@ -205,9 +211,9 @@ def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ..
     return tuple(f"judged by {side} alone: {', '.join(sorted(names))}" for side, names in sides if names)
 
 
-def _compared(scenario: Scenario, size: int, dump: Path) -> tuple[StatesCompared | None, str]:
+def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
     try:
-        ours = sets.our_states(build(scenario), size)
+        ours = sets.our_states(build(scenario), graph)
     except NoFormError as error:
         return None, f"states not compared: {error}"
     return sets.compare(ours, sets.their_states(dump, VARIABLES)), ""

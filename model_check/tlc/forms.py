@@ -124,8 +124,7 @@ class Forms:
         return record(
             leaders=set_of(history.leaders),
             votes=function(
-                (voter, record(epoch=epoch, candidate=candidate))
-                for voter, epoch, candidate in history.votes
+                (voter, record(epoch=epoch, candidate=candidate)) for voter, epoch, candidate in history.votes
             ),
             committed=_batches(history.committed),
             committedEpoch=history.committed_epoch,

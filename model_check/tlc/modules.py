@@ -21,7 +21,9 @@ DEFAULT_MODULE = "KRaft"
 
 #: The first line of a configuration names the module that TLC is to read, if it is not KRaft.tla.
 _FIRST_LINE = re.compile(r"\\\*.*?\b([A-Za-z][A-Za-z0-9_]{0,60})\.tla\b", re.ASCII)
-_SECTION = re.compile(r"^(INVARIANTS?|CONSTANTS?|INIT|NEXT|SPECIFICATION|PROPERTY|PROPERTIES)\b(.*)$", re.ASCII)
+_SECTION = re.compile(
+    r"^(INVARIANTS?|CONSTANTS?|INIT|NEXT|SPECIFICATION|PROPERTY|PROPERTIES)\b(.*)$", re.ASCII
+)
 Operator = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,60}$")]
 
 
@@ -84,7 +86,7 @@ class Modules:
         self.folder = folder or Path(str(model_check.__file__)).parent.parent / "tla"
         if not any(self.folder.glob("*.tla")):
             raise InputError(
-                f"{self.folder}: there are no TLA+ modules; name the folder 'tla' of the project with --modules."
+                f"{self.folder}: there are no TLA+ modules; name the project's folder 'tla' with --modules."
             )
 
     def sources(self) -> dict[str, str]:

@@ -71,8 +71,9 @@ def run(
     max_seconds: float | None = None,
     progress: Callable[[Said], None] | None = None,
 ) -> Ran:
-    """Run ``job`` in ``folder``. However it ends, nothing of it runs on. Raises InputError for a ``java`` that
-    cannot be started.
+    """Run ``job`` in ``folder``. However it ends, nothing of it runs on.
+
+    Raises InputError for a ``java`` that cannot be started.
     """
     for name, text in job.modules.items():
         (folder / name).write_text(text, encoding="utf-8")

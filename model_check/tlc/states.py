@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from model_check.engine.graph import collect_graph
+import numpy as np
+
+from model_check.engine.graph import Graph
+from model_check.engine.system import PathStep
 from model_check.errors import InputError
+from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.tlc.forms import Forms
 from model_check.tlc.parse import ParseError, StateReader
@@ -15,6 +20,7 @@ from model_check.tlc.values import Function, State, Value, text
 
 #: How many states of one side are looked through for the one most like a state of the other.
 _MOST_LIKE_AMONG = 200
+_CUT_SHORT = re.compile(r"(?:, )?(?:crashes|dies)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +52,36 @@ Key = tuple[tuple[str, str], ...]
 Keyed = Mapping[Key, State]
 
 
-def our_states(system: KRaftSystem, size: int) -> dict[Key, State]:
-    """The reachable states of ``system``, which has ``size`` of them. Raises NoFormError."""
-    graph, forms = collect_graph(system, max_states=size), Forms(system)
+def our_states(system: KRaftSystem, graph: Graph) -> dict[Key, State]:
+    """The states of ``graph``, which is that of ``system``. Raises NoFormError."""
+    forms = Forms(system)
     return {_key(state): state for state in (forms.state(graph.state(n)) for n in range(graph.size))}
+
+
+def generated_as_tlc_counts(graph: Graph) -> int:
+    """How many states TLC says it has generated: the initial ones, and for each event the different states
+    that it may lead to.
+
+    We count outcomes. Two outcomes of one event that leave the same behind, a crash before and a crash after
+    an effect that no state shows, are two here and one there, where the outcomes are a set.
+    """
+    numbers: dict[Hashable, int] = {}
+    group = [numbers.setdefault(_event(*label), len(numbers)) for label in graph.label_values]
+    steps = np.stack((graph.sources, graph.targets, np.asarray(group, np.int32)[graph.labels]))
+    return len(graph.initial) + int(np.unique(steps, axis=1).shape[1])
+
+
+def _event(step: PathStep, action: Hashable) -> Hashable:
+    """What happens, without what becomes of it: an action's detail says last how a crash cuts it short."""
+    if not isinstance(action, Action):
+        return (step.kind, step.component, step.message)
+    offered = _CUT_SHORT.split(action.detail)[0]
+    return (step.kind, step.component, step.message, action.kind, offered)
 
 
 def their_states(dump: Path, variables: frozenset[str]) -> dict[Key, State]:
     """The states of a dump of TLC, of which ``variables`` are kept. Raises InputError."""
-    found = {}
+    found: dict[Key, State] = {}
     try:
         with dump.open(encoding="utf-8") as lines:
             for state in StateReader().dump(lines):
@@ -99,7 +126,8 @@ def unlike(one: State, other: State) -> Iterator[tuple[str, str, str]]:
     """Where two states differ: a place such as ``replica[1].role.name`` and both values there."""
     for name in sorted({*one, *other}):
         if name not in one or name not in other:
-            yield name, *(text(side[name]) if name in side else "absent" for side in (one, other))
+            here, there = (text(side[name]) if name in side else "absent" for side in (one, other))
+            yield name, here, there
         else:
             yield from _unlike(name, one[name], other[name])
 
@@ -114,7 +142,8 @@ def _unlike(place: str, one: Value, other: Value) -> Iterator[tuple[str, str, st
     for key in sorted({*both[0], *both[1]}):
         inside = [part.get(key) for part in both if part is not None]
         if inside[0] is None or inside[1] is None:
-            yield place + key, *("absent" if each is None else text(each) for each in inside)
+            here, there = ("absent" if each is None else text(each) for each in inside)
+            yield place + key, here, there
         else:
             yield from _unlike(place + key, inside[0], inside[1])
 
@@ -143,5 +172,3 @@ def lines_of(state: State) -> Iterator[str]:
                 yield f"{name}{key} = {text(each)}"
         else:
             yield f"{name} = {text(value)}"
-
-
