@@ -195,8 +195,11 @@ def _answer_data(answer: Answer) -> dict[str, Any]:
 
 def _print(out: Console, comparison: Comparison, *, verbose: bool) -> None:
     ours, theirs, states = comparison.ours, comparison.theirs, comparison.states
-    what = f"violated: {ours.violated[0]} in {ours.steps} steps" if ours.violated else ours.verdict
-    if not ours.violated:
+    what = ours.verdict
+    if ours.violated:
+        named = next((each for each in ours.violated if each in theirs.violated), ours.violated[0])
+        what = f"violated: {named} in {ours.steps} steps"
+    else:
         what += f"; {ours.distinct:,} states, depth {ours.depth}"
         what += "" if states is None else ", states compared"
     line = f"{comparison.name:<32} {what}; {ours.seconds:.1f} s, TLC {theirs.seconds:.1f} s"
@@ -231,13 +234,13 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     where = arguments.trace
     trace = json_form.load(Path(where))
     configuration = configuration_of(trace.scenario, modules, where)
-    states = behaviour(trace, where)
+    course = behaviour(trace, where)
     if arguments.output is not None:
-        write(export(states, configuration, trace.property, modules), arguments.output)
+        write(export(course, configuration, trace.property, modules), arguments.output)
         print(f"{arguments.output}: {ROOT}.tla, {ROOT}.cfg and the modules they need")
         return EXIT_EXPECTED
     tools = find_tools(arguments.jar)
-    found = follow(states, configuration, trace.property, modules, tools, arguments.max_seconds)
+    found = follow(course, configuration, trace.property, modules, tools, arguments.max_seconds)
     if arguments.json:
         print(json.dumps(_followed_data(found), ensure_ascii=False))
     else:

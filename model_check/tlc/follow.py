@@ -1,8 +1,8 @@
 """A behaviour of the checker as a TLA+ module, and whether TLC accepts it as one of the specification.
 
-The module (``ROOT``) has the states of the behaviour, one after the other, and a variable ``place``: from place n
-a step of the specification must lead to state n + 1. TLC is asked to show that the end is never reached; a
-"counterexample" of that is the behaviour, followed to its end.
+The module (``ROOT``) has the states of the behaviour, one after the other, and a variable ``place``: from
+place ``n`` a step of the specification must lead to state ``n + 1``. TLC is asked to show that the end is
+never reached; a "counterexample" of that is the behaviour, followed to its end.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.kraft.build import build
+from model_check.kraft.node import Node
 from model_check.scenario import Scenario, shipped
 from model_check.tlc import states as sets
 from model_check.tlc.forms import Forms, NoFormError
@@ -30,6 +32,16 @@ VARIABLES = ("replica", "disk", "network", "history", "budget")
 
 #: What of a scenario says nothing about its behaviours.
 _ABOUT = {"about", "source", "tags", "check", "expect"}
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The states of a behaviour, in order. ``ended``: the replicas whose process died in the last step: what
+    is left of them is no state of the model, so that it is not compared.
+    """
+
+    states: tuple[State, ...]
+    ended: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,7 @@ class Followed:
         return self.taken == self.steps and self.violated is not False and self.limit is None
 
 
-def behaviour(trace: Trace, where: str) -> list[State]:
+def behaviour(trace: Trace, where: str) -> Course:
     """The states of ``trace``. Raises InputError where the reference does not take its steps, or where the
     modules have no form for a state.
     """
@@ -72,7 +84,9 @@ def behaviour(trace: Trace, where: str) -> list[State]:
         ) from None
     except NoFormError as error:
         raise InputError(f"{where}: the TLA+ modules have no form for its states: {error}.") from None
-    return found
+    nodes = zip(system.identities, walk.state.locals, strict=True)
+    ended = {identity.id for identity, local in nodes if cast(Node, local).died is not None}
+    return Course(tuple(found), frozenset(ended) if walk.violated else frozenset())
 
 
 def configuration_of(scenario: Scenario, modules: Modules, where: str) -> Configuration:
@@ -90,12 +104,15 @@ def configuration_of(scenario: Scenario, modules: Modules, where: str) -> Config
     return found
 
 
-def module(behaviour: Sequence[State], configuration: Configuration, violated: str | None) -> str:
+def module(course: Course, configuration: Configuration, violated: str | None) -> str:
     """The module that constrains each step to the next state of ``behaviour``."""
-    states = ",\n\n".join(_state(state) for state in behaviour)
+    states = ",\n\n".join(_state(state) for state in course.states)
     asked = f" /\\ ~{violated}" if violated else ""
     same = "\n".join(f"    /\\ {name} = Behaviour[1].{name}" for name in VARIABLES)
-    leads = "\n".join(f"    /\\ {name}' = Behaviour[place + 1].{name}" for name in VARIABLES)
+    leads = "\n".join(
+        f"    /\\ {name}' = Behaviour[place + 1].{name}" for name in VARIABLES if name != "replica"
+    )
+    ended = ", ".join(map(str, sorted(course.ended)))
     return f"""\
 ---- MODULE {ROOT} ----
 \\* A behaviour of {configuration.name}: TLC accepts it if it reports that NotFollowed is violated.
@@ -112,11 +129,15 @@ FollowInit ==
     /\\ {configuration.initial}
 {same}
 
+\\* The replicas whose process dies in the last step: what is left of them is not compared.
+Ended == IF place + 1 = Len(Behaviour) THEN {{{ended}}} ELSE {{}}
+
 FollowNext ==
     /\\ place < Len(Behaviour)
     /\\ place' = place + 1
-{leads}
     /\\ {configuration.next}
+    /\\ \\A id \\in DOMAIN replica' \\ Ended : replica'[id] = Behaviour[place + 1].replica[id]
+{leads}
 
 NotFollowed == ~(place = Len(Behaviour){asked})
 ====
@@ -141,20 +162,20 @@ def _state(state: State) -> str:
 
 
 def follow(
-    behaviour: Sequence[State],
+    course: Course,
     configuration: Configuration,
     violated: str | None,
     modules: Modules,
     tools: Tools,
     max_seconds: float | None = None,
 ) -> Followed:
-    """Let TLC follow ``behaviour``; ``violated`` is asked about if the configuration has it as an invariant.
+    """Let TLC follow ``course``; ``violated`` is asked about if the configuration has it as an invariant.
 
     Raises InputError where TLC cannot read the modules.
     """
     asked = violated if violated in configuration.invariants else None
-    steps = len(behaviour) - 1
-    sources = modules.sources() | {f"{ROOT}.tla": module(behaviour, configuration, asked)}
+    steps = len(course.states) - 1
+    sources = modules.sources() | {f"{ROOT}.tla": module(course, configuration, asked)}
     job = Job(sources, f"{ROOT}.tla", settings(configuration, "FollowInit", "FollowNext"))
     with workplace() as folder:
         done = run(tools, job, folder, max_seconds=max_seconds)
@@ -168,12 +189,12 @@ def follow(
     taken = -1 if not said.distinct else (said.depth or 1) - 1
     if taken == steps:
         return Followed(steps, taken, violated, False)
-    near = None if taken < 0 else _nearest(behaviour, taken, configuration, modules, tools, max_seconds)
+    near = None if taken < 0 else _nearest(course.states, taken, configuration, modules, tools, max_seconds)
     return Followed(steps, taken, violated, unlike=near)
 
 
 def _nearest(
-    behaviour: Sequence[State],
+    states: Sequence[State],
     taken: int,
     configuration: Configuration,
     modules: Modules,
@@ -181,7 +202,7 @@ def _nearest(
     max_seconds: float | None,
 ) -> tuple[tuple[str, str, str], ...] | None:
     """Where the next state differs from the most similar successor that TLC has of the last one it took."""
-    begins = "\n".join(f"    /\\ {name} = {text(behaviour[taken][name])}" for name in VARIABLES)
+    begins = "\n".join(f"    /\\ {name} = {text(states[taken][name])}" for name in VARIABLES)
     source = f"""\
 ---- MODULE {ROOT} ----
 EXTENDS {configuration.root}, TLC
@@ -198,7 +219,7 @@ FromNext == place = 1 /\\ place' = 2 /\\ {configuration.next}
         if not done.said.success:
             return None
         found = sets.their_states(folder / DUMP, frozenset({*VARIABLES, "place"}))
-    wanted = behaviour[taken + 1]
+    wanted = states[taken + 1]
     successors = [
         {name: state[name] for name in VARIABLES} for state in found.values() if state["place"] == 2
     ]
@@ -206,12 +227,12 @@ FromNext == place = 1 /\\ place' = 2 /\\ {configuration.next}
 
 
 def export(
-    behaviour: Sequence[State], configuration: Configuration, violated: str | None, modules: Modules
+    course: Course, configuration: Configuration, violated: str | None, modules: Modules
 ) -> dict[str, str]:
     """The files that ``java -cp tla2tools.jar tlc2.TLC -deadlock Followed.tla`` needs in its folder."""
     asked = violated if violated in configuration.invariants else None
     return modules.sources() | {
-        f"{ROOT}.tla": module(behaviour, configuration, asked),
+        f"{ROOT}.tla": module(course, configuration, asked),
         f"{ROOT}.cfg": settings(configuration, "FollowInit", "FollowNext"),
     }
 

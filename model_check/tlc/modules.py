@@ -24,6 +24,14 @@ _FIRST_LINE = re.compile(r"\\\*.*?\b([A-Za-z][A-Za-z0-9_]{0,60})\.tla\b", re.ASC
 _SECTION = re.compile(
     r"^(INVARIANTS?|CONSTANTS?|INIT|NEXT|SPECIFICATION|PROPERTY|PROPERTIES)\b(.*)$", re.ASCII
 )
+#: What a scenario without voter changes has for the constants that these and scenarios of their own need.
+_WITHOUT_CHANGES = {
+    "Steps": "<- NoSteps",
+    "InOrder": "= TRUE",
+    "AskedAt": "= {}",
+    "FirstLeader": "= None",
+    "Given": "<- NobodyGiven",
+}
 Operator = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,60}$")]
 
 
@@ -125,6 +133,8 @@ class Modules:
         plain = self.configuration(mutant.scenario)
         lines = [f"    {old} <- {new}" for old, new in mutant.replaces.items()]
         taken = [line for line in plain.text.splitlines() if _replaced(line) not in mutant.replaces]
+        named = {line.split()[0] for line in taken if line.startswith(" ") and line.split()}
+        lines += [f"    {name} {value}" for name, value in _WITHOUT_CHANGES.items() if name not in named]
         at = next((n for n, line in enumerate(taken) if line.startswith("CONSTANTS")), None)
         if at is None:
             raise InputError(f"{self.folder / mutant.scenario}.cfg: there is no line CONSTANTS; add one.")
