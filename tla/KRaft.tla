@@ -30,6 +30,7 @@ CONSTANTS
     ForgottenStay,      \* whether requests stay in flight that their sender has forgotten
     \* the environment
     TimersAt(_),        \* the timers that may expire at a replica
+    Timely,             \* whether a fetch timer expires only where a link to the leader is cut
     Discovery,          \* whether a replica without a leader may ask any voter for it
     PowerLoss,          \* whether a crash may lose the part of the log that was not flushed
     WriteBack,          \* whether what was not flushed is durable when the next process starts
@@ -244,11 +245,13 @@ Deliver(m) ==
     /\ replica[m.dest] # None
     /\ Do(m.dest, network (-) SetToBag({m}), Handle(WorkOn(replica[m.dest]), m), m, "free")
 
+IsFed(r) == CutLinks \intersect {<<r.id, r.quorum.leader>>, <<r.quorum.leader, r.id>>} = {}
+
 RunningTimers(r) ==
     CASE r.role.name = "Leader" ->
             {"begin-quorum-epoch"} \union (IF CheckQuorum THEN {"check-quorum"} ELSE {})
                                    \union (IF r.role.change # None THEN {"voter-change"} ELSE {})
-      [] r.role.name = "Follower" -> {"fetch"}
+      [] r.role.name = "Follower" -> IF Timely /\ IsFed(r) THEN {} ELSE {"fetch"}
       [] r.role.name = "Unattached" -> IF IsVoter(r) \/ r.quorum.voted # None THEN {"election"} ELSE {}
       [] OTHER -> {"election"}
 

@@ -69,6 +69,8 @@ GivenLeader(id, epoch, log, start) ==
     GivenReplica(id, [Leader(start, Voters, <<>>) EXCEPT !.progress[id].endOffset = EndOffset(log)],
                  epoch, id, None, log)
 
+Progressed(leader, id, endOffset) == [leader EXCEPT !.role.progress[id].endOffset = endOffset]
+
 \* A batch of one record: the first of an epoch opens it.
 Opening(base, epoch, leader) ==
     [base |-> base, epoch |-> epoch,
@@ -80,6 +82,46 @@ Written(base, epoch, leader) ==
 Diverged(id) ==
     IF id = 1 THEN GivenLeader(1, 3, <<Opening(0, 1, 1), Written(1, 1, 1), Opening(2, 3, 1)>>, 2)
     ELSE GivenReplica(2, Follower(FALSE), 3, 1, None, <<Opening(0, 1, 1), Opening(1, 2, 1), Written(2, 2, 2)>>)
+
+\* A leader whose first record has reached others or not.
+OneRecord == <<Opening(0, 1, 1)>>
+Following(id, log) == GivenReplica(id, Follower(TRUE), 1, 1, None, log)
+
+\* parity-hand-over
+HandOver(id) ==
+    CASE id = 1 -> Progressed(Progressed(GivenLeader(1, 1, OneRecord, 0), 2, 1), 3, 0)
+      [] id = 2 -> Following(2, OneRecord)
+      [] id = 3 -> Following(3, <<>>)
+
+\* scenario-a, scenario-a-granting-by-log
+Cut1And2 == {<<1, 2>>, <<2, 1>>}
+ScenarioA(id) ==
+    IF id = 1 THEN Progressed(GivenLeader(1, 1, OneRecord, 0), 3, 1) ELSE Following(id, OneRecord)
+
+\* disruptive-server: voter 3 has not heard that it was removed
+Cut1And3 == {<<1, 3>>, <<3, 1>>}
+OutdatedViewOf3(r) == IF r.id = 3 THEN {1, 2, 3} ELSE Voters
+Disruptive(id) ==
+    IF id = 1 THEN Progressed(GivenLeader(1, 1, OneRecord, 0), 2, 1) ELSE Following(id, OneRecord)
+
+\* zombie-leader
+Cut1AndOthers == Cut1And2 \union Cut1And3
+ElectionFetchAndCheckQuorum(id) == {"election", "fetch", "check-quorum"}
+Zombie(id) ==
+    IF id = 1 THEN GivenLeader(1, 1, OneRecord, 0)
+    ELSE GivenReplica(id, Follower(FALSE), 1, 1, None, <<>>)
+
+\* before-kip-996
+BeforeKip996(id) ==
+    CASE id = 1 -> GivenLeader(1, 1, OneRecord, 0)
+      [] id = 2 -> GivenReplica(2, Unattached, 1, None, 1, <<>>)
+      [] id = 3 -> GivenReplica(3, Follower(FALSE), 1, 1, None, <<>>)
+
+\* mutants-two-candidates
+ElectionAt2(id) == IF id = 2 THEN {"election"} ELSE {}
+TwoCandidates(id) ==
+    IF id = 2 THEN GivenReplica(2, Unattached, 1, None, None, <<>>)
+    ELSE GivenReplica(id, Candidate(Voters, {id}, {}), 1, None, id, <<>>)
 
 \* finding-restart-as-candidate
 LostElection(id) ==
