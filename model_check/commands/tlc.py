@@ -15,7 +15,10 @@ from rich.console import Console
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, say
+from model_check.engine.explorer import explore
+from model_check.engine.system import Limits
 from model_check.errors import InputError
+from model_check.kraft.build import build
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
 from model_check.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
@@ -52,6 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="scenarios with a TLA+ configuration (--mutants: mutants); default: all of them",
     )
     parser.add_argument("--tag", help="the scenarios with this tag, for example ci")
+    parser.add_argument(
+        "--small",
+        action="store_true",
+        help=f"those that expect a violation, or at most {FEW_STATES} states",
+    )
     parser.add_argument("--mutants", action="store_true", help="mutants that have a TLA+ counterpart")
     parser.add_argument("--trace", metavar="FILE", help="let TLC follow this trace file step by step")
     parser.add_argument(
@@ -118,9 +126,21 @@ def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     known = shipped()
     found = [known[name] for name in modules.names() if name in known]
     found = [each for each in found if arguments.tag is None or arguments.tag in each.tags]
+    found = [each for each in found if not arguments.small or _is_small(each)]
     if not found:
-        raise InputError(f"no scenario with a TLA+ configuration has the tag '{arguments.tag}'.")
+        raise InputError("no scenario with a TLA+ configuration is so; 'kraftcheck tlc --list' lists them.")
     return found
+
+
+def _is_small(scenario: Scenario) -> bool:
+    """Whether a scenario expects a violation, or has few states; it is explored where it does not say."""
+    expected = scenario.expect
+    if expected.verdict == "violated":
+        return True
+    if expected.states is not None:
+        return expected.states <= FEW_STATES
+    found = explore(build(scenario), limits=Limits(max_states=FEW_STATES + 1))
+    return found.limit is None and found.distinct <= FEW_STATES
 
 
 def _run_all(

@@ -80,7 +80,7 @@ def _version(java: str) -> int | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = (done.stderr + done.stdout).decode("utf-8", "replace")
-    match = re.search(r'version "(\d{1,4})(?:\.(\d{1,4}))?', said, re.ASCII)
+    match = re.search(r'version "(\d{1,4})(?!\d)(?:\.(\d{1,4}))?', said, re.ASCII)
     if done.returncode != 0 or match is None:
         return None
     return int(match[2] or 0) if match[1] == "1" else int(match[1])

@@ -150,9 +150,17 @@ def _trouble(said: Said, status: int, stray: list[str]) -> str | None:
         return None
     if said.errors:
         # The first message tells what is wrong, later ones where TLC was.
-        return " ".join(" ".join(said.errors[:3]).split())
+        return " ".join(" ".join([*said.errors[:3], *_syntax_error(stray)]).split())
     last = next((line for line in reversed(stray) if line), "it said nothing")
     return f"TLC ended with status {status}: {last}"
+
+
+def _syntax_error(stray: list[str]) -> list[str]:
+    """What the parser says between ``*** Errors`` and the next section; it is no message of TLC."""
+    begin = next((n for n, line in enumerate(stray) if line.startswith("***")), len(stray))
+    section = [line for line in stray[begin + 1 :] if line]
+    end = next((n for n, line in enumerate(section) if line.startswith("***")), len(section))
+    return section[: min(end, 4)]
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -1,0 +1,19 @@
+"""TLC for tests that run it; without Java or TLC they are skipped, and say so."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from model_check.errors import MissingDependencyError
+from model_check.tlc.install import Tools, find_tools
+
+
+def tools() -> Tools:
+    """Java and TLC. Skips the test, with a warning in the summary, where one of them is missing."""
+    try:
+        return find_tools()
+    except MissingDependencyError as error:
+        warnings.warn(f"NOT RUN: the comparison with TLC. {error}", stacklevel=2)
+        pytest.skip(str(error))
