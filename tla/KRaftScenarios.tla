@@ -10,6 +10,7 @@ Remove(voter) == [verb |-> "remove", voter |-> voter]
 
 NoSteps == <<>>
 Add2 == <<Add(2)>>
+Add2Add3 == <<Add(2), Add(3)>>
 Remove1 == <<Remove(1)>>
 Remove1Remove3 == <<Remove(1), Remove(3)>>
 
