@@ -20,7 +20,14 @@ PYTEST := $(RUN) pytest --ignore=tests/recorded
 SEEDED := $(PYTEST) --numprocesses=auto --hypothesis-seed=0
 KRAFTCHECK := $(VENV)/bin/kraftcheck
 
-.PHONY: help install check test fast slow scenarios mutants pages lint format types recorded nightly bench clean
+# Runs the rest of the line if there is Java; otherwise says loudly that it does not.
+WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
+  echo "================================================================================" >&2; \
+  echo "NOT RUN: the comparison with TLC, which needs Java 11 or later; install for example" >&2; \
+  echo "the package default-jre-headless. Everything else is run." >&2; \
+  echo "================================================================================" >&2; exit 0; };
+
+.PHONY: help install check test fast slow scenarios mutants tlc java pages lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -29,12 +36,14 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and every CI scenario against its expected verdict
 
-test: lint types check slow mutants ## everything CI runs: lint, types, `check`, slow tests, mutants
+test: java lint types check slow mutants tlc ## everything CI runs: lint, types, `check`, slow tests, mutants, TLC
 
 nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(PYTEST)
 	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants
 
 bench: $(INSTALLED) ## measure the engine
 	$(KRAFTCHECK) bench
@@ -50,6 +59,19 @@ scenarios: $(INSTALLED) ## the CI scenarios alone
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
 	$(KRAFTCHECK) mutate
+
+tlc: $(INSTALLED) ## small scenarios and mutants, by the checker and by TLC
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants
+
+# TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
+java:
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
+	    echo "make: installing default-jre-headless"; \
+	    apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null 2>&1 || { \
+	      apt-get update -qq && \
+	      apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }; }; } || true
 
 recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
 	$(RUN) pytest -rs tests/recorded

@@ -11,14 +11,17 @@ from typing import Any
 
 from rich.console import Console
 
-from model_check.bench import lockstep, logs, machine
+from model_check.bench import lockstep, logs, machine, tlc
 from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
 from model_check.conform.runs import find_runs
 from model_check.scenario import find
+from model_check.tlc.install import find_tools
 
 DEFAULT_SCENARIO = "bench-three-voters"
 PARTS = ("engine", "lockstep", "logs")
+#: Measured where it is asked for: it needs Java, and takes minutes.
+ONLY_IF_WANTED = ("tlc",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario",
         nargs="?",
-        default=DEFAULT_SCENARIO,
         metavar="NAME|FILE",
-        help=f"what the engine explores (default: {DEFAULT_SCENARIO})",
+        help=f"what the engine explores (default: {DEFAULT_SCENARIO}; beside TLC: {tlc.DEFAULT_SCENARIO})",
     )
-    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--only", choices=PARTS + ONLY_IF_WANTED, help="measure this part alone")
     parser.add_argument(
         "--recorded",
         type=Path,
@@ -71,7 +73,7 @@ def _sections(arguments: argparse.Namespace) -> Iterator[Section]:
     plan = QUICK if arguments.quick else Plan()
     rounds = "1 round" if plan.rounds == 1 else f"medians of {plan.rounds} rounds"
     wanted = (arguments.only,) if arguments.only else PARTS
-    scenario = find(arguments.scenario)
+    scenario = find(arguments.scenario or DEFAULT_SCENARIO)
     runs = find_runs([arguments.recorded]) if arguments.recorded else []
     if "engine" in wanted:
         found = measure(scenario, plan)
@@ -84,6 +86,14 @@ def _sections(arguments: argparse.Namespace) -> Iterator[Section]:
         size = 200_000 if arguments.quick else 16_000_000
         figures = logs.figures(size, plan.rounds)
         yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", tuple(figures))
+    if "tlc" in wanted:
+        yield _beside_tlc(arguments)
+
+
+def _beside_tlc(arguments: argparse.Namespace) -> Section:
+    scenario = find(arguments.scenario or ("single-voter" if arguments.quick else tlc.DEFAULT_SCENARIO))
+    found = tlc.figures(scenario, find_tools())
+    return Section("tlc", f"scenario {scenario.name}, 1 round; compiled before", tuple(found))
 
 
 def as_data(sections: list[Section], where: dict[str, str]) -> dict[str, Any]:

@@ -256,14 +256,4 @@ def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
         return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
     if "error" in data:
         raise InputError(f"mutant '{mutant.id}': {data['error']}")
-    violations = data["violations"]
-    undetermined = data["verdict"] == Verdict.UNDETERMINED.value
-    return Answer(
-        distinct=data["distinct_states"],
-        generated=data["generated_states"],
-        depth=data["depth"],
-        violated=tuple(each["property"] for each in violations),
-        steps=min((each["steps"] for each in violations), default=None),
-        seconds=data["seconds"],
-        limit=f"the checker reached {data['limit']}" if undetermined else None,
-    )
+    return Answer(**data | {"violated": tuple(data["violated"])})

@@ -1,11 +1,13 @@
 """One mutant of the reference in a given scenario, explored in an interpreter of its own.
 
-``python -m model_check.tlc.mutant_worker ID SCENARIO`` makes the mutant before anything of the reference is
-imported, and writes what ``kraftcheck check --json`` writes, or an object with the key ``error``.
+``python -m model_check.tlc.mutant_worker ID SCENARIO SECONDS`` makes the mutant before anything of the
+reference is imported, and writes the fields of an :class:`Answer <model_check.tlc.compare.Answer>` as JSON, or
+an object with the key ``error``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 
@@ -20,13 +22,14 @@ def main(argv: list[str]) -> int:
         mutant = catalogue.shipped().get(argv[0])
         if mutant is None:
             raise InputError(f"there is no mutant '{argv[0]}'; 'kraftcheck mutate --list' lists them.")
-        patch.install(mutant)
-        from model_check.commands.check import as_data
-        from model_check.engine.system import Limits
-        from model_check.run import check
+        finder = patch.install(mutant)
+        from model_check.tlc.compare import Wanted, our_answer
 
-        result = check(find(argv[1]), limits=Limits(max_seconds=float(argv[2])))
-        print(json.dumps(as_data(result)))
+        missing = sorted(set(finder.edits) - finder.applied)
+        if missing:
+            raise InputError(f"{', '.join(missing)} is never imported; edit another module.")
+        answer = our_answer(find(argv[1]), Wanted(max_seconds=float(argv[2])))
+        print(json.dumps(dataclasses.asdict(answer)))
     except InputError as error:
         print(json.dumps({"error": str(error)}))
         return 1

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from model_check.cli import main
+from tests.tlc.tools import tools
 
 FIGURES = {
     "engine_1", "engine_2", "filled_1", "filled_2", "twin",
@@ -44,3 +45,14 @@ def test_one_part_alone(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_scenario_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "no-such-scenario", "--quick"]) == 2
     assert "no-such-scenario" in capsys.readouterr().err
+
+
+def test_the_engine_beside_tlc(capsys: pytest.CaptureFixture[str]) -> None:
+    tools()
+    assert main(["bench", "--quick", "--only", "tlc", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["figures"]) == {
+        "tlc_states", "tlc_start", "tlc_seconds", "tlc_2", "beside_tlc_2", "beside_tlc_filled_2",
+        "engine_2_to_tlc_2", "filled_2_to_tlc_2",
+    }  # fmt: skip
+    assert report["figures"]["tlc_states"]["value"] == 495

@@ -1,0 +1,80 @@
+"""The engine beside TLC, on the same model in the same run.
+
+What TLC needs to start (the JVM, the modules, the initial states) is measured on the same modules without a
+step, and subtracted.
+"""
+
+from __future__ import annotations
+
+from model_check.bench.measure import Figure, rate
+from model_check.engine.explorer import explore
+from model_check.engine.system import Exploration, Limits
+from model_check.engine.tables import Tables
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.scenario import Scenario
+from model_check.tlc.follow import ROOT, settings
+from model_check.tlc.install import Tools
+from model_check.tlc.modules import Configuration, Modules
+from model_check.tlc.process import Job, Ran, run, workplace
+
+#: More than a million states.
+DEFAULT_SCENARIO = "parity-three-voters"
+THREADS = 2
+
+
+def figures(scenario: Scenario, tools: Tools) -> list[Figure]:
+    """Distinct states a second of both with two threads each. Raises InputError where their counts differ."""
+    modules = Modules()
+    configuration = modules.configuration(scenario.name)
+    cold, filled = _engine(scenario)
+    start = _tlc(_without_steps(configuration, modules), tools)
+    found = _tlc(Job(modules.sources(), configuration.root, configuration.text, THREADS), tools)
+    if found.said.distinct != cold.distinct:
+        raise InputError(
+            f"{scenario.name}: TLC finds {found.said.distinct:,} distinct states and the checker "
+            f"{cold.distinct:,}; 'kraftcheck tlc {scenario.name}' says more."
+        )
+    searching = max(found.own_seconds - start.own_seconds, 1e-9)
+    theirs = found.said.distinct / searching
+    return [
+        Figure("tlc_states", "distinct states, the same for both", cold.distinct, "distinct states"),
+        Figure("tlc_start", "TLC's start, subtracted", start.own_seconds, "s"),
+        Figure("tlc_seconds", "TLC's search, 2 workers", searching, "s"),
+        Figure("tlc_2", "TLC, 2 workers", theirs, "distinct states/s"),
+        Figure("beside_tlc_2", "engine, 2 threads", rate(cold), "distinct states/s"),
+        Figure(
+            "beside_tlc_filled_2",
+            "engine, 2 threads, tables filled before",
+            rate(filled),
+            "distinct states/s",
+        ),
+        Figure("engine_2_to_tlc_2", "engine : TLC", rate(cold) / theirs, "times"),
+        Figure("filled_2_to_tlc_2", "engine, tables filled before : TLC", rate(filled) / theirs, "times"),
+    ]
+
+
+def _engine(scenario: Scenario) -> tuple[Exploration, Exploration]:
+    """The engine with empty and with filled tables; it is compiled before."""
+    system = build(scenario)
+    explore(system, threads=THREADS, limits=Limits(max_states=5_000))
+    tables = Tables(system)
+    cold = explore(system, threads=THREADS, tables=tables)
+    return cold, explore(system, threads=THREADS, tables=tables)
+
+
+def _without_steps(configuration: Configuration, modules: Modules) -> Job:
+    module = (
+        f"---- MODULE {ROOT} ----\nEXTENDS {configuration.root}\n"
+        f"NoSteps_ == FALSE /\\ {configuration.next}\n====\n"
+    )
+    plain = settings(configuration, configuration.initial, "NoSteps_", asks=False)
+    return Job(modules.sources() | {f"{ROOT}.tla": module}, ROOT, plain, THREADS)
+
+
+def _tlc(job: Job, tools: Tools) -> Ran:
+    with workplace() as folder:
+        done = run(tools, job, folder)
+    if not done.said.success:
+        raise InputError(f"TLC does not come to an end: {done.trouble or done.said.violated}.")
+    return done
