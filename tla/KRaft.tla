@@ -183,6 +183,11 @@ AsFound(d) == IF WriteBack THEN [d EXCEPT !.flushed = EndOffset(d.log)] ELSE d
 LeftBy(d) == {AsFound(d)} \union
              (IF PowerLoss /\ d.flushed < EndOffset(d.log) THEN {AsFound(LosePower(d))} ELSE {})
 
+\* The first k effects have happened.
+CutShort(id, world, effects, k, m) ==
+    LET left == HappenAll(id, world, SubSeq(effects, 1, k), m)
+    IN  [left EXCEPT !.broken = @ \union CrashBroken(world.disk.quorum, effects, left.disk.quorum)]
+
 SameTrace(one, other) ==
     /\ one.disk = other.disk
     /\ one.network = other.network
@@ -196,7 +201,7 @@ Booted(id, before, world, crashes) ==
         full == HappenAll(id, alone, w.effects, None)
         found == [before EXCEPT !.log = world.disk.log]
         judged == [full EXCEPT !.broken = @ \union Broken(found, None, w, full.disk, TRUE)]
-        cut == {HappenAll(id, alone, SubSeq(w.effects, 1, k), None) : k \in CutsOf(w.effects, Len(w.effects))}
+        cut == {CutShort(id, alone, w.effects, k, None) : k \in CutsOf(w.effects, Len(w.effects))}
     IN  {[replica |-> w.replica, world |-> judged, crashes |-> crashes]} \union
         (IF Boundaries
          THEN UNION {Killed(id, before, each, crashes) : each \in {c \in cut : ~SameTrace(c, full)}}
@@ -211,8 +216,7 @@ Outcomes(id, net, w, m) ==
     LET world == WorldOf(id, net)
         full == HappenAll(id, world, w.effects, m)
         judged == [full EXCEPT !.broken = @ \union Broken(replica[id], m, w, full.disk, FALSE)]
-        CrashAfter(k) == Killed(id, replica[id], HappenAll(id, world, SubSeq(w.effects, 1, k), m),
-                                budget.crashes)
+        CrashAfter(k) == Killed(id, replica[id], CutShort(id, world, w.effects, k, m), budget.crashes)
     IN  {[replica |-> w.replica, world |-> judged, crashes |-> budget.crashes]} \union
         (IF Boundaries /\ budget.crashes > 0
          THEN UNION {CrashAfter(k) : k \in CutsOf(w.effects, Len(w.effects) - 1)}
@@ -418,6 +422,7 @@ FetchingFollowerRejectsPreVote == "FetchingFollowerRejectsPreVote" \notin broken
 NoFatal == "NoFatal" \notin broken
 TransitionsLegal == "TransitionsLegal" \notin broken
 CheckQuorumNeedsMajority == "CheckQuorumNeedsMajority" \notin broken
+QuorumStateIsAtomic == "QuorumStateIsAtomic" \notin broken                               \* S-41
 \* Judged where a configuration asks for them: the leader of the beginning stays in office.
 ReturningReplicaDeposesNobody == "ReturningReplicaDeposesNobody" \notin broken
 RemovedVoterDisturbsNobody == "RemovedVoterDisturbsNobody" \notin broken

@@ -209,6 +209,15 @@ VoteBroken(before, m, w) ==
         \union Unless(current => ~changed, {"PreVoteGrantHasNoEffect"})
         \union Unless(current => ~fetches, {"FetchingFollowerRejectsPreVote"})
 
+\* Of a step that a crash cuts short: the quorum-state file is what it was, or what it was to be when a
+\* change of role or all effects were done, also those that did not happen any more.
+CrashBroken(found, effects, left) ==
+    LET Persists(k) == {j \in 1..k : effects[j].type = "Persist"}
+        Written(k) == IF Persists(k) = {} THEN found ELSE effects[Max(Persists(k))].quorum
+        changes == {k \in 1..Len(effects) : effects[k].type = "Transition"}
+    IN  Unless(left \in {found, Written(Len(effects))} \union {Written(k) : k \in changes},
+               {"QuorumStateIsAtomic"})
+
 Broken(before, m, w, disk, starts) ==
     TransitionsBroken(before, m, w)
     \union PreVotesBroken(before, m, w)
