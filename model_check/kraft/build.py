@@ -9,13 +9,13 @@ from model_check import shortform
 from model_check.engine.system import Loss, Network, Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
-from model_check.kraft import judged, names
+from model_check.kraft import judged, names, prelude
 from model_check.kraft.environment import Environment
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import steps
-from model_check.kraft.prelude import Prelude
+from model_check.kraft.prelude import BrokenPrelude, Prelude
 from model_check.kraft.starts import crash_matters, restart
 from model_check.kraft.step import Action
 from model_check.kraft.system import Bounds, KRaftSystem
@@ -34,7 +34,8 @@ MAX_BUDGETS = 7
 def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
     """The system of ``scenario``; ``absorbs``: see :class:`~model_check.kraft.system.KRaftSystem`.
 
-    Raises InputError where the scenario contradicts itself.
+    Raises InputError where the scenario contradicts itself, and BrokenPrelude where the run that leads to
+    ``replicas.led-by`` violates a property.
     """
     return _Builder(scenario, where or scenario.file, absorbs).build()
 
@@ -111,22 +112,29 @@ class _Builder:
 
     def _run_prelude(self, system: KRaftSystem, leader: int) -> None:
         """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
-        replicas = self.scenario.replicas
+        replicas, prelude_scenario = self.scenario.replicas, prelude.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
-        prelude = Prelude(system, [n for n, replica in enumerate(self.ids) if replica not in idle])
-        if leader not in replicas.voters or leader in idle or not prelude.run(self.ids.index(leader)):
+        way = Prelude(
+            _Builder(prelude_scenario, self.where, absorbs=False).build(),
+            [component for component, replica in enumerate(self.ids) if replica not in idle],
+            judged=self.scenario.check.prelude,
+        )
+        settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
+        if way.violated:
+            error = self._error(
+                f"replicas.led-by: the run that leads there violates {', '.join(way.violated)} in step "
+                f"{len(way.path)}, which 'kraftcheck check' shows; mend that, or set check.prelude = false"
+            )
+            raise BrokenPrelude(str(error), prelude_scenario, way.system, way.violations)
+        if not settled:
             raise self._error(f"replicas.led-by: {leader} does not come to lead all the others in epoch 1")
-        if len(prelude.messages) > self.scenario.network.capacity:
+        if len(way.messages) > self.scenario.network.capacity:
             raise self._error(
-                f"replicas.led-by: {len(prelude.messages)} fetches are in flight in the beginning; "
+                f"replicas.led-by: {len(way.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
-        # What speaks of a leader in office speaks of it from here on.
-        passed_over = (*self.scenario.expect.violates, *judged.FROM_LEADER_ON)
-        violated = [name for name in prelude.violations if name not in passed_over]
-        if violated:
-            raise self._error(f"replicas.led-by: the way to that state violates {', '.join(violated)}")
-        system.begin(prelude.state())
+        fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
+        system.begin(prelude.beginning(system, way.state, fresh))
 
     def _error(self, message: str) -> InputError:
         return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
@@ -356,16 +364,18 @@ class _Builder:
         """The history after what the replicas did first, and the goals and violations of it.
 
         A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
-        file; what its first poll then shows is no violation of the protocol, and reaches no goal. Nor do
-        first starts whose result is given as well, by ``led-by``.
+        file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
+        ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
+        reach no goal.
         """
         goals: set[str] = set()
         violations: set[str] = set()
-        for outcome in begun:
+        led, fresh = self.scenario.replicas.led_by is not None, self.scenario.replicas.fresh
+        for replica, outcome in zip(self.ids, begun, strict=True):
             starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
-            counts = starts and self.scenario.replicas.led_by is None
+            counts = starts and not led
             goals.update(outcome.goals if counts else ())
-            violations.update(outcome.violations if starts else ())
+            violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
             for label in outcome.labels:
                 recorded = record(history, cast(Label, label))
                 goals.update(recorded.goals if counts else ())
