@@ -24,6 +24,10 @@ from reference.replica import Follower, Leader
 _MAX_STEPS = 500
 _CAPACITY = 12
 
+#: What the name of the scenario of a run ends with.
+SUFFIX = "-prelude"
+_MAX_NAME = 61
+
 
 class BrokenPrelude(InputError):
     """The run that leads to ``replicas.led-by`` violates properties, so that nothing comes after it.
@@ -51,6 +55,7 @@ def scenario_of(scenario: Scenario) -> Scenario:
     timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
     check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
     changed = {
+        "name": scenario.name[: _MAX_NAME - len(SUFFIX)] + SUFFIX,
         "about": about,
         "tags": (),
         "replicas": scenario.replicas.model_copy(update={"led_by": None, "fresh": ()}),
