@@ -18,7 +18,7 @@ from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Budgets, Scenario
+from model_check.scenario import Scenario
 from reference.replica import Follower, Leader
 
 _MAX_STEPS = 500
@@ -27,6 +27,9 @@ _CAPACITY = 12
 #: What the name of the scenario of a run ends with.
 SUFFIX = "-prelude"
 _MAX_NAME = 61
+
+#: Faults do not happen in the run, and its timer costs nothing.
+_NO_FAULTS = {"crashes": 0, "restores": 0, "duplicates": 0, "timeouts": 0, "shutdowns": 0, "timers": None}
 
 
 class BrokenPrelude(InputError):
@@ -47,10 +50,9 @@ class BrokenPrelude(InputError):
 def scenario_of(scenario: Scenario) -> Scenario:
     """The scenario of which the run is a behaviour: no faults, one timer, and leaders are found.
 
-    It judges what ``scenario`` judges but what speaks of a leader in office, and nothing at all where
-    ``check.prelude`` is false.
+    It asks about the properties that ``scenario`` asks about, but for those that speak of a leader in office.
     """
-    leader, budgets = scenario.replicas.led_by, scenario.budgets
+    leader = scenario.replicas.led_by
     about = f"The run without faults that brings the scenario {scenario.name} to its leader {leader}."
     timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
     check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
@@ -61,8 +63,8 @@ def scenario_of(scenario: Scenario) -> Scenario:
         "replicas": scenario.replicas.model_copy(update={"led_by": None, "fresh": ()}),
         "network": scenario.network.model_copy(update={"capacity": _CAPACITY}),
         "environment": scenario.environment.model_copy(update={**timers, "discovery": True}),
-        # Nothing of these is spent; but they decide what a replica is and what is kept of the past.
-        "budgets": Budgets(admin=budgets.admin, wipes=budgets.wipes, snapshots=budgets.snapshots),
+        # What stays of the budgets is not spent; it decides what a replica is and what is kept of the past.
+        "budgets": scenario.budgets.model_copy(update=_NO_FAULTS),
         "check": scenario.check.model_copy(update=check),
     }
     return scenario.model_copy(update=changed)

@@ -76,7 +76,7 @@ def test_the_run_is_not_judged_where_the_scenario_says_so() -> None:
 
 def test_the_run_has_no_faults() -> None:
     run = scenario_of(changed("replace-disk-and-crash"))
-    assert run.budgets.crashes == run.budgets.timeouts == run.budgets.appends == 0
+    assert run.budgets.crashes == run.budgets.timeouts == run.budgets.shutdowns == 0
     assert run.replicas.led_by is None
 
 
