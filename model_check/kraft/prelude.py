@@ -125,21 +125,29 @@ class Prelude:
         return self._act(leader, "timer", "election")
 
     def _discover(self, leader: int) -> bool:
-        target, leads = self.system.identities[leader].id, self._node(leader).replica
+        leads = self._node(leader).replica
         if leads is None or not isinstance(leads.role, Leader):
             return False
         for component in self.taking_part:
             replica = self._node(component).replica
             if replica is None or replica.is_voter or replica.connections:
                 continue
-            if not isinstance(replica.role, Follower):
-                return self._act(component, "looks for the leader", f"at {target}")
+            known = (leader, *self.taking_part)
+            if not isinstance(replica.role, Follower) and any(self._ask(component, one) for one in known):
+                return True
         return False
 
+    def _ask(self, component: int, other: int) -> bool:
+        """Whether ``component`` has asked ``other``, who knows the leader."""
+        asked = self._node(other).replica
+        if asked is None or asked.quorum_state.leader is None:
+            return False
+        return self._act(component, "looks for the leader", f"at {asked.id}")
+
     def _act(self, component: int, kind: str, detail: str) -> bool:
-        wanted = Action(kind, self.system.identities[component].id, detail)
         for choice, outcome in enumerate(self.system.actions(component, self._node(component))):
-            if outcome.action == wanted:
+            action = cast(Action, outcome.action)
+            if (action.kind, action.detail) == (kind, detail):
                 return self._apply(PathStep("act", component, None, choice), outcome)
         return False
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from model_check.cli import main
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.node import Node
 from model_check.kraft.prelude import SUFFIX, scenario_of
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, from_data
@@ -78,6 +79,13 @@ def test_the_run_has_no_faults() -> None:
     run = scenario_of(changed("replace-disk-and-crash"))
     assert run.budgets.crashes == run.budgets.timeouts == run.budgets.shutdowns == 0
     assert run.replicas.led_by is None
+
+
+def test_observers_find_the_leader_through_any_server() -> None:
+    replicas = {"voters": [1, 2], "joining": [3], "dynamic": True, "led-by": 1, "bootstrap-servers": [2]}
+    system = build(from_data({**_HOLDS, "replicas": replicas}, "x"))
+    observer = cast(Node, system.initial_states()[0].locals[2]).replica
+    assert observer is not None and observer.quorum_state.leader == 1
 
 
 def test_a_run_belongs_to_a_leader(capsys: Any) -> None:
