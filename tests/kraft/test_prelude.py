@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -57,6 +59,14 @@ def test_its_permalink_shows_it_again(broken: CheckResult, capsys: Any) -> None:
     assert main(["trace", "show", _PARKED, "--prelude", "--path", path, "--json"]) == 0
     again = loads(capsys.readouterr().out)
     assert [step.action for step in again.steps] == [step.action for step in trace.steps]
+
+
+def test_the_command_says_where(tmp_path: Path, capsys: Any) -> None:
+    shipped = resources.files("model_check").joinpath("scenarios", f"{_PARKED}.toml").read_text()
+    file = tmp_path / "parked.toml"
+    file.write_text(shipped.replace(", prelude = false", ""))
+    assert main(["check", str(file)]) == 0
+    assert "in the run that leads to replicas.led-by" in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_nothing_comes_after_cannot_be_simulated() -> None:
