@@ -10,6 +10,7 @@ from model_check.engine.system import Loss, Network, Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
 from model_check.kraft import judged, names
+from model_check.kraft.clock import Clock
 from model_check.kraft.environment import Environment
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.network import InFlight
@@ -87,7 +88,7 @@ class _Builder:
         system = KRaftSystem(
             scenario.name,
             identities,
-            [cast(Node, outcome.local) for outcome in begun],
+            [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
             protocols,
             self._environment(index, cut),
             wiring,
@@ -105,6 +106,9 @@ class _Builder:
         if scenario.replicas.led_by is not None:
             self._run_prelude(system, scenario.replicas.led_by)
         return system
+
+    def _with_clock(self, node: Node) -> Node:
+        return replace(node, clock=Clock()) if self.scenario.budgets.ticks else node
 
     def _run_prelude(self, system: KRaftSystem, leader: int) -> None:
         """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
@@ -146,6 +150,7 @@ class _Builder:
         if replicas.dynamic and replicas.upgradable:
             raise self._error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
         self._check_alterations()
+        self._check_clocks()
         alters = self.scenario.admin.alters
         if self.scenario.admin.steps and not ((replicas.changing or alters) and budgets.admin):
             raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
@@ -170,6 +175,14 @@ class _Builder:
         )
         for replica in (*listed, *(() if replicas.led_by is None else (replicas.led_by,))):
             self._replica(str(replica))
+
+    def _check_clocks(self) -> None:
+        """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
+        scenario = self.scenario
+        if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
+            raise self._error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
+        if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):
+            raise self._error("admin.describes, budgets.ticks: go without the step alter")
 
     def _check_alterations(self) -> None:
         """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""
@@ -206,6 +219,7 @@ class _Builder:
             "wipes": wanted.wipes,
             "restores": wanted.restores,
             "snapshots": wanted.snapshots,
+            "ticks": wanted.ticks,
         }
         budgets = {name: value for name, value in offered.items() if value}
         budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
@@ -308,6 +322,10 @@ class _Builder:
             snapshots=index.get("snapshots"),
             snapshot_size=choice.snapshot_size,
             snapshots_anywhere=choice.snapshots == "any",
+            describes=self.scenario.admin.describes,
+            ticks=index.get("ticks"),
+            tick=choice.tick,
+            sets_clock_back=choice.clock == "any",
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),
