@@ -8,14 +8,15 @@ from typing import cast
 
 from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
 from model_check.kraft import clock as clocks
-from model_check.kraft import description_checks, invariants, names, outcomes
+from model_check.kraft import description_checks, invariants, names, outcomes, replacements, starts
 from model_check.kraft import history as histories
 from model_check.kraft.environment import Environment, Offer, offers
 from model_check.kraft.history import History
 from model_check.kraft.membership import Keys
 from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from model_check.kraft.node import Node, execute
-from model_check.kraft.outcomes import Action, Step, Wiring
+from model_check.kraft.step import Action, Step
+from model_check.kraft.wiring import Wiring
 from reference.disk import Disk
 from reference.effects import Send
 from reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
@@ -179,7 +180,7 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
+            found = [*starts.restart(self.wiring, protocol, node, identity)]
             return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
         for offer in offers(self.environment, protocol, node.replica):
@@ -191,25 +192,20 @@ class KRaftSystem:
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes where somebody reads the clock, which is where a replica leads; it may be set back."""
         budget, clock = self.environment.ticks, node.clock
-        if (
-            budget is None
-            or clock is None
-            or node.replica is None
-            or not isinstance(node.replica.role, Leader)
-        ):
+        leads = node.replica is not None and isinstance(node.replica.role, Leader)
+        if budget is None or clock is None or not leads:
             return
         readings = [clock.now + self.environment.tick]
         if self.environment.sets_clock_back and clock.now > 0:
             readings.append(clock.now - self.environment.tick)
         for now in readings:
             action = Action("clock", replica_id, f"shows {now}")
-            yield Step(
-                Outcome(action, replace(node, clock=replace(clock, now=now)), costs=(budget,)), None, 0
-            )
+            moved = replace(node, clock=replace(clock, now=now))
+            yield Step(Outcome(action, moved, costs=(budget,)), None, 0)
 
     def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from outcomes.wipe(self.wiring, protocol, node, identity)
-        yield from outcomes.restore(self.wiring, protocol, node, identity)
+        yield from replacements.wipe(self.wiring, protocol, node, identity)
+        yield from replacements.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """What may become of an event that the environment offers to a running replica."""
