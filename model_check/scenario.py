@@ -99,11 +99,13 @@ class Admin(_Table):
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
     asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    ``describes``: every replica is asked DescribeQuorum in every state, which costs nothing.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
     order: Literal["listed", "any"] = "listed"
     at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    describes: bool = False
 
     @property
     def alters(self) -> bool:
@@ -132,6 +134,8 @@ class EnvironmentChoice(_Table):
     ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
     ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
     state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
+    ``tick``: by how many ms the clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run;
+    ``clock``: whether it only goes forward or may be set back as well.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -148,13 +152,16 @@ class EnvironmentChoice(_Table):
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
     snapshots: Literal["committed", "any"] = "committed"
     snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
+    tick: Annotated[int, Field(ge=1, le=3_600_000)] = 1
+    clock: Literal["forward", "any"] = "forward"
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
     together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
     disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
-    snapshots that state machines write.
+    snapshots that state machines write, ``ticks`` the times that the clock of a leader moves; without it
+    there are no clocks.
     """
 
     appends: Budget = 0
@@ -167,6 +174,7 @@ class Budgets(_Table):
     wipes: Budget = 0
     restores: Budget = 0
     snapshots: Budget = 0
+    ticks: Budget = 0
     timers: Budget | None = None
 
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from model_check import codec, scenario
 from model_check.codec import Json
 from model_check.errors import InputError
+from model_check.kraft.clock import Clock
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.model import Change, Finding, Run, Trace, TraceStep
@@ -120,6 +121,7 @@ def _encode_nodes(nodes: Sequence[tuple[int, Node]]) -> Json:
             "replica": codec.encode(node.replica, Replica | None),
             "disk": codec.encode(node.disk, Disk),
             "died": node.died,
+            **({} if node.clock is None else {"clock": node.clock.now}),
         }
         for replica, node in nodes
     ]
@@ -305,12 +307,17 @@ def _change(data: Json, where: str) -> Change:
 
 
 def _node(data: Json, where: str) -> tuple[int, Node]:
-    found = _fields(
-        data,
-        where,
-        {"id": _number, "replica": _value(Replica | None), "disk": _value(Disk), "died": _optional(_text)},
-    )
-    return found["id"], Node(found["replica"], found["disk"], found["died"])
+    readers: dict[str, Reader[Any]] = {
+        "id": _number,
+        "replica": _value(Replica | None),
+        "disk": _value(Disk),
+        "died": _optional(_text),
+    }
+    # Only where clocks run.
+    clocked = isinstance(data, dict) and "clock" in data
+    found = _fields(data, where, {**readers, "clock": _number} if clocked else readers)
+    clock = Clock(found["clock"]) if clocked else None
+    return found["id"], Node(found["replica"], found["disk"], found["died"], clock=clock)
 
 
 def _message(data: Json, where: str) -> InFlight:

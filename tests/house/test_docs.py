@@ -142,6 +142,7 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
     assert {name for name in how if how[name] in ("step", "state", "history")} == {
         *names.ALWAYS,
         *names.VOTER_CHANGES,
+        *names.DESCRIPTIONS,
         *names.ON_REQUEST,
     }
     asked = {each.property for one in scenario.shipped().values() for each in one.check.eventually}

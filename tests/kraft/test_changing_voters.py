@@ -354,7 +354,7 @@ def test_a_static_entry_is_every_directory() -> None:
 # Reductions.
 
 
-def _keep(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+def _keep(replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False) -> Replica:
     return replica
 
 
