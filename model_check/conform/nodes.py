@@ -174,7 +174,7 @@ class NodeRun:
         config = self.recording.config
         identity = identity_of(config, self.node, event.fields)
         self.before = replace(identity, log=disk.log)
-        host = Host(self.protocol, config.timeouts, self.servers, identity, disk, event.now)
+        host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
         self.host = host
         self.listener = Listener(
             host.replica,
