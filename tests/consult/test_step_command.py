@@ -137,7 +137,7 @@ def test_the_protocol_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
         (["step", "candidate", "shutdown", "--set", "check-quorum=7"], ["takes true or false"]),
         (["step", "candidate", "--table", "start"], ["not both"]),
         (["step", "--table", "vote-requst"], ["did you mean 'vote-request'?"]),
-        (["step", "@missing.json", "shutdown"], ["'missing.json'", "No such file"]),
+        (["step", "@missing.json", "shutdown"], ["missing.json", "No such file"]),
         (["step", "@\0", "shutdown"], ["not a file name"]),
         (["step", "-", "-"], ["standard input"]),
         (["step", "{", "shutdown"], ["replica: not JSON"]),
