@@ -201,6 +201,7 @@ def test_a_rule_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert "KIP-996" in out
     assert "SingleLeaderPerEpoch" in out
     assert "reference/vote.py:" in out
+    assert "tests/reference/test_vote.py" in out and "test_citations" not in out
     assert run(capsys, "rules", "vote-10") == out
 
 
