@@ -52,7 +52,6 @@ class Config:
     fetch_max_wait: int
     nodes: tuple[NodeConfig, ...]
     auto_join: bool
-    may_drop: bool
     labels: Fields
 
     def node(self, id: int) -> NodeConfig | None:
@@ -85,7 +84,6 @@ def config_of(fields: Fields) -> Config:
         fetch_max_wait,
         nodes,
         timeouts.flag("controller.quorum.auto.join.enable", False),
-        fields.inner("network").fraction("dropP", 0.0) > 0 if "network" in fields else False,
         fields,
     )
 
