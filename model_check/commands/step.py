@@ -46,7 +46,8 @@ The short form is described in model_check/shortform.py.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG.format(tables=textwrap.fill(f"Tables: {', '.join(TABLES)}.", 72))
+    listed = textwrap.wrap(f"Tables: {', '.join(TABLES)}.", 72, break_on_hyphens=False)
+    parser.epilog = EPILOG.format(tables="\n".join(listed))
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
     add_protocol_options(parser)
