@@ -169,5 +169,5 @@ def test_sizes_of_scenarios_are_those_of_the_tests() -> None:
     tests = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "kraft").glob("*.py"))
     pinned = {name: int(count) for name, count in re.findall(r'^    "([a-z0-9-]+)": ([\d_]+),$', tests, re.M)}
     told = [size for size in sizes_in(ROOT / "docs" / "findings.md") if size[0] in pinned]
-    assert len(told) > 10
+    assert told
     assert told == [(name, pinned[name]) for name, _ in told]
