@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from model_check.conform.callbacks import Listener
 from model_check.conform.configuration import config_of
-from model_check.conform.encode import record_names
+from model_check.conform.encode_log import record_names
 from model_check.conform.fields import Fields, Json
 from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of, quorum_state_found

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from model_check import codec
 from model_check.conform import wire as recorded
-from model_check.conform.encode import APIS, encode, encode_batch, encode_quorum_state, or_minus_one, uuid
+from model_check.conform.encode import APIS, encode
+from model_check.conform.encode_log import encode_batch, encode_quorum_state, or_minus_one, uuid
 from model_check.conform.fields import Fields, Json
 from model_check.conform.recording import Message as RecordedMessage
 from model_check.drive.asked import Question, times_of
