@@ -14,7 +14,7 @@ _TAKING_PART: Final = frozenset({"Unattached", "Voted", "Candidate", "Follower"}
 
 
 class Contradiction(NamedTuple):
-    """Which check fails, what was expected and found, the earlier line, and rules beside those of the check."""
+    """Which check fails, what was expected and found, the earlier line, and rules beside the check's own."""
 
     check: str
     expected: str
