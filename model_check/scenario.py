@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from model_check.errors import InputError
+from model_check.files import read_text
 
 MAX_FILE_BYTES = 1_000_000
 
@@ -304,17 +305,7 @@ def from_data(data: dict[str, Any], where: str) -> Scenario:
 
 def load(path: Path) -> Scenario:
     """The scenario in the file ``path``. Raises InputError."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, so it is not a scenario file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give a scenario file or name."
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text, so it is not a scenario file.") from None
-    return parse(text, str(path))
+    return parse(read_text(path, "a scenario file", most=MAX_FILE_BYTES), str(path))
 
 
 def shipped() -> dict[str, Scenario]:

@@ -229,14 +229,6 @@ def _change(case: _Case) -> Iterator[str]:
         )
 
 
-def _voters_in_force(case: _Case) -> Iterator[str]:
-    if case.after is not None:
-        yield (
-            f"Replica {case.id} goes by the voter set {{{print_keys(case.after.voters.keys)}}}; those of its "
-            f"log are, in order: {', then '.join(_voter_sets(case))}."
-        )
-
-
 def _unanswered(case: _Case) -> Iterator[str]:
     role = case.before.role if case.before is not None else None
     change = role.change if isinstance(role, Leader) else None
@@ -331,7 +323,6 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
     names.ALTER_REACHES_TARGET: _assigned,
     names.CHANGE_NEEDS_COMMIT: _change,
-    names.VOTERS_OF_THE_LOG: _voters_in_force,
     names.CHANGE_ANSWERED: _unanswered,
     names.CHANGE_AS_ASKED: _change,
     names.ADDED_VOTER_IS_READY: _change,

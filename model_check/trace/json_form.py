@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from model_check import codec, scenario
 from model_check.codec import Json
 from model_check.errors import InputError
+from model_check.files import read_text
 from model_check.kraft.clock import Clock
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
@@ -29,7 +30,6 @@ from reference.messages import Message
 from reference.replica import Replica
 
 FORMAT, VERSION = "kraftcheck-trace", 1
-MAX_FILE_BYTES = 64 * 2**20
 MAX_STEPS = 100_000
 
 T = TypeVar("T")
@@ -145,15 +145,7 @@ def _encode_message(message: InFlight) -> Json:
 
 def load(path: Path) -> Trace:
     """The trace in the file ``path``. Raises InputError."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than 64 MiB, so it is not a trace file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a trace file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text, so it is not a trace file.") from None
-    return loads(text, str(path))
+    return loads(read_text(path, "a trace file"), str(path))
 
 
 def loads(text: str, where: str = "trace") -> Trace:
