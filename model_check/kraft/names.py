@@ -52,6 +52,7 @@ REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
 VOTERS_OF_THE_LOG = "VotersOfTheLog"
 REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
+QUORUM_STATE_IS_ATOMIC = "QuorumStateIsAtomic"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -86,6 +87,7 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
     CHECK_QUORUM_NEEDS_MAJORITY,
     RESIGNED_KEEPS_NOBODY_WAITING,
+    QUORUM_STATE_IS_ATOMIC,
 )
 
 #: Judged besides where the voter set may change or snapshots are taken.

@@ -210,7 +210,8 @@ def steps(
     for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, before.id, world, effect)
         if wiring.boundaries and _is_boundary(effect) and count < len(execution.effects):
-            crashes += _crash(wiring, protocol, before, world, action, costs, execution, count)
+            cut = _crash(wiring, protocol, before, world, action, costs, execution, count)
+            crashes += _judged(cut, checks.cut_short(node.disk, execution.effects, world.disk))
     ended = execution.ended
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.
@@ -359,6 +360,13 @@ def _cause(ended: Fatal | Stop) -> str | None:
     return ended.reason if isinstance(ended, Fatal) else None
 
 
+def _judged(crashes: Iterable[Step], found: tuple[str, ...]) -> Iterator[Step]:
+    """``crashes``, with what they violate by what they leave on the disk, whatever a start makes of it."""
+    for crashed in crashes:
+        violated = (*found, *crashed.outcome.violations)
+        yield replace(crashed, outcome=replace(crashed.outcome, violations=violated)) if found else crashed
+
+
 def _is_boundary(effect: Effect) -> bool:
     return isinstance(effect, _BOUNDARIES)
 
@@ -367,7 +375,8 @@ def _distinct(crashes: Iterable[Step], full: Outcome) -> Iterator[Step]:
     """Crashes that differ in what they leave behind."""
     seen = set()
     for crashed in crashes:
-        key = (crashed.outcome.local, crashed.outcome.sends, crashed.outcome.labels)
+        left = crashed.outcome
+        key = (left.local, left.sends, left.labels, left.violations)
         if key not in seen:
             seen.add(key)
             yield crashed
@@ -466,7 +475,13 @@ def _booted(
     if not isinstance(ended, Fatal) and _may_crash(wiring, identity.id, costs):
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
         cuts = [(count, cut) for count, cut in cuts if not _is_as(cut, world)]
-        found = (_cut_short(wiring, protocol, identity, full, orphans, *cut) for cut in cuts)
+        found = (
+            _judged(
+                _cut_short(wiring, protocol, identity, full, orphans, count, cut),
+                checks.cut_short(disk, execution.effects, cut.disk),
+            )
+            for count, cut in cuts
+        )
         yield from _distinct((step for steps_ in found for step in steps_), outcome)
 
 
