@@ -90,7 +90,8 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     known in each case.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
-    alone = Check().model_copy(update={"known_deaths": scenario.check.known_deaths})
+    begins = {"prelude": scenario.check.prelude, "known_deaths": scenario.check.known_deaths}
+    alone = Check().model_copy(update=begins)
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:
