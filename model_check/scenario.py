@@ -34,6 +34,7 @@ AdminStep = Annotated[
     str,
     StringConstraints(
         pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
+        r"|add \d{1,2}(/[a-z0-9-]{1,20})? ack-when-appended"
         r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
     ),
 ]
@@ -98,7 +99,8 @@ class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
-    asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    asked (all, unless it is given). "add 4 ack-when-appended" asks for the answer before the commit (KIP-1186).
+    "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()

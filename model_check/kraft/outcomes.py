@@ -59,7 +59,7 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.protocol import Protocol
-from reference.replica import Leader, QuorumState, Replica
+from reference.replica import AddingVoter, Leader, QuorumState, Replica
 from reference.voters import ReplicaKey, VoterSet
 
 #: After these effects a crash leaves something else behind than before them.
@@ -168,7 +168,7 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
-    request is that is being handled, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
+    request is that is being handled, ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
     what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end,
     ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
     """
@@ -180,6 +180,7 @@ class _World:
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
     asked: ReplicaKey | None = None
+    addition: AddRaftVoterRequest | AddingVoter | None = None
     leader_epoch: int | None = None
     change: Batch | None = None
     assignment: int = -1
@@ -202,6 +203,7 @@ def steps(
         _origin(before),
         vote_request=_standard_vote(event),
         asked=_asked(event),
+        addition=_addition(before, event),
         leader_epoch=before.epoch if isinstance(before.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
         assignment=before.assignment_offset,
@@ -555,6 +557,15 @@ def _asked(event: Event) -> ReplicaKey | None:
     return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
 
 
+def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:
+    """The addition of a voter that a reply may be about."""
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, AddRaftVoterRequest):
+        return request
+    change = before.role.change if isinstance(before.role, Leader) else None
+    return change if isinstance(change, AddingVoter) else None
+
+
 def _commit(wiring: Wiring, world: _World, replica_id: int, offset: int) -> None:
     log = world.disk.log
     prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
@@ -578,7 +589,7 @@ def _forget(wiring: Wiring, world: _World, replica_id: int, node: int | None) ->
 def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:
     request = effect.request
     if isinstance(request, VoteRequest) and not request.pre_vote:
-        world.labels.append(Voted(replica_id, request.epoch, replica_id))
+        world.labels.append(Voted(replica_id, request.epoch, request.candidate))
     if (replica_id, effect.to) in wiring.cut:
         return
     if isinstance(request, VoteRequest) and request.pre_vote and effect.to in wiring.no_pre_vote:
@@ -603,20 +614,29 @@ def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> Non
         return
     asked = world.vote_request
     if asked is not None and isinstance(response, VoteResponse) and response.granted:
-        world.labels.append(Voted(replica_id, asked.epoch, asked.candidate.id))
+        world.labels.append(Voted(replica_id, asked.epoch, asked.candidate))
     world.sends.append(InFlight(replica_id, effect.to, response))
 
 
 def _answer_client(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> None:
     """A success is about the newest voter set of the leader's log: one change is under way at a time."""
     response = effect.response
-    if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
+    if isinstance(response, AddRaftVoterResponse) and not response.error:
+        world.labels.append(_acknowledged(replica_id, world))
+    elif isinstance(response, RemoveRaftVoterResponse) and not response.error:
         world.labels.append(Acknowledged(replica_id, world.change))
     elif isinstance(response, AlterQuorumResponse) and not response.error:
         assert wiring.targets is not None and effect.correlation is not None
         world.labels.append(Altered(replica_id, wiring.targets[effect.correlation]))
     elif getattr(response, "error", None) in _TELLING and world.asked is not None:
         world.labels.append(Refused(world.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+
+
+def _acknowledged(replica_id: int, world: _World) -> Acknowledged:
+    assert world.addition is not None
+    asked = world.addition.voter
+    key = asked if isinstance(asked, ReplicaKey) else asked.key
+    return Acknowledged(replica_id, world.change, key, early=not world.addition.ack_when_committed)
 
 
 def _newest_change(execution: Execution) -> Batch | None:

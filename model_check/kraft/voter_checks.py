@@ -56,7 +56,7 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from _loading_violations(before, event, execution)
     yield from _append_violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
-        yield from _unanswered_change(before.role, execution)
+        yield from _unanswered_change(before.role, event, execution)
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
@@ -249,16 +249,20 @@ def _supports(voter: Voter, version: int) -> bool:
     return voter.min_kraft_version <= version <= voter.max_kraft_version
 
 
-def _unanswered_change(role: Leader, execution: Execution) -> Iterator[str]:
-    """P-8: a change that is under way no more has an answer, unless the process has ended."""
+def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
+    """P-8: a change that is under way no more has one answer, unless the process has ended."""
     change = role.change
     if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
         return
     after = execution.replica.role
-    if isinstance(after, Leader) and _is_same_change(change, after.change):
-        return
-    told = isinstance(change, AddingVoter) and change.answered
-    if not told and not any(_answers(effect, change) for effect in execution.effects):
+    due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
+    if isinstance(change, AddingVoter) and not change.ack_when_committed:
+        # Who does not wait for the commit is told on append, and not again.
+        later = after.change if isinstance(after, Leader) else None
+        appended = isinstance(later, AddingVoter) and later.offset is not None
+        due = change.offset is None and (due or appended)
+    told = any(_answers(effect, change) for effect in execution.effects)
+    if told != due and not (told and isinstance(event, RequestReceived)):  # which may be about another request
         yield names.CHANGE_ANSWERED
 
 
