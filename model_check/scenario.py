@@ -198,6 +198,7 @@ class Eventually(_Table):
         "no-outdated-voter",
         "no-leader-outside-voters",
         "no-change-pending",
+        "no-alteration-pending",
         "all-caught-up",
         "high-watermark-known",
     ]

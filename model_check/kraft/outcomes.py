@@ -443,7 +443,8 @@ def _booted(
 
     What the process before had sent is on its way, its requests unanswerable.
     """
-    world = _World(disk, _origin(identity), labels=list(labels_before))
+    decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+    world = _World(disk, _origin(identity), labels=list(labels_before), assignment=decided)
     cuts: list[tuple[int, _World]] = []
     for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, identity.id, world, effect)

@@ -57,6 +57,8 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from _append_violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
+    if _leads_for_another(before, execution):
+        yield names.WIPED_REPLICA_IS_ANOTHER
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
@@ -309,18 +311,31 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
 def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
     """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
     assert request.voter is not None
-    lost = replica.key.directory not in (None, first_directory(replica.id))
-    return lost and request.voter.directory is None and replica.kraft_version == 0
+    return _is_on_another_disk(replica.key) and request.voter.directory is None and replica.kraft_version == 0
+
+
+def _is_on_another_disk(key: ReplicaKey) -> bool:
+    return key.directory not in (None, first_directory(key.id))
+
+
+def _leads_for_another(before: Replica, execution: Execution) -> bool:
+    """Whether a static voter is elected, by votes for itself among others, that has lost its disk."""
+    elected = any(isinstance(e, Transition) and e.target == "Leader" for e in execution.effects)
+    return elected and before.kraft_version == 0 and _is_on_another_disk(before.key)
 
 
 def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:
+    """Whether a leader counts what one replica holds for another: of static voters, for the one whose disk is
+    gone.
+    """
     after = execution.replica.role
     if not isinstance(before.role, Leader) or not isinstance(after, Leader):
         return False
+    static = before.kraft_version == 0 and _is_on_another_disk(request.replica)
     ends = {entry.key: entry.end_offset for entry in before.role.progress}
     return any(
         entry.id == request.replica.id
-        and not membership.matches(entry.key, request.replica)
+        and (not membership.matches(entry.key, request.replica) or (static and request.offset > 0))
         and entry.key in ends
         and entry.end_offset != ends[entry.key]
         for entry in after.progress
