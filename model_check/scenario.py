@@ -116,13 +116,15 @@ class Admin(_Table):
 class NetworkChoice(_Table):
     """The network: ``capacity`` messages in flight at most; ``cut`` links ("1-2" both ways, "1>2" one way);
     ``no-pre-vote`` replicas that do not know pre-vote; ``forgotten``: whether requests that their sender has
-    forgotten stay in flight or are lost at once.
+    forgotten stay in flight or are lost at once. ``idle-answers``: whether answers that tell nothing are modelled
+    (see :mod:`model_check.kraft.idle`).
     """
 
     capacity: Annotated[int, Field(ge=1, le=12)] = 4
     loss: Literal["never", "when-full", "always"] = "when-full"
     cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
     forgotten: Literal["stay", "lost"] = "stay"
+    idle_answers: Annotated[Literal["in-flight", "left-out"], Field(alias="idle-answers")] = "in-flight"
     no_pre_vote: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="no-pre-vote")] = ()
 
 

@@ -77,6 +77,7 @@ class _Builder:
             if scenario.admin.alters
             else None,
             known_deaths=scenario.check.known_deaths,
+            idle_left_out=scenario.network.idle_answers == "left-out",
         )
         begun = [
             self._begin(wiring, protocol, identity)
@@ -146,6 +147,7 @@ class _Builder:
         if replicas.dynamic and replicas.upgradable:
             raise self._error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
         self._check_alterations()
+        self._check_idle_answers()
         alters = self.scenario.admin.alters
         if self.scenario.admin.steps and not ((replicas.changing or alters) and budgets.admin):
             raise self._error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
@@ -170,6 +172,23 @@ class _Builder:
         )
         for replica in (*listed, *(() if replicas.led_by is None else (replicas.led_by,))):
             self._replica(str(replica))
+
+    def _check_idle_answers(self) -> None:
+        """What leaving out idle answers rests on."""
+        scenario = self.scenario
+        timers = {timer for names_ in scenario.environment.timers_at.values() for timer in names_}
+        if scenario.network.idle_answers == "left-out" and (
+            scenario.network.forgotten == "stay"
+            or scenario.environment.parking
+            or scenario.budgets.timeouts
+            or scenario.budgets.duplicates
+            or scenario.check.eventually
+            or "update-voter" in {*scenario.environment.timers, *timers}
+        ):
+            raise self._error(
+                "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
+                "environment.parking, the timer update-voter, budgets.timeouts and duplicates, and check.eventually"
+            )
 
     def _check_alterations(self) -> None:
         """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import administration, assignments, checks, membership, names, voter_checks
+from model_check.kraft import administration, assignments, checks, idle, membership, names, voter_checks
 from model_check.kraft.history import (
     Acknowledged,
     Altered,
@@ -139,7 +139,8 @@ class Wiring:
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
     (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
-    known_deaths: parts of reasons to die that are not judged; the process starts again.
+    known_deaths: parts of reasons to die that are not judged; the process starts again. idle_left_out:
+    whether answers that tell nothing are not modelled.
     """
 
     component: Callable[[int], int]
@@ -161,6 +162,7 @@ class Wiring:
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
     known_deaths: tuple[str, ...] = ()
+    idle_left_out: bool = False
 
 
 @dataclass(slots=True)
@@ -170,7 +172,8 @@ class _World:
     ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
     request is that is being handled, ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
     what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end,
-    ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
+    ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595). ``event`` is what is
+    being handled, and ``after`` the replica at the end, where idle answers are left out.
     """
 
     disk: Disk
@@ -184,6 +187,8 @@ class _World:
     leader_epoch: int | None = None
     change: Batch | None = None
     assignment: int = -1
+    event: Event | None = None
+    after: Replica | None = None
 
 
 def steps(
@@ -208,6 +213,8 @@ def steps(
         change=_newest_change(execution) if wiring.origin else None,
         assignment=before.assignment_offset,
     )
+    if wiring.idle_left_out:
+        world.event, world.after = event, execution.replica
     crashes: list[Step] = []
     for count, effect in enumerate(execution.effects, 1):
         _happen(wiring, before.id, world, effect)
@@ -600,7 +607,9 @@ def _send(wiring: Wiring, world: _World, replica_id: int, effect: Send) -> None:
             world.sends.append(InFlight(effect.to, replica_id, answer))
             return
         request = replace(request, pre_vote=False)
-    if isinstance(request, FetchRequest) and request.max_wait_ms == 0:
+    if world.after is not None:
+        request = idle.as_sent(request, world.after, effect.to)
+    elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
         # A request that does not wait is answered at once, whatever high watermark it carries.
         request = replace(request, high_watermark=None)
     world.sends.append(InFlight(replica_id, effect.to, request))
@@ -616,6 +625,12 @@ def _reply(wiring: Wiring, world: _World, replica_id: int, effect: Reply) -> Non
     asked = world.vote_request
     if asked is not None and isinstance(response, VoteResponse) and response.granted:
         world.labels.append(Voted(replica_id, asked.epoch, asked.candidate))
+    if world.event is not None:
+        again = idle.asked_again(world.event, replica_id, response)
+        if again is not None:
+            world.sends.append(InFlight(effect.to, replica_id, again))
+        if again is not None or idle.is_unread(world.event, response):
+            return
     world.sends.append(InFlight(replica_id, effect.to, response))
 
 
