@@ -21,7 +21,6 @@ from reference.messages import AddRaftVoterRequest, AlterQuorumRequest, RemoveRa
 from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey
 
-
 #: Ends a step that asks for an answer as soon as the change is in the leader's log.
 _ON_APPEND = " ack-when-appended"
 

@@ -222,7 +222,9 @@ def _record_elected(history: History, label: Elected) -> Recorded:
 def _record_voted(history: History, label: Voted) -> Recorded:
     violations: list[str] = []
     for voter, epoch, candidate in history.votes:
-        if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(voter, candidate, label.candidate):
+        if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(
+            voter, candidate, label.candidate
+        ):
             own = candidate.id == voter
             violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
             violations.append(names.VOTED_ONCE)

@@ -34,8 +34,8 @@ from model_check.engine.liveness import (
 )
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
-from model_check.kraft import history as histories
 from model_check.kraft import assignments, membership
+from model_check.kraft import history as histories
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
@@ -133,9 +133,14 @@ def _no_alteration_pending(state: GlobalState) -> bool:
     """L-10, where voters change by AlterQuorum: nothing is wanted by now, in any log, and nobody waits."""
     committed = _history(state).committed
     known = assignments.assignments_of(committed)
-    waiting = any(replica.role.alterations for replica in _replicas(state) if isinstance(replica.role, Leader))
+    waiting = any(
+        replica.role.alterations for replica in _replicas(state) if isinstance(replica.role, Leader)
+    )
     undecided = (
-        batch for log in _logs(state) for batch in log.batches if assignments.is_in(batch) and batch not in committed
+        batch
+        for log in _logs(state)
+        for batch in log.batches
+        if assignments.is_in(batch) and batch not in committed
     )
     return not waiting and not any(undecided) and not (known and known[-1][1].target is not None)
 

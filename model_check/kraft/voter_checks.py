@@ -264,7 +264,9 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
         appended = isinstance(later, AddingVoter) and later.offset is not None
         due = change.offset is None and (due or appended)
     told = any(_answers(effect, change) for effect in execution.effects)
-    if told != due and not (told and isinstance(event, RequestReceived)):  # which may be about another request
+    if told != due and not (
+        told and isinstance(event, RequestReceived)
+    ):  # which may be about another request
         yield names.CHANGE_ANSWERED
 
 
