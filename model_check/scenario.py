@@ -99,8 +99,8 @@ class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
-    asked (all, unless it is given). "add 4 ack-when-appended" asks for the answer before the commit (KIP-1186).
-    "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    asked (all, unless it is given). "add 4 ack-when-appended" asks for the answer before the commit
+    (KIP-1186). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
@@ -116,8 +116,8 @@ class Admin(_Table):
 class NetworkChoice(_Table):
     """The network: ``capacity`` messages in flight at most; ``cut`` links ("1-2" both ways, "1>2" one way);
     ``no-pre-vote`` replicas that do not know pre-vote; ``forgotten``: whether requests that their sender has
-    forgotten stay in flight or are lost at once. ``idle-answers``: whether answers that tell nothing are modelled
-    (see :mod:`model_check.kraft.idle`).
+    forgotten stay in flight or are lost at once. ``idle-answers``: whether answers that tell nothing are
+    modelled (see :mod:`model_check.kraft.idle`).
     """
 
     capacity: Annotated[int, Field(ge=1, le=12)] = 4

@@ -1,6 +1,6 @@
-"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``add 4 ack-when-appended`` (KIP-1186),
-``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595 ``alter 4,5,6``, ``alter
-cancel``.
+"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``add 4 ack-when-appended``
+(KIP-1186), ``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595
+``alter 4,5,6``, ``alter cancel``.
 
 A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
 at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is

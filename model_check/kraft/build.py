@@ -187,7 +187,8 @@ class _Builder:
         ):
             raise self._error(
                 "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
-                "environment.parking, the timer update-voter, budgets.timeouts and duplicates, and check.eventually"
+                "environment.parking, the timer update-voter, budgets.timeouts, budgets.duplicates and "
+                "check.eventually"
             )
 
     def _check_alterations(self) -> None:

@@ -1,14 +1,15 @@
 """Answers that tell nothing: leaving them out of the network merges states that behave alike.
 
-* A follower that has fetched from its leader, and is told nothing new, asks the very same again. Until it does
-  so, the answer on its way stands for the request that follows, which may arrive as late as one likes: the request
-  stays in flight. So it does where the leader has resigned and says so, which the follower cannot make use of.
-* A replica that has resigned and is told that somebody knows it does not say it again. It would say it again only if
-  the request timed out. Who answers that it takes itself for no voter (KIP-595) is told again after a back-off, in
-  which a resigned replica does nothing else: there, too, the request stays in flight.
+* A follower that has fetched from its leader, and is told nothing new, asks the very same again. Until it
+  does so, the answer on its way stands for the request that follows, which may arrive as late as one likes:
+  the request stays in flight. So it does where the leader has resigned and says so, of which the follower can
+  make no use.
+* A replica that has resigned and is told that somebody knows it does not say it again. It would do so only if
+  the request timed out. Who answers that it takes itself for no voter (KIP-595) is told again after a
+  back-off, in which a resigned replica does nothing else: there, too, the request stays in flight.
 
-It takes requests that do not wait at the leader and that are lost when they are forgotten. ``tests/kraft`` compares the
-reachable states with and without.
+It takes requests that do not wait at the leader and that are lost when they are forgotten. ``tests/kraft``
+compares the reachable states with and without.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from reference.replica import Follower, Replica
 
 
 def as_sent(request: Request, sender: Replica, to: int) -> Request:
-    """``request`` as it is in flight: a follower tells the high watermark if it has fetched from ``to`` before."""
+    """``request`` as it is in flight: with the high watermark of a follower that has fetched from ``to``."""
     if not isinstance(request, FetchRequest):
         return request
     role = sender.role

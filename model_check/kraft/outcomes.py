@@ -170,10 +170,11 @@ class _World:
     """What has happened to the disk, the network and the history after some effects.
 
     ``vote_request`` is the standard vote request being handled, ``asked`` the replica about which a client's
-    request is that is being handled, ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica leads by now, ``origin``
-    what the process knows of voters besides its log, ``change`` the newest voter set of its log at the end,
-    ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595). ``event`` is what is
-    being handled, and ``after`` the replica at the end, where idle answers are left out.
+    request is that is being handled, ``addition`` the addition that is asked for or under way,
+    ``leader_epoch`` the epoch that the replica leads by now, ``origin`` what the process knows of voters
+    besides its log, ``change`` the newest voter set of its log at the end, ``assignment`` where the
+    assignment of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and
+    ``after`` the replica at the end, where idle answers are left out.
     """
 
     disk: Disk
