@@ -212,6 +212,7 @@ class Check(_Table):
     that a finding shows to be violated; ``goals`` to be reached,
     transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-deaths``: parts of
     the reasons of which a process may die without that being judged again, as a finding shows it already.
+    ``prelude``: whether the run that leads to ``led-by`` is judged as well.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -220,6 +221,7 @@ class Check(_Table):
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
     known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+    prelude: bool = True
 
 
 class Expected(_Table):

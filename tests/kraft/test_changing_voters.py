@@ -445,7 +445,7 @@ def test_threads_do_not_change_the_answer() -> None:
 
 def test_the_prelude_gives_up() -> None:
     system = build(_small(replicas={"voters": [1, 2]}, network={"capacity": 3, "cut": ["1-2"]}))
-    assert not prelude.Prelude(system, (0, 1)).run(0)
+    assert not prelude.Prelude(system, (0, 1), judged=True).run(0)
 
 
 def test_a_refusal_tells_what_has_been_committed() -> None:
