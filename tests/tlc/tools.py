@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from model_check.errors import MissingDependencyError
+from model_check.errors import InputError
 from model_check.tlc.install import Tools, find_tools
 
 
@@ -14,6 +14,6 @@ def tools() -> Tools:
     """Java and TLC. Skips the test, with a warning in the summary, where one of them is missing."""
     try:
         return find_tools()
-    except MissingDependencyError as error:
+    except InputError as error:
         warnings.warn(f"NOT RUN: the comparison with TLC. {error}", stacklevel=2)
         pytest.skip(str(error))
