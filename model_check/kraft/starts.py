@@ -10,7 +10,7 @@ from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import membership, verdicts
+from model_check.kraft import assignments, membership, verdicts
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -120,7 +120,14 @@ def booted(
     What the process before had sent is on its way, its requests unanswerable.
     """
     execution = boot(protocol, identity, disk, wiring.addable)
-    world = World(wiring, identity.id, disk, membership.own_origin(identity), labels=list(labels_before))
+    world = World(
+        wiring,
+        identity.id,
+        disk,
+        membership.own_origin(identity),
+        labels=list(labels_before),
+        assignment=assignments.known_at_start(disk.log),
+    )
     cuts: list[tuple[int, World]] = []
     for count, effect in enumerate(execution.effects, 1):
         world.happen(effect)
