@@ -49,7 +49,9 @@ def record_rejection(work: Work, voter: int) -> None:
         work.by("PREVOTE-21")
         leave_lost_pre_vote(work)
     else:
-        work.by("VOTE-21", "PREVOTE-28")
+        work.by("VOTE-21")
+        if work.protocol.state_machine is StateMachine.KIP996:
+            work.by("PREVOTE-28")
         if work.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF:
             work.by("TIMER-6")
             work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from reference import log as logs
 from reference import parked, voter_assignments, voter_changes
-from reference.effects import ArmTimer, Duration, Persist, Transition
+from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
 from reference.log import KRaftVersion, LeaderChange, Record, Voters
 from reference.protocol import ProspectiveTimer, StateMachine
@@ -109,7 +109,7 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
         work.by("PREVOTE-20")
     if durable:
         work.by("PERSIST-2")
-        work.emit(Persist(quorum_state))
+        work.persist(quorum_state)
     left = work.replica.role
     work.update(role=role, quorum_state=quorum_state)
     if isinstance(left, Leader):
@@ -138,7 +138,7 @@ def to_unattached(work: Work, epoch: int) -> None:
     legal = epoch > current.epoch or (same_epoch and isinstance(role, Prospective))
     _require(work, legal, f"cannot become Unattached in epoch {epoch}", "TRANS-Forbid-4")
     if same_epoch:
-        work.by("EPOCH-7", "PREVOTE-26")
+        _keep_vote(work)
     else:
         work.by("EPOCH-1", "EPOCH-2", "EPOCH-6")
     duration = _unattached_timer(work, role)
@@ -188,6 +188,12 @@ def prospective_with_vote(work: Work, candidate: ReplicaKey) -> None:
     work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT))
 
 
+def _keep_vote(work: Work) -> None:
+    work.by("EPOCH-7")
+    if work.protocol.state_machine is StateMachine.KIP996:
+        work.by("PREVOTE-26")
+
+
 def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, ...]) -> None:
     """Follower of ``leader`` in ``epoch``; the vote is kept within the same epoch."""
     current = work.replica.quorum_state
@@ -204,7 +210,7 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
         _require(
             work, known < len(endpoints), "already follows with as many endpoints", "TRANS-Follower-Follower"
         )
-        work.by("EPOCH-7", "PREVOTE-26")
+        _keep_vote(work)
         voted = current.voted
     else:
         work.by("EPOCH-1", "EPOCH-2", "EPOCH-6")

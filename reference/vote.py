@@ -12,6 +12,7 @@ from reference.log import is_up_to_date
 from reference.messages import VoteRequest, VoteResponse
 from reference.protocol import FollowerPreVote, PreVoteCompatibility
 from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from reference.voters import matches
 from reference.work import Work
 
 
@@ -49,7 +50,7 @@ def _request_error(work: Work, request: VoteRequest) -> ErrorCode:
         work.by("PREVOTE-7" if request.pre_vote else "VOTE-4")
         return ErrorCode.INVALID_REQUEST
     rule = "PREVOTE-8" if request.pre_vote else "VOTE-5"
-    return epochs.voter_request_error(work, request.candidate.id, request.epoch, rule)
+    return epochs.voter_request_error(work, request.candidate.id, request.epoch, rule, membership="VOTE-6")
 
 
 def would_grant_pre_vote(work: Work, request: VoteRequest) -> bool:
@@ -98,7 +99,7 @@ def would_grant_vote(work: Work, request: VoteRequest) -> bool:
     voted = work.replica.quorum_state.voted
     if voted is not None:
         work.by("VOTE-8")
-        return voted.id == request.candidate.id and voted.directory in (None, request.candidate.directory)
+        return matches(voted, request.candidate)
     if work.replica.quorum_state.leader is not None:
         work.by("VOTE-9")
         return False

@@ -25,6 +25,7 @@ from model_check.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forg
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.wiring import Wiring
 from reference import disk as disks
+from reference import versions
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
@@ -71,6 +72,9 @@ _BOUNDARIES = (
     Reply,
     HighWatermark,
 )
+
+#: The versions of Vote that a peer without pre-vote supports.
+_VOTE_WITHOUT_PRE_VOTE = (0, 1)
 
 #: Refusals that tell a client what the voter set is.
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
@@ -162,11 +166,11 @@ class World:
             self.labels.append(Voted(self.replica_id, request.epoch, self.replica_id))
         if (self.replica_id, effect.to) in self.wiring.cut:
             return
-        if isinstance(request, VoteRequest) and request.pre_vote and effect.to in self.wiring.no_pre_vote:
-            if self.replica_id not in self.wiring.flag_ignored:
+        if isinstance(request, VoteRequest) and effect.to in self.wiring.no_pre_vote:
+            sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
+            if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
                 # The own network client answers: the flag cannot be sent to this peer (RESP-9).
-                answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
-                self.sends.append(InFlight(effect.to, self.replica_id, answer))
+                self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
                 return
             request = replace(request, pre_vote=False)
         if isinstance(request, FetchRequest) and request.max_wait_ms == 0:
@@ -194,8 +198,9 @@ class World:
         elif isinstance(response, AlterQuorumResponse) and not response.error:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
-        elif getattr(response, "error", None) in _TELLING and self.asked is not None:
-            self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+        elif isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and self.asked is not None:
+            if response.error in _TELLING:
+                self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
 
 
 def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:

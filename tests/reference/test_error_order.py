@@ -51,22 +51,22 @@ VOTERS = voter_set(Voter(ReplicaKey(number, f"d{number}"), LISTENS, 0, 1) for nu
 VOTER, OTHER = VOTERS.keys[1], ReplicaKey(4, "d4")
 SNAPSHOT = Snapshot(SnapshotId(3, EPOCH), VOTERS, 1, size=10)
 
-Change = Callable[[Replica, Any], tuple[Replica, Any]]
+Change = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def in_request(**changes: object) -> Change:
+def in_request(**changes: Any) -> Change:
     return lambda replica, request: (replica, replace(request, **changes))
 
 
-def in_replica(**changes: object) -> Change:
+def in_replica(**changes: Any) -> Change:
     return lambda replica, request: (replace(replica, **changes), request)
 
 
-def pending_change(replica: Replica, request: Any) -> tuple[Replica, Any]:
-    return replace(replica, role=replace(replica.role, change=UpdatingVoter(2))), request  # type: ignore[type-var]
+def pending_change(replica: Any, request: Any) -> tuple[Any, Any]:
+    return replace(replica, role=replace(replica.role, change=UpdatingVoter(2))), request
 
 
-def static_version(replica: Replica, request: Any) -> tuple[Replica, Any]:
+def static_version(replica: Any, request: Any) -> tuple[Any, Any]:
     return replace(replica, log=replace(replica.log, kraft_versions=((1, 0),))), request
 
 
@@ -126,7 +126,7 @@ def unattached() -> Replica:
 
 @dataclass(frozen=True)
 class Case:
-    """A request that is fine, the replica that it reaches, and what may be wrong, in the order of the checks."""
+    """A request that is fine, the replica that it reaches, and what may be wrong, as it is looked for."""
 
     request: Request
     defects: tuple[Defect, ...]
