@@ -52,6 +52,9 @@ REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
 VOTERS_OF_THE_LOG = "VotersOfTheLog"
 REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
+DESCRIBE_TIMES_MONOTONE = "DescribeTimesMonotone"
+DESCRIPTION_IS_THE_LEADERS = "DescriptionIsTheLeaders"
+QUORUM_STATE_IS_ATOMIC = "QuorumStateIsAtomic"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -86,6 +89,7 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
     CHECK_QUORUM_NEEDS_MAJORITY,
     RESIGNED_KEEPS_NOBODY_WAITING,
+    QUORUM_STATE_IS_ATOMIC,
 )
 
 #: Judged besides where the voter set may change or snapshots are taken.
@@ -107,6 +111,9 @@ VOTER_CHANGES = (
     VOTERS_OF_THE_LOG,
     ALTER_REACHES_TARGET,
 )
+
+#: Judged where an administrator asks how the quorum is doing; the first only where clocks run.
+DESCRIPTIONS = (DESCRIBE_TIMES_MONOTONE, DESCRIPTION_IS_THE_LEADERS)
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
 #: The first is violated when that leader is deposed or another one elected, the second by any new epoch.
@@ -134,6 +141,9 @@ GOAL_DOWNLOAD_ABANDONED = "GoalDownloadAbandoned"
 GOAL_LEADS_BY_SNAPSHOT = "GoalLeadsByVotersOfSnapshot"
 GOAL_QUORUM_ALTERED = "GoalQuorumAltered"
 GOAL_ALTERATION_CANCELLED = "GoalAlterationCancelled"
+GOAL_QUORUM_DESCRIBED = "GoalQuorumDescribed"
+GOAL_TOLD_LAGGING = "GoalToldLagging"
+GOAL_OBSERVER_FORGOTTEN = "GoalObserverForgotten"
 
 GOALS = (
     GOAL_LEADER_ELECTED,
@@ -157,6 +167,9 @@ GOALS = (
     GOAL_LEADS_BY_SNAPSHOT,
     GOAL_QUORUM_ALTERED,
     GOAL_ALTERATION_CANCELLED,
+    GOAL_QUORUM_DESCRIBED,
+    GOAL_TOLD_LAGGING,
+    GOAL_OBSERVER_FORGOTTEN,
 )
 
 

@@ -6,6 +6,7 @@ The effects of an execution happen one after the other, so that a crash may fall
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from model_check.engine.system import Forget
 from model_check.kraft import assignments, membership
@@ -53,6 +54,7 @@ from reference.messages import (
     FetchRequest,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
+    Response,
     VoteRequest,
     VoteResponse,
 )
@@ -198,9 +200,8 @@ class World:
         elif isinstance(response, AlterQuorumResponse) and not response.error:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
-        elif isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and self.asked is not None:
-            if response.error in _TELLING:
-                self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+        elif self.asked is not None and _is_telling(response):
+            self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
 
 
 def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
@@ -216,6 +217,12 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         change=_newest_change(execution) if wiring.origin else None,
         assignment=replica.assignment_offset,
     )
+
+
+def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRaftVoterResponse]:
+    """Whether an administrator learns from this refusal what the voter set is."""
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return isinstance(response, kinds) and response.error in _TELLING
 
 
 def is_boundary(effect: Effect) -> bool:
