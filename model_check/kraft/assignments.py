@@ -45,9 +45,9 @@ def newest_below(log: Log, high_watermark: int, known: int) -> int:
     return max((known, *(at for at, _ in assignments_of(log.batches) if at < high_watermark)))
 
 
-def known_at_start(log: Log) -> int:
-    """Where the newest assignment is that a starting process knows to be committed: one has followed it."""
-    return max((-1, *(at for at, _ in assignments_of(log.batches)[-2:-1])))
+def decided_in(log: Log) -> int:
+    """Where the newest assignment is that a log alone shows to be committed: all but the last one are."""
+    return next((at for at, _ in assignments_of(log.batches)[-2:-1]), -1)
 
 
 def added(origin: Origin, before: Prefix, change: Batch) -> set[int]:

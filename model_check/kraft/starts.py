@@ -128,14 +128,9 @@ def booted(
     What the process before had sent is on its way, its requests unanswerable.
     """
     execution = boot(protocol, identity, disk, wiring.addable)
-    world = World(
-        wiring,
-        identity.id,
-        disk,
-        membership.own_origin(identity),
-        labels=list(labels_before),
-        assignment=assignments.known_at_start(disk.log),
-    )
+    origin, labels = membership.own_origin(identity), list(labels_before)
+    decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+    world = World(wiring, identity.id, disk, origin, labels=labels, assignment=decided)
     cuts: list[tuple[int, World]] = []
     for count, effect in enumerate(execution.effects, 1):
         world.happen(effect)
