@@ -303,12 +303,19 @@ def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
 def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
     """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
 
-    If all its epochs are larger, that is ``epoch`` itself, ending where the log starts.
+    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records begin
+    with its end, and else ``epoch`` itself; it ends where they begin.
+
+    Source: KafkaRaftLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
     """
     lower_bound = epoch
     for start in log.epoch_starts:
         if start.epoch > epoch:
-            return EpochEnd(lower_bound, start.offset)
+            end = EpochEnd(lower_bound, start.offset)
+            earliest = log.snapshots[0].id if log.snapshots else None
+            if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
+                return EpochEnd(earliest.epoch, earliest.end_offset)
+            return end
         lower_bound = start.epoch
     return EpochEnd(log.last_epoch, log.end_offset)
 

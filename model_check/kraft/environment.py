@@ -179,6 +179,6 @@ def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
     for asked in range(at + 1, log.end_offset + 1) if environment.snapshots_anywhere else ends[-1:]:
         applied = [batch for batch in batches if batch.base_offset < asked]
         values = (() if newest is None else newest.values) + membership.values_of(applied)
-        for epoch in (applied[-1].epoch, applied[-1].epoch + 1)[: 1 + environment.snapshots_anywhere]:
+        for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + environment.snapshots_anywhere]:
             event = CreateSnapshot(SnapshotId(asked, epoch), values, environment.snapshot_size, True)
             yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))

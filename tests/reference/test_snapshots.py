@@ -125,8 +125,16 @@ def test_snapshots_that_no_committed_batch_ends(id: SnapshotId) -> None:
 
 def test_nothing_before_the_log_start_and_nothing_while_the_high_watermark_is_unknown() -> None:
     short = logs.delete_before(logs.with_snapshot(LOG, SNAPSHOT), 5)
-    assert of(take(leader(short), CreateSnapshot(AT_3)), CallFailed)
+    assert not take(leader(short), CreateSnapshot(AT_3)).effects
     assert of(take(replace(leader(), high_watermark=None), CreateSnapshot(AT_5)), CallFailed)
+
+
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_nothing_at_the_log_start_but_the_snapshot_that_is_there(epoch: int) -> None:
+    """Kafka: KafkaRaftLog.createNewSnapshot asks ReplicatedLog.validateOffsetAndEpoch."""
+    short = logs.delete_before(logs.with_snapshot(LOG, SNAPSHOT), 5)
+    assert not take(leader(short), CreateSnapshot(AT_5)).effects
+    assert of(take(leader(short), CreateSnapshot(SnapshotId(5, epoch))), CallFailed)
 
 
 # Fetching from a log that starts with one.
