@@ -89,7 +89,7 @@ def is_addressee(work: Work, key: ReplicaKey | None) -> bool:
 
 
 def is_misdirected_at_once(work: Work, key: ReplicaKey | None) -> bool:
-    """Whether a request meant for ``key`` is refused before its epoch is looked at, as production does not."""
+    """Whether a request meant for ``key`` is refused before its epoch is looked at."""
     if work.protocol.receiver_key_check is ReceiverKeyCheck.AFTER_EPOCH or is_addressee(work, key):
         return False
     work.by("ID-4")
