@@ -25,6 +25,8 @@ def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumE
     if error is not ErrorCode.NONE:
         return _response(work, error)
     # epoch
+    if epochs.is_misdirected_at_once(work, request.voter):
+        return _response(work, ErrorCode.INVALID_VOTER_KEY)
     endpoints = request.leader_endpoints
     if not endpoints:
         work.by("BEGIN-10")

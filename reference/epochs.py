@@ -10,7 +10,7 @@ from __future__ import annotations
 from reference import transitions, voter_assignments
 from reference.errors import ErrorCode
 from reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
-from reference.protocol import ClusterId, ProspectiveLeader, VoterMembership
+from reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
 from reference.replica import Leader, Prospective, Resigned
 from reference.voters import Endpoint, ReplicaKey, matches
 from reference.work import Work
@@ -88,6 +88,14 @@ def is_addressee(work: Work, key: ReplicaKey | None) -> bool:
     return key is None or matches(key, work.replica.key)
 
 
+def is_misdirected_at_once(work: Work, key: ReplicaKey | None) -> bool:
+    """Whether a request meant for ``key`` is refused before its epoch is looked at."""
+    if work.protocol.receiver_key_check is ReceiverKeyCheck.AFTER_EPOCH or is_addressee(work, key):
+        return False
+    work.by("ID-4")
+    return True
+
+
 def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint, ...]) -> None:
     """Act on somebody's claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
     replica = work.replica
@@ -117,7 +125,8 @@ def _is_consistent(work: Work, epoch: int, leader: int | None) -> bool:
 def _is_news(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
     """Whether a claim about the leader of the current epoch says more than is known."""
     replica = work.replica
-    if isinstance(replica.role, Prospective) and work.protocol.prospective_leader is ProspectiveLeader.ANY:
+    always_follows = work.protocol.prospective_leader is not ProspectiveLeader.IF_UNKNOWN
+    if isinstance(replica.role, Prospective) and always_follows:
         work.by("PREVOTE-23", "PREVOTE-24")
         return True
     return replica.quorum_state.leader is None or len(endpoints) > len(replica.leader_endpoints)
@@ -141,6 +150,8 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         work.by("EPOCH-5", "RESP-2")
         return True
     superseded = error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if response.epoch == replica.epoch and _waits_for_announcement(work):
+        return error is not ErrorCode.NONE and (superseded or _handle_partition_error(work, source, error))
     if response.epoch > replica.epoch or superseded:
         work.by("RESP-3")
         if isinstance(replica.role, Leader) and response.epoch > replica.epoch:
@@ -157,6 +168,12 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
         return error is not ErrorCode.NONE
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
+
+
+def _waits_for_announcement(work: Work) -> bool:
+    """A rejected alternative of KIP-996: in its own epoch a Prospective believes the leader alone."""
+    announced = work.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
+    return announced and isinstance(work.replica.role, Prospective)
 
 
 def _prospective_follows(work: Work, response: EpochResponse) -> bool:

@@ -303,8 +303,8 @@ def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
 def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
     """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
 
-    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records begin
-    with its end, and else ``epoch`` itself; it ends where they begin.
+    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records
+    begin with its end, and else ``epoch`` itself; it ends where they begin.
 
     Source: KafkaRaftLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
     """

@@ -105,6 +105,8 @@ def _poll_leader(work: Work, event: Poll) -> None:
     if Timer.VOTER_CHANGE in event.expired and role.change is not None:
         voter_changes.expire(work)
     if Timer.CHECK_QUORUM in event.expired:
+        if elections.replace_own_leadership(work):
+            return
         find_quorum.look_for_successor(work)
     voter_assignments.proceed(work)
     role = work.replica.role

@@ -14,7 +14,7 @@ from reference import parked, voter_assignments, voter_changes
 from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
 from reference.log import KRaftVersion, LeaderChange, Record, Voters
-from reference.protocol import ProspectiveTimer, StateMachine
+from reference.protocol import HandOver, ProspectiveTimer, StateMachine
 from reference.replica import (
     Candidate,
     Election,
@@ -73,6 +73,7 @@ OLD_RULES = {
     ("Leader", "Unattached"): "OLD-Leader-Unattached",
     ("Leader", "Resigned"): "OLD-Leader-Resigned",
     ("Leader", "Follower"): "OLD-Leader-Follower",
+    ("Leader", "Candidate"): "ZOMBIE-4",
     ("Follower", "Unattached"): "OLD-Follower-Unattached",
     ("Follower", "Candidate"): "OLD-Follower-Candidate",
     ("Follower", "Follower"): "OLD-Follower-Follower",
@@ -236,6 +237,13 @@ def to_prospective(work: Work) -> None:
     work.forget_requests()
 
 
+def restart_pre_vote(work: Work) -> None:
+    """Prospective still: once the timer expires it asks everybody again."""
+    work.update_role(election=_own_election(work))
+    work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT))
+    work.forget_requests()
+
+
 def to_candidate(work: Work) -> None:
     """Candidate in the next epoch, having voted for itself."""
     replica = work.replica
@@ -301,10 +309,13 @@ def to_resigned(work: Work) -> None:
     others.sort(key=lambda entry: -1 if entry.end_offset is None else entry.end_offset, reverse=True)
     keys = {voter.key.id: voter.key for voter in replica.voters.voters}
     work.by("RESIGN-1", "RESIGN-2", "PERSIST-6")
-    resigned = Resigned(
-        unacknowledged=tuple(voter for voter in replica.voters.ids if voter != replica.id),
-        preferred_successors=tuple(keys[entry.id] for entry in others if entry.id in keys),
-    )
+    successors = tuple(keys[entry.id] for entry in others if entry.id in keys)
+    told = tuple(voter for voter in replica.voters.ids if voter != replica.id)
+    if work.protocol.hand_over is HandOver.SINGLE_SUCCESSOR:
+        work.by("END-4")
+        successors = successors[:1]
+        told = tuple(key.id for key in successors)
+    resigned = Resigned(unacknowledged=told, preferred_successors=successors)
     parked.fail_parked(work)
     _change(work, resigned, replica.quorum_state, durable=False)
     work.update(high_watermark=None)
