@@ -43,6 +43,14 @@ CONSTANTS
 
 Replicas == Voters \union Observers \union Joining
 
+ASSUME StateMachine \in {"kip996", "pre996"}
+ASSUME FollowerPreVote \in {"until-fetched", "never", "by-log"}
+ASSUME CandidateRestart \in {"own-vote", "without-leader"}
+ASSUME Loss \in {"never", "when-full", "always"}
+ASSUME {CheckQuorum, ForgottenStay, Timely, Discovery, PowerLoss, WriteBack, Boundaries} \subseteq BOOLEAN
+ASSUME Voters # {} /\ Voters \intersect (Observers \union Joining) = {} /\ CrashesAt \subseteq Replicas
+ASSUME Capacity \in Nat /\ MaxEpoch \in Nat /\ Crashes \in Nat
+
 VARIABLES
     replica,    \* id -> the running process, None if it does not run
     disk,       \* id -> [quorum, log, flushed]: flushed is how far the log survives a loss of power

@@ -166,6 +166,8 @@ VoterChangesNext ==
     \/ Next
     \/ broken = {} /\ Administrator /\ InBounds
 
+VoterChangesSpec == Init /\ [][VoterChangesNext]_vars
+
 (***************************************************************************)
 (* The beginning where FirstLeader leads epoch 1: all follow it and have   *)
 (* everything, each has a Fetch on its way, and the voters have voted.     *)
