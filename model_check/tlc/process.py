@@ -78,10 +78,35 @@ def run(
     for name, text in job.modules.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "run.cfg").write_text(job.configuration, encoding="utf-8")
-    command = _command(tools, job, folder)
     began = time.monotonic()
+    listener, overtime = Listener(), threading.Event()
+    clock: threading.Timer | None = None
+    process: subprocess.Popen[str] | None = None
     try:
-        process = subprocess.Popen(
+        with _interrupts_put_off():
+            process = _start(tools, _command(tools, job, folder), folder)
+        if max_seconds is not None:
+            clock = threading.Timer(max_seconds, _end, (process, overtime))
+            clock.start()
+        stray = _listen(process, listener, progress)
+        status = process.wait()
+    finally:
+        if clock is not None:
+            clock.cancel()
+        if process is not None:
+            _kill(process)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        shutil.rmtree(folder / "meta", ignore_errors=True)
+    seconds = time.monotonic() - began
+    trouble = None if overtime.is_set() else _trouble(listener.said, status, stray)
+    return Ran(listener.said, seconds, overtime.is_set(), trouble)
+
+
+def _start(tools: Tools, command: list[str], folder: Path) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -94,29 +119,11 @@ def run(
         )
     except OSError as error:
         raise InputError(f"{tools.java}: cannot be started ({error.strerror}); name another Java.") from None
-    listener, overtime = Listener(), threading.Event()
 
-    def end() -> None:
-        overtime.set()
-        _kill(process)
 
-    clock = None if max_seconds is None else threading.Timer(max_seconds, end)
-    try:
-        if clock is not None:
-            clock.start()
-        stray = _listen(process, listener, progress)
-        status = process.wait()
-    finally:
-        if clock is not None:
-            clock.cancel()
-        _kill(process)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-        shutil.rmtree(folder / "meta", ignore_errors=True)
-    seconds = time.monotonic() - began
-    trouble = None if overtime.is_set() else _trouble(listener.said, status, stray)
-    return Ran(listener.said, seconds, overtime.is_set(), trouble)
+def _end(process: subprocess.Popen[str], overtime: threading.Event) -> None:
+    overtime.set()
+    _kill(process)
 
 
 def _command(tools: Tools, job: Job, folder: Path) -> list[str]:
@@ -168,6 +175,24 @@ def _kill(process: subprocess.Popen[str]) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _interrupts_put_off() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait for the end of the block: a process that begins must be known to be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, frame: waiting.append(number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

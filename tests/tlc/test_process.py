@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from model_check.errors import InputError
-from model_check.tlc import install
+from model_check.tlc import install, process
 from model_check.tlc.install import Tools, find_jar, find_java
 from model_check.tlc.process import Job, Ran, run, workplace
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
@@ -146,14 +146,14 @@ def test_an_interrupt_leaves_no_process_and_no_folder(number: int, tmp_path: Pat
     temporary.mkdir()
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": root}
-    process = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    interpreter = subprocess.Popen([sys.executable, "-c", program], env=environment)
     child = tmp_path / "child"
     for _ in range(400):
         if child.exists() and child.read_text().strip():
             break
         time.sleep(0.05)
-    process.send_signal(number)
-    assert process.wait(timeout=60) == 3
+    interpreter.send_signal(number)
+    assert interpreter.wait(timeout=60) == 3
     assert gone(int(child.read_text()))
     assert not list(temporary.iterdir())
 
@@ -170,3 +170,22 @@ def test_the_folder_goes_away_in_a_thread_as_well() -> None:
     thread.start()
     thread.join()
     assert found[0].parent == Path(tempfile.gettempdir()) and not found[0].exists()
+
+
+def test_an_interrupt_while_the_process_begins_waits_until_it_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C that comes before ``Popen`` has returned must not leave a process of which nobody knows."""
+    begun: list[subprocess.Popen[str]] = []
+    plain = process._start
+
+    def interrupted(tools: Tools, command: list[str], folder: Path) -> subprocess.Popen[str]:
+        begun.append(plain(tools, command, folder))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        return begun[0]
+
+    monkeypatch.setattr(process, "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ran(says(tmp_path, "", "sleep 600"))
+    assert begun[0].returncode == -signal.SIGKILL
