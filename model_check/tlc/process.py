@@ -179,7 +179,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 @contextlib.contextmanager
 def _interrupts_put_off() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end of the block: a process that begins must be known to be ended."""
+    """Let Ctrl-C and SIGTERM wait for the end of the block: what is to be ended must be known first."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
