@@ -53,6 +53,6 @@ def test_the_engine_beside_tlc(capsys: pytest.CaptureFixture[str]) -> None:
     report = json.loads(capsys.readouterr().out)
     assert set(report["figures"]) == {
         "tlc_states", "tlc_start", "tlc_seconds", "tlc_2", "beside_tlc_2", "beside_tlc_filled_2",
-        "engine_2_to_tlc_2", "filled_2_to_tlc_2",
+        "engine_2_to_tlc_2", "filled_2_to_tlc_2", "tlc_to_engine_processor",
     }  # fmt: skip
     assert report["figures"]["tlc_states"]["value"] == 495
