@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from model_check.kraft import append_checks, assignments, membership, names
+from model_check.kraft import append_checks, assignments, membership, names, update_checks
 from model_check.kraft.administration import first_directory
 from model_check.kraft.node import Execution, Node
 from reference.effects import Effect, LoadSnapshot, Reply
@@ -37,6 +37,7 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from append_checks.violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, execution)
+    yield from update_checks.violations(before, event, execution)
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
