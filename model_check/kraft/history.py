@@ -256,6 +256,8 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
         goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
         if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
             goals.append(names.GOAL_DISK_REPLACED)
+        if any(entry.key in before.keys and entry not in before.voters for entry in after.voters):
+            goals.append(names.GOAL_VOTER_UPDATED)
     if history.origin is not None:
         goals += assignments.goals(history.committed)
         finalized = _finalized(history.origin, history.committed)[1]
