@@ -12,6 +12,7 @@ from model_check.kraft import append_checks, assignments, membership, names, upd
 from model_check.kraft.administration import first_directory
 from model_check.kraft.node import Execution, Node
 from reference.effects import Effect, LoadSnapshot, Reply
+from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived, ResponseReceived
 from reference.messages import (
     AddRaftVoterResponse,
@@ -37,6 +38,8 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from append_checks.violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, execution)
+        if _is_given_up_too_early(before.role, event, execution):
+            yield names.CHANGE_ANSWERED
     yield from update_checks.violations(before, event, execution)
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
@@ -89,6 +92,22 @@ def _unanswered_change(role: Leader, execution: Execution) -> Iterator[str]:
     told = isinstance(change, AddingVoter) and change.answered
     if not told and not any(_answers(effect, change) for effect in execution.effects):
         yield names.CHANGE_ANSWERED
+
+
+#: What leaves open what becomes of a change.
+_OPEN = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> bool:
+    """P-8: a change whose voter set is in the log may still commit, and nobody is told that it has failed."""
+    change = role.change
+    if not isinstance(change, AddingVoter | RemovingVoter) or change.offset is None:
+        return False
+    if isinstance(event, RequestReceived) and event.source == change.source:
+        return False  # the answer may be about that request
+    answers = [effect.response for effect in execution.effects if isinstance(effect, Reply)]
+    told = [one for one in answers if isinstance(one, AddRaftVoterResponse | RemoveRaftVoterResponse)]
+    return any(answer.error not in _OPEN for answer in told)
 
 
 def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:

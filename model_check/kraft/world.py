@@ -55,7 +55,7 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.replica import Leader, Replica
+from reference.replica import AddingVoter, Leader, Replica
 from reference.voters import ReplicaKey
 
 #: After these effects a crash leaves something else behind than before them.
@@ -81,7 +81,7 @@ class World:
     """What has happened to the disk, the network and the history after some effects of ``replica_id``.
 
     ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
-    being handled, ``asked`` the replica about which a client's request is that is being handled,
+    being handled, ``asked`` the replica about which a client's request is that is being handled or waits,
     ``leader_epoch`` the epoch that the replica leads by now, ``change`` the newest voter set of its log at
     the end, ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
     """
@@ -195,7 +195,8 @@ class World:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
         elif getattr(response, "error", None) in _TELLING and self.asked is not None:
-            self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+            adding = isinstance(response, AddRaftVoterResponse)
+            self.labels.append(Refused(self.asked, adding, response.error is ErrorCode.DUPLICATE_VOTER))
 
 
 def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
@@ -206,7 +207,7 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         disk,
         membership.own_origin(replica),
         vote_request=_standard_vote(event),
-        asked=_asked(event),
+        asked=_asked(replica, event),
         leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
         assignment=replica.assignment_offset,
@@ -223,10 +224,13 @@ def _standard_vote(event: Event) -> VoteRequest | None:
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
 
 
-def _asked(event: Event) -> ReplicaKey | None:
-    """The replica that an administrator wants added or removed."""
+def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed now, or that one who waits wants added."""
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
-    return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
+    if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
+        return request.voter
+    change = replica.role.change if isinstance(replica.role, Leader) else None
+    return change.voter.key if isinstance(change, AddingVoter) else None
 
 
 def _newest_change(execution: Execution) -> Batch | None:
