@@ -11,6 +11,7 @@ from pathlib import Path
 from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.errors import InputError
+from model_check.files import read_standard_input
 from model_check.kraft import prelude
 from model_check.kraft.build import build as build_system
 from model_check.trace import Trace, TraceError, build, json_form, markdown, program, terminal
@@ -107,10 +108,7 @@ def _load(file: str) -> Trace:
         raise InputError(f"'{file}' is a scenario; give --path to address one of its behaviours.")
     if file != "-":
         return json_form.load(Path(file))
-    try:
-        return json_form.loads(sys.stdin.read(), "standard input")
-    except UnicodeDecodeError:
-        raise InputError("standard input: not UTF-8 text, so it is no trace file.") from None
+    return json_form.loads(read_standard_input("a trace file"), "standard input")
 
 
 def _walk(word: str, path: tuple[int, ...], *, of_prelude: bool) -> Trace:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Loss, Network
 from model_check.errors import InputError
 from model_check.kraft import beginnings, consistency, judged, prelude
 from model_check.kraft import identities as identities_of
+from model_check.kraft.clock import Clock
 from model_check.kraft.environment import Environment
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
@@ -57,7 +59,7 @@ class _Builder:
         system = KRaftSystem(
             scenario.name,
             identities,
-            [cast(Node, outcome.local) for outcome in begun],
+            [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
             protocols,
             self._environment(index, cut),
             wiring,
@@ -75,6 +77,9 @@ class _Builder:
         if scenario.replicas.led_by is not None:
             self._run_prelude(system, scenario.replicas.led_by)
         return system
+
+    def _with_clock(self, node: Node) -> Node:
+        return replace(node, clock=Clock()) if self.scenario.budgets.ticks else node
 
     def _wiring(
         self, index: dict[str, int], protocols: list[Protocol], cut: frozenset[tuple[int, int]]
@@ -149,6 +154,7 @@ class _Builder:
             "wipes": wanted.wipes,
             "restores": wanted.restores,
             "snapshots": wanted.snapshots,
+            "ticks": wanted.ticks,
         }
         budgets = {name: value for name, value in offered.items() if value}
         budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
@@ -188,6 +194,10 @@ class _Builder:
             snapshots=index.get("snapshots"),
             snapshot_size=choice.snapshot_size,
             snapshots_anywhere=choice.snapshots == "any",
+            describes=self.scenario.admin.describes,
+            ticks=index.get("ticks"),
+            tick=choice.tick,
+            sets_clock_back=choice.clock == "any",
             appends=index.get("appends"),
             resigns=index.get("resigns"),
             shutdowns=index.get("shutdowns"),

@@ -18,6 +18,7 @@ def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> No
         raise error("replicas.dynamic: views and initial are for a static voter set")
     _check_changes(scenario, error)
     _check_alterations(scenario, protocols, error)
+    _check_clocks(scenario, error)
     _check_who_is_named(scenario, error)
 
 
@@ -81,3 +82,11 @@ def _check_alterations(scenario: Scenario, protocols: Sequence[Protocol], error:
         raise error("admin.steps: alter goes with no other step, and with admin.order = 'any'")
     if any(protocol.voter_changes is not VoterChanges.ALTER_QUORUM for protocol in protocols):
         raise error("admin.steps: alter needs protocol.preset = 'kip595'")
+
+
+def _check_clocks(scenario: Scenario, error: Error) -> None:
+    """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
+    if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
+        raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
+    if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):
+        raise error("admin.describes, budgets.ticks: go without the step alter")

@@ -36,11 +36,6 @@ class Line:
     text: str
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters, which a file may contain and a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
 def title(trace: Trace) -> str:
     """What the trace shows, in a sentence."""
     count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")

@@ -92,7 +92,7 @@ def test_expired_messages_change_nothing(appends: int) -> None:
     assert _reachable_without_messages(all_states) <= _reachable_without_messages(states)
 
 
-def _keep(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+def _keep(replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False) -> Replica:
     return replica
 
 
