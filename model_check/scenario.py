@@ -207,6 +207,9 @@ class Eventually(_Table):
         "no-change-pending",
         "all-caught-up",
         "high-watermark-known",
+        "no-stale-leader",
+        "no-append-waits",
+        "leadership-settled",
     ]
     fairness: Fairness = Fairness()
 

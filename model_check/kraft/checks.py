@@ -11,6 +11,7 @@ from functools import cache
 
 from model_check.kraft import leader_checks, names
 from model_check.kraft.node import Execution, Node
+from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
     ArmTimer,
@@ -51,6 +52,21 @@ def violations(
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     return tuple(dict.fromkeys(found))
+
+
+def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
+    """What a crash violates by leaving ``left`` on a disk that was as ``found`` before ``effects`` began.
+
+    S-41: the file is what it was, or what it was to be when a change of state or all effects were done. The
+    effects that did not happen any more count: the file is written before the state changes.
+    """
+    written, whole = found.quorum_state, {found.quorum_state}
+    for effect in effects:
+        if isinstance(effect, Persist):
+            written = effect.quorum_state
+        elif isinstance(effect, Transition):
+            whole.add(written)
+    return () if left.quorum_state in {*whole, written} else (names.QUORUM_STATE_IS_ATOMIC,)
 
 
 def _effect_violations(

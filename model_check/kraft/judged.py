@@ -26,6 +26,9 @@ EVENTUALLY = {
     "ElectableAfterUnseenVoterChange": ("a-leader",),
     "VoterChangeEventuallySettled": ("no-change-pending",),
     "FollowerEventuallyCatchesUp": ("all-caught-up", "high-watermark-known"),
+    "StaleLeaderEventuallyLearns": ("no-stale-leader",),
+    "AppendEventuallyAnswered": ("no-append-waits",),
+    "LeadershipEventuallyStable": ("leadership-settled",),
 }
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
-from model_check.kraft import goals, membership, verdicts
+from model_check.kraft import checks, goals, membership, verdicts
 from model_check.kraft.node import Execution, Node
-from model_check.kraft.starts import booted, crashes, distinct
+from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
 from model_check.kraft.world import World, before_step, is_boundary
@@ -38,7 +38,8 @@ def steps(
     for count, effect in enumerate(execution.effects, 1):
         world.happen(effect)
         if wiring.boundaries and is_boundary(effect) and count < len(execution.effects):
-            cut += crashes(world, protocol, before, action, costs, execution, count)
+            torn = checks.cut_short(node.disk, execution.effects, world.disk)
+            cut += judged(crashes(world, protocol, before, action, costs, execution, count), torn)
     ended = execution.ended
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.

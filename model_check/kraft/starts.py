@@ -10,7 +10,7 @@ from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import goals, membership, verdicts
+from model_check.kraft import checks, goals, membership, verdicts
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -70,10 +70,18 @@ def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
     """``crashes`` that differ in what they leave behind."""
     seen = set()
     for crashed in crashes:
-        key = (crashed.outcome.local, crashed.outcome.sends, crashed.outcome.labels)
+        left = crashed.outcome
+        key = (left.local, left.sends, left.labels, left.violations)
         if key not in seen:
             seen.add(key)
             yield crashed
+
+
+def judged(crashes: Iterable[Step], violated: tuple[str, ...]) -> Iterator[Step]:
+    """``crashes``, with what they violate by what they leave on the disk, whatever a start makes of it."""
+    for crashed in crashes:
+        found = (*violated, *crashed.outcome.violations)
+        yield replace(crashed, outcome=replace(crashed.outcome, violations=found)) if violated else crashed
 
 
 def crashes(
@@ -146,7 +154,13 @@ def booted(
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
         cuts = [(count, cut) for count, cut in cuts if not cut.is_as(world)]
-        found = (_cut_short(cut, protocol, identity, full, orphans, count) for count, cut in cuts)
+        found = (
+            judged(
+                _cut_short(cut, protocol, identity, full, orphans, count),
+                checks.cut_short(disk, execution.effects, cut.disk),
+            )
+            for count, cut in cuts
+        )
         yield from distinct(chain.from_iterable(found))
 
 
