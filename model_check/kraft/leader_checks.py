@@ -38,6 +38,9 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
             if 2 * heard <= len(before.voters):
                 yield names.CHECK_QUORUM_NEEDS_MAJORITY
         contacts = after.role.contacts if isinstance(after.role, Leader) else ()
+        if rearmed and contacts:
+            # Whoever was counted this time would be counted again without having been heard from.
+            yield names.CHECK_QUORUM_NEEDS_MAJORITY
         if (rearmed or not set(contacts) <= set(before.role.contacts)) and _is_refused(event, execution):
             yield names.CHECK_QUORUM_NEEDS_MAJORITY
 
