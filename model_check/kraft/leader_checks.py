@@ -41,7 +41,8 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
         if rearmed and contacts:
             # Whoever was counted this time would be counted again without having been heard from.
             yield names.CHECK_QUORUM_NEEDS_MAJORITY
-        if (rearmed or not set(contacts) <= set(before.role.contacts)) and _is_refused(event, execution):
+        counted = rearmed or not set(contacts) <= set(before.role.contacts)
+        if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
             yield names.CHECK_QUORUM_NEEDS_MAJORITY
 
 
@@ -50,6 +51,11 @@ def _sender(request: Request) -> ReplicaKey | None:
     if isinstance(request, FetchRequest | FetchSnapshotRequest):
         return request.replica
     return request.voter if isinstance(request, UpdateRaftVoterRequest) else None
+
+
+def _epoch_of(request: Request) -> int | None:
+    keeps = isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest)
+    return request.epoch if keeps else None
 
 
 def _is_refused(event: RequestReceived, execution: Execution) -> bool:
