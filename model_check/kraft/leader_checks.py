@@ -54,8 +54,9 @@ def _sender(request: Request) -> ReplicaKey | None:
 
 
 def _epoch_of(request: Request) -> int | None:
-    keeps = isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest)
-    return request.epoch if keeps else None
+    if isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest):
+        return request.epoch
+    return None
 
 
 def _is_refused(event: RequestReceived, execution: Execution) -> bool:
