@@ -34,8 +34,8 @@ from model_check.engine.liveness import (
 )
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
+from model_check.kraft import assignments, membership
 from model_check.kraft import history as histories
-from model_check.kraft import membership
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
@@ -129,6 +129,22 @@ def _no_change_pending(state: GlobalState) -> bool:
     )
 
 
+def _no_alteration_pending(state: GlobalState) -> bool:
+    """L-10, where voters change by AlterQuorum: nothing is wanted by now, in any log, and nobody waits."""
+    committed = _history(state).committed
+    known = assignments.assignments_of(committed)
+    waiting = any(
+        replica.role.alterations for replica in _replicas(state) if isinstance(replica.role, Leader)
+    )
+    undecided = (
+        batch
+        for log in _logs(state)
+        for batch in log.batches
+        if assignments.is_in(batch) and batch not in committed
+    )
+    return not waiting and not any(undecided) and not (known and known[-1][1].target is not None)
+
+
 def _all_caught_up(state: GlobalState) -> bool:
     """L-12: every replica has what is committed, be it on the disk of a process that does not run."""
     committed = _history(state).committed
@@ -183,6 +199,7 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "no-outdated-voter": _no_outdated_voter,
     "no-leader-outside-voters": _no_leader_outside_voters,
     "no-change-pending": _no_change_pending,
+    "no-alteration-pending": _no_alteration_pending,
     "all-caught-up": _all_caught_up,
     "high-watermark-known": _high_watermark_known,
     "no-stale-leader": _no_stale_leader,

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import checks, goals, membership, verdicts
+from model_check.kraft import assignments, checks, goals, membership, verdicts
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -128,7 +128,9 @@ def booted(
     What the process before had sent is on its way, its requests unanswerable.
     """
     execution = boot(protocol, identity, disk, wiring.addable)
-    world = World(wiring, identity.id, disk, membership.own_origin(identity), labels=list(labels_before))
+    origin, labels = membership.own_origin(identity), list(labels_before)
+    decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+    world = World(wiring, identity.id, disk, origin, labels=labels, assignment=decided)
     cuts: list[tuple[int, World]] = []
     for count, effect in enumerate(execution.effects, 1):
         world.happen(effect)
