@@ -82,8 +82,8 @@ class World:
 
     ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
     being handled, ``asked`` the replica about which a client's request is that is being handled or waits,
-    ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica leads
-    by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
+    ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica
+    leads by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
     of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and ``after`` the
     replica at the end, where idle answers are left out.
     """
