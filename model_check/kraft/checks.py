@@ -7,6 +7,7 @@ it was right.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 from model_check.kraft import leader_checks, names
@@ -28,7 +29,7 @@ from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
 from reference.step import step
-from reference.voters import majority
+from reference.voters import ReplicaKey, majority
 from spec import load
 
 
@@ -191,8 +192,17 @@ def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
         voted = before.quorum_state.voted
         own = voted is not None and voted.id == before.id
         won_with_own_vote = own and after.quorum_state.leader == before.id
-        if voted is not None and after.quorum_state.voted != voted and not won_with_own_vote:
+        if voted is not None and not _remembers(after, voted) and not won_with_own_vote:
             yield names.VOTE_KEPT
+
+
+def _remembers(replica: Replica, voted: ReplicaKey) -> bool:
+    """Whether this is still the vote. A restart loses the directory id of one that was written down at
+    kraft.version 0 (PERSIST-9), whether or not the version has been raised since.
+    """
+    known = replica.quorum_state.voted
+    forgets = replica.bootstrap_kraft_version < 1 and known is not None and known.directory is None
+    return known == (replace(voted, directory=None) if forgets else voted)
 
 
 def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:

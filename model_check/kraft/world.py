@@ -6,6 +6,7 @@ The effects of an execution happen one after the other, so that a crash may fall
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from model_check.engine.system import Forget
 from model_check.kraft import assignments, idle, membership
@@ -25,6 +26,7 @@ from model_check.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forg
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.wiring import Wiring
 from reference import disk as disks
+from reference import versions
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
@@ -52,6 +54,7 @@ from reference.messages import (
     FetchRequest,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
+    Response,
     VoteRequest,
     VoteResponse,
 )
@@ -71,6 +74,9 @@ _BOUNDARIES = (
     Reply,
     HighWatermark,
 )
+
+#: The versions of Vote that a peer without pre-vote supports.
+_VOTE_WITHOUT_PRE_VOTE = (0, 1)
 
 #: Refusals that tell a client what the voter set is.
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
@@ -167,11 +173,11 @@ class World:
             self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
         if (self.replica_id, effect.to) in self.wiring.cut:
             return
-        if isinstance(request, VoteRequest) and request.pre_vote and effect.to in self.wiring.no_pre_vote:
-            if self.replica_id not in self.wiring.flag_ignored:
+        if isinstance(request, VoteRequest) and effect.to in self.wiring.no_pre_vote:
+            sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
+            if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
                 # The own network client answers: the flag cannot be sent to this peer (RESP-9).
-                answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
-                self.sends.append(InFlight(effect.to, self.replica_id, answer))
+                self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
                 return
             request = replace(request, pre_vote=False)
         if self.after is not None:
@@ -209,7 +215,7 @@ class World:
         elif isinstance(response, AlterQuorumResponse) and not response.error:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
-        elif getattr(response, "error", None) in _TELLING and self.asked is not None:
+        elif self.asked is not None and _is_telling(response):
             adding = isinstance(response, AddRaftVoterResponse)
             self.labels.append(Refused(self.asked, adding, response.error is ErrorCode.DUPLICATE_VOTER))
 
@@ -236,6 +242,12 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         event=event if wiring.idle_left_out else None,
         after=execution.replica if wiring.idle_left_out else None,
     )
+
+
+def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRaftVoterResponse]:
+    """Whether an administrator learns from this refusal what the voter set is."""
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return isinstance(response, kinds) and response.error in _TELLING
 
 
 def is_boundary(effect: Effect) -> bool:
