@@ -297,7 +297,7 @@ def test_property_texts_are_sentences(shipped: Specification) -> None:
 
 def test_counts_of_the_other_files(shipped: Specification) -> None:
     assert list(shipped.conflicts) == [f"C-{n}" for n in range(1, 29)]
-    assert len(shipped.variants) == 21
+    assert len(shipped.variants) == 23
     assert len(shipped.messages) == 43
     assert len(shipped.errors) == 32
     assert len(shipped.configs) == 32
