@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model_check.tlc.output import Listener, Said
+
+
+#: A machine that others use as well is no failure.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def message(code: int, text: str, severity: int = 0) -> str:
@@ -74,6 +78,7 @@ def test_an_error_is_kept() -> None:
 _LINES = [*"".join((*SEARCHED, *COMPLETE)).splitlines(keepends=True), "x\n", "\n"]
 
 
+@RELAXED
 @given(st.lists(st.sampled_from(_LINES), max_size=20))
 def test_lines_in_any_order_raise_nothing(lines: list[str]) -> None:
     listener = Listener()
@@ -81,6 +86,7 @@ def test_lines_in_any_order_raise_nothing(lines: list[str]) -> None:
         listener.line(line)
 
 
+@RELAXED
 @given(st.integers(0, 4000), st.integers(0, 9), st.text(max_size=60))
 def test_any_message_raises_nothing(code: int, severity: int, text: str) -> None:
     said(message(code, text, severity))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model_check.tlc.parse import MAX_DEPTH, ParseError, StateReader, parse_value
 from model_check.tlc.states import unlike
 from model_check.tlc.values import Function, Model, Value, function, record, set_of, text
+
+#: A machine that others use as well is no failure.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SIMPLE: st.SearchStrategy[Value] = st.one_of(
     st.booleans(),
@@ -34,16 +37,19 @@ VALUES = st.recursive(
 )
 
 
+@RELAXED
 @given(VALUES)
 def test_what_is_written_is_read_again(value: Value) -> None:
     assert text(parse_value(text(value))) == text(value)
 
 
+@RELAXED
 @given(VALUES, VALUES)
 def test_where_two_values_differ_is_empty_exactly_for_equal_ones(one: Value, other: Value) -> None:
     assert (not list(unlike({"v": one}, {"v": other}))) == (text(one) == text(other))
 
 
+@RELAXED
 @given(st.text(alphabet='<>[](){}|-:@,.=" \n\\/_aTRUE01', max_size=40))
 def test_any_text_is_a_value_or_a_parse_error(source: str) -> None:
     try:
@@ -54,12 +60,14 @@ def test_any_text_is_a_value_or_a_parse_error(source: str) -> None:
         assert text(parse_value(text(value))) == text(value)
 
 
+@RELAXED
 @given(st.text(max_size=80))
 def test_any_dump_is_states_or_a_parse_error(source: str) -> None:
     with contextlib.suppress(ParseError):
         list(StateReader().dump(source.splitlines(keepends=True)))
 
 
+@RELAXED
 @given(VALUES, st.data())
 def test_a_value_that_was_cut_off_is_refused(value: Value, data: st.DataObject) -> None:
     whole = text(value)
