@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from model_check.tlc.output import Listener, Said
 
-
 #: A machine that others use as well is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
