@@ -10,7 +10,7 @@ from model_check.drive.asked import ON_DISK, Asking
 from model_check.drive.prologue import prologue
 from model_check.drive.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
 from model_check.kraft.node import Execution, Node
-from model_check.kraft.outcomes import Step as KRaftStep
+from model_check.kraft.step import Step as KRaftStep
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 from model_check.trace.build import details

@@ -16,7 +16,7 @@ from model_check.engine.explorer import explore
 from model_check.engine.system import Limits, Outcome, PathStep
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.kraft.outcomes import Step
+from model_check.kraft.step import Step
 from model_check.kraft.system import KRaftSystem
 from reference.transitions import role_name
 

@@ -14,10 +14,13 @@ from model_check.kraft.environment import Environment
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node, execute
-from model_check.kraft.outcomes import Action, Wiring, crash_matters, restart, steps
+from model_check.kraft.outcomes import steps
 from model_check.kraft.prelude import Prelude
+from model_check.kraft.starts import crash_matters, restart
+from model_check.kraft.step import Action
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.kraft.unread import without_unread_fields
+from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll, Timer

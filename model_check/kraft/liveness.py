@@ -39,7 +39,7 @@ from model_check.kraft import membership
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.kraft.outcomes import Action
+from model_check.kraft.step import Action
 from model_check.kraft.system import BEYOND, KRaftSystem
 from model_check.scenario import Eventually
 from reference.log import Log

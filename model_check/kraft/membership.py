@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, Value, Voters
+from reference.replica import Replica
 from reference.voters import ReplicaKey, VoterSet
 
 Keys = tuple[ReplicaKey, ...]
@@ -21,6 +22,11 @@ class Origin:
 
     voters: VoterSet
     kraft_version: int
+
+
+def own_origin(replica: Replica) -> Origin:
+    """What is in force for ``replica`` before any record."""
+    return Origin(replica.bootstrap_voters, replica.bootstrap_kraft_version)
 
 
 def matches(entry: ReplicaKey, key: ReplicaKey) -> bool:

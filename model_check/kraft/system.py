@@ -8,13 +8,14 @@ from typing import cast
 
 from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
 from model_check.kraft import history as histories
-from model_check.kraft import invariants, names, outcomes
+from model_check.kraft import invariants, names, outcomes, replacements, starts
 from model_check.kraft.environment import Environment, Offer, offers
 from model_check.kraft.history import History
 from model_check.kraft.membership import Keys
 from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from model_check.kraft.node import Node, execute
-from model_check.kraft.outcomes import Action, Step, Wiring
+from model_check.kraft.step import Action, Step
+from model_check.kraft.wiring import Wiring
 from reference.disk import Disk
 from reference.effects import Send
 from reference.events import Event, RequestReceived, ResponseReceived, Timer
@@ -178,7 +179,7 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
+            found = [*starts.restart(self.wiring, protocol, node, identity)]
             return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
         for offer in offers(self.environment, protocol, node.replica):
@@ -187,8 +188,8 @@ class KRaftSystem:
         return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
 
     def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from outcomes.wipe(self.wiring, protocol, node, identity)
-        yield from outcomes.restore(self.wiring, protocol, node, identity)
+        yield from replacements.wipe(self.wiring, protocol, node, identity)
+        yield from replacements.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """What may become of an event that the environment offers to a running replica."""

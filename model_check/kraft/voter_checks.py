@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from model_check.kraft import assignments, membership, names
 from model_check.kraft.administration import first_directory
-from model_check.kraft.membership import Keys, Origin
+from model_check.kraft.membership import Keys
 from model_check.kraft.node import Execution, Node
 from reference.effects import (
     AppendAccepted,
@@ -47,7 +47,7 @@ from reference.voters import ReplicaKey, Voter, VoterSet
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
-        known = membership.in_force(_origin(after.replica), after.replica.log)
+        known = membership.in_force(membership.own_origin(after.replica), after.replica.log)
         # An assignment is in force once it is committed (KIP-595), which S-40 is about.
         if after.replica.voters != known and not assignments.assignments_of(after.replica.log.batches):
             yield names.VOTERS_OF_THE_LOG
@@ -61,13 +61,9 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
         yield from _identity_violations(before, event, execution)
 
 
-def _origin(replica: Replica) -> Origin:
-    return Origin(replica.bootstrap_voters, replica.bootstrap_kraft_version)
-
-
 def _log_violations(replica: Replica) -> Iterator[str]:
     """S-23, S-29, S-38, S-39: what a log says of voters and versions."""
-    history = membership.history_of(_origin(replica), replica.log)
+    history = membership.history_of(membership.own_origin(replica), replica.log)
     for (_, old, version), (_, new, later) in pairwise(history):
         if len(old) and not len(new):
             yield names.VOTER_SET_NOT_EMPTY
@@ -75,7 +71,7 @@ def _log_violations(replica: Replica) -> Iterator[str]:
             yield names.ONE_CHANGE_AT_A_TIME
         if later < max(version, 1):
             yield names.KRAFT_VERSION_MONOTONE
-    yield from assignments.violations(_origin(replica), replica)
+    yield from assignments.violations(membership.own_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
         yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
@@ -135,7 +131,8 @@ def _batch_violations(
         return
     elif not _is_as_asked(before, batches, batch, event):
         yield names.CHANGE_AS_ASKED
-    if not assignments.added(_origin(before), tuple(batches), batch) <= _caught_up(before, event):
+    added = assignments.added(membership.own_origin(before), tuple(batches), batch)
+    if not added <= _caught_up(before, event):
         yield names.ADDED_VOTER_IS_READY
     yield from _change_violations(before, batches, batch, committed, event)
 
@@ -215,7 +212,7 @@ def _change_violations(
 def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
     """The voter sets of ``batches``, with which the log of ``before`` goes on."""
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
-    return membership.history_of(_origin(before), log)
+    return membership.history_of(membership.own_origin(before), log)
 
 
 def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
@@ -328,14 +325,14 @@ def _counts_for_another(before: Replica, request: FetchRequest, execution: Execu
 
 def goals(before: Replica, execution: Execution) -> Iterator[str]:
     """The *sometimes* goals that a step reaches, as far as the replica alone shows them."""
-    known = membership.in_force(_origin(before), before.log)
+    known = membership.in_force(membership.own_origin(before), before.log)
     for effect in execution.effects:
         if isinstance(effect, LoadSnapshot):
             yield names.GOAL_SNAPSHOT_LOADED
             if effect.snapshot.voters not in (None, known):
                 yield names.GOAL_VOTERS_FROM_SNAPSHOT
         elif isinstance(effect, Truncate) and _is_in(before, known):
-            if not _is_in(before, membership.in_force(_origin(before), execution.replica.log)):
+            if not _is_in(before, membership.in_force(membership.own_origin(before), execution.replica.log)):
                 yield names.GOAL_VOTER_OBSERVES_AGAIN
         elif isinstance(effect, Transition) and effect.target == "Leader":
             if _knows_voters_from_snapshot(before):
@@ -353,7 +350,7 @@ def _is_in(replica: Replica, voters: VoterSet) -> bool:
 
 def _knows_voters_from_snapshot(replica: Replica) -> bool:
     """Whether the set in force is no record of the log, and not the one that the cluster began with."""
-    (_, voters, _), *changes = membership.history_of(_origin(replica), replica.log)
+    (_, voters, _), *changes = membership.history_of(membership.own_origin(replica), replica.log)
     return not changes and voters != replica.bootstrap_voters
 
 

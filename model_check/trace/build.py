@@ -11,7 +11,7 @@ from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
 from model_check.kraft.history import History
 from model_check.kraft.network import NOBODY_WAITS, InFlight
 from model_check.kraft.node import Execution, Node
-from model_check.kraft.outcomes import Step as KRaftStep
+from model_check.kraft.step import Step as KRaftStep
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 from model_check.trace.explain import explain

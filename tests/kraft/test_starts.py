@@ -9,8 +9,8 @@ import pytest
 
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.kraft.outcomes import Action
 from model_check.kraft.prelude import Prelude
+from model_check.kraft.step import Action
 from model_check.run import check
 from model_check.scenario import Scenario, from_data
 from model_check.trace import build as build_trace

@@ -14,7 +14,7 @@ from model_check.kraft import names
 from model_check.kraft.build import build as build_system
 from model_check.kraft.history import Committed, Elected, History, Label, Truncated, Voted
 from model_check.kraft.node import Node
-from model_check.kraft.outcomes import Action
+from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.trace.explain import explain
 from model_check.trace.explain_steps import _EXPLAINERS

@@ -1,0 +1,204 @@
+"""Starts of a process: in full, and cut short by a crash after each effect that matters; and the crashes
+after which they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import cast
+
+from model_check.engine.system import Forget, Outcome
+from model_check.kraft import membership, verdicts
+from model_check.kraft.history import Label
+from model_check.kraft.network import InFlight, after_forgetting
+from model_check.kraft.node import Execution, Node, boot
+from model_check.kraft.step import Action, CutStart, Step
+from model_check.kraft.wiring import Wiring
+from model_check.kraft.world import World, is_boundary
+from reference import disk as disks
+from reference.disk import Disk
+from reference.effects import Fatal
+from reference.protocol import Protocol
+from reference.replica import QuorumState, Replica
+from reference.voters import ReplicaKey, VoterSet
+
+
+def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+    """A process that does not run is started: in full first, then cut short by each crash that may be."""
+    known = identity_on(identity, node.disk)
+    disk = disks.as_found(node.disk, written_back=wiring.written_back)
+    for start in booted(wiring, protocol, known, disk, Action("start", identity.id)):
+        if start.cut:
+            yield start
+        else:
+            assert start.restarted is not None
+            yield Step(start.outcome, start.restarted, len(start.restarted.effects))
+
+
+def crash_matters(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> bool:
+    """Whether a crash within the start of a stopped process leaves something behind.
+
+    Otherwise the next start comes to the same, and the crash costs no more than a crash of the budget.
+    """
+    full, *cut = restart(wiring, protocol, node, identity)
+    expected = _left_behind(full.outcome)
+    return any(_left_behind(step.outcome) != expected for step in cut)
+
+
+def _left_behind(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.local, outcome.sends, outcome.labels, outcome.violations
+
+
+def identity_on(identity: Replica, disk: Disk) -> Replica:
+    """``identity`` as a process on ``disk`` has it, with the state and log that it finds there.
+
+    A disk that was empty has no checkpoint with a voter set.
+    """
+    stored = disk.quorum_state or QuorumState()
+    if disk.directory == identity.key.directory:
+        return replace(identity, quorum_state=stored, log=disk.log)
+    key = ReplicaKey(identity.id, disk.directory)
+    reborn = replace(identity, key=key, quorum_state=stored, log=disk.log)
+    if identity.bootstrap_kraft_version < 1:
+        return reborn
+    return replace(reborn, bootstrap_voters=VoterSet(), bootstrap_kraft_version=0)
+
+
+def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
+    """``crashes`` that differ in what they leave behind."""
+    seen = set()
+    for crashed in crashes:
+        key = (crashed.outcome.local, crashed.outcome.sends, crashed.outcome.labels)
+        if key not in seen:
+            seen.add(key)
+            yield crashed
+
+
+def crashes(
+    world: World,
+    protocol: Protocol,
+    before: Replica,
+    action: Action,
+    costs: tuple[int, ...] = (),
+    execution: Execution | None = None,
+    completed: int = 0,
+) -> Iterator[Step]:
+    """The process is killed after ``completed`` effects of ``execution``, and starts on what ``world`` holds.
+
+    Once without and, where that makes a difference, once with the loss of the unflushed tail.
+    """
+    wiring = world.wiring
+    if wiring.crash is None or before.id not in wiring.crashes_at:
+        return
+    for loses in _losses(wiring, world.disk):
+        disk = _disk_found(wiring, world.disk, loses)
+        cause = _cause(loses)
+        if execution is not None:
+            cause += f" after effect {completed} of {len(execution.effects)}"
+        budget = (*costs, wiring.crash)
+        found = booted(
+            wiring, protocol, before, disk, _named(action, cause), budget, world.sends, world.labels
+        )
+        for start in found:
+            yield replace(start, execution=execution, completed=completed, loses_power=loses)
+
+
+def booted(
+    wiring: Wiring,
+    protocol: Protocol,
+    identity: Replica,
+    disk: Disk,
+    action: Action,
+    costs: tuple[int, ...] = (),
+    sends_before: Sequence[InFlight] = (),
+    labels_before: Sequence[Label] = (),
+) -> Iterator[Step]:
+    """A start on ``disk``: in full, then cut short by a crash after each effect that matters.
+
+    What the process before had sent is on its way, its requests unanswerable.
+    """
+    execution = boot(protocol, identity, disk, wiring.addable)
+    world = World(wiring, identity.id, disk, membership.own_origin(identity), labels=list(labels_before))
+    cuts: list[tuple[int, World]] = []
+    for count, effect in enumerate(execution.effects, 1):
+        world.happen(effect)
+        if is_boundary(effect):
+            cuts.append((count, world.copy()))
+    orphans = _unanswerable(wiring, identity.id, sends_before)
+    after = world.node_after(execution)
+    outcome = Outcome(
+        action=action,
+        local=after,
+        sends=(*orphans, *world.sends),
+        labels=tuple(world.labels),
+        costs=costs,
+        forgets=(Forget(wiring.component(identity.id)),),
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        violations=verdicts.violations(
+            wiring, protocol, replace(identity, log=disk.log), None, execution, after
+        ),
+        goals=verdicts.goals(identity, execution),
+    )
+    full = Step(outcome, None, 0, execution)
+    yield full
+    if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
+        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
+        cuts = [(count, cut) for count, cut in cuts if not cut.is_as(world)]
+        found = (_cut_short(cut, protocol, identity, full, orphans, count) for count, cut in cuts)
+        yield from distinct(chain.from_iterable(found))
+
+
+def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
+    """Whether a crash is left, after ``costs``, that may fall within a start of this replica."""
+    if wiring.crash is None or not wiring.boundaries or replica_id not in wiring.crashes_at:
+        return False
+    return costs.count(wiring.crash) < wiring.crashes
+
+
+def _cut_short(
+    world: World,
+    protocol: Protocol,
+    identity: Replica,
+    full: Step,
+    orphans: tuple[InFlight, ...],
+    completed: int,
+) -> Iterator[Step]:
+    """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
+    wiring = world.wiring
+    assert wiring.crash is not None and full.restarted is not None
+    sends = [*orphans, *world.sends]
+    costs = (*full.outcome.costs, wiring.crash)
+    for loses in _losses(wiring, world.disk):
+        disk = _disk_found(wiring, world.disk, loses)
+        cut = CutStart(full.restarted, completed, loses)
+        when = f"after effect {completed} of {len(full.restarted.effects)} of its start"
+        named = _named(cast(Action, full.outcome.action), f"{_cause(loses)} {when}")
+        for start in booted(wiring, protocol, identity, disk, named, costs, sends, world.labels):
+            yield replace(start, cut=(cut, *start.cut))
+
+
+def _losses(wiring: Wiring, disk: Disk) -> tuple[bool, ...]:
+    """Whether power is lost in the crashes that may happen: only where that makes a difference."""
+    return (False, True) if wiring.power_loss and disk.flushed < disk.log.end_offset else (False,)
+
+
+def _disk_found(wiring: Wiring, disk: Disk, loses_power: bool) -> Disk:
+    """What a process finds that starts after a crash which left ``disk``."""
+    left = disks.lose_power(disk) if loses_power else disk
+    return disks.as_found(left, written_back=wiring.written_back)
+
+
+def _cause(loses_power: bool) -> str:
+    return "loses power" if loses_power else "crashes"
+
+
+def _named(action: Action, detail: str) -> Action:
+    return replace(action, detail=f"{action.detail}, {detail}".removeprefix(", "))
+
+
+def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) -> tuple[InFlight, ...]:
+    """What is left of ``sends`` when the process that made them has ended."""
+    left = (after_forgetting(sent, replica_id, None, wiring.forgotten_stay) for sent in sends)
+    return tuple(sent for sent in left if sent is not None)

@@ -1,0 +1,43 @@
+"""What an execution of the reference shows: the properties it violates and the goals it reaches."""
+
+from __future__ import annotations
+
+from model_check.kraft import checks, names, voter_checks
+from model_check.kraft.node import Execution, Node
+from model_check.kraft.wiring import Wiring
+from reference.effects import Transition
+from reference.events import Event
+from reference.protocol import Protocol
+from reference.replica import Replica
+
+
+def violations(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event | None,
+    execution: Execution,
+    after: Node,
+) -> tuple[str, ...]:
+    """The names of the properties of single steps that are violated; ``event`` is ``None`` for a start."""
+    found = checks.violations(protocol, before, event, execution, after)
+    if after.died is not None and is_known_death(wiring, after.died):
+        found = tuple(name for name in found if name != names.NO_FATAL)
+    if wiring.origin is None:
+        return found
+    return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
+
+
+def is_known_death(wiring: Wiring, reason: str) -> bool:
+    """Whether a process that dies for ``reason`` shows what a finding has shown already."""
+    return any(known in reason for known in wiring.known_deaths)
+
+
+def goals(before: Replica, execution: Execution) -> tuple[str, ...]:
+    """The names of the goals that are reached, those called after transitions among them."""
+    taken = [
+        names.transition_goal(effect.source, effect.target)
+        for effect in execution.effects
+        if isinstance(effect, Transition)
+    ]
+    return tuple(dict.fromkeys((*taken, *voter_checks.goals(before, execution))))

@@ -1,0 +1,234 @@
+"""What the effects of a replica do to the world around it: its disk, the network and the history.
+
+The effects of an execution happen one after the other, so that a crash may fall between any two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from model_check.engine.system import Forget
+from model_check.kraft import assignments, membership
+from model_check.kraft.history import (
+    Acknowledged,
+    Altered,
+    Committed,
+    Elected,
+    Label,
+    Refused,
+    Snapshotted,
+    Truncated,
+    Voted,
+)
+from model_check.kraft.membership import Origin
+from model_check.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forgetting
+from model_check.kraft.node import Execution, Node
+from model_check.kraft.wiring import Wiring
+from reference import disk as disks
+from reference.disk import Disk
+from reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Fatal,
+    Flush,
+    ForgetRequests,
+    HighWatermark,
+    LoadSnapshot,
+    Persist,
+    Reply,
+    Send,
+    StoreSnapshot,
+    Transition,
+    Truncate,
+)
+from reference.errors import ErrorCode
+from reference.events import Event, RequestReceived
+from reference.log import Batch
+from reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    AlterQuorumResponse,
+    FetchRequest,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from reference.replica import Leader, Replica
+from reference.voters import ReplicaKey
+
+#: After these effects a crash leaves something else behind than before them.
+_BOUNDARIES = (
+    Persist,
+    AppendBatch,
+    Truncate,
+    Flush,
+    StoreSnapshot,
+    DeleteBefore,
+    LoadSnapshot,
+    Send,
+    Reply,
+    HighWatermark,
+)
+
+#: Refusals that tell a client what the voter set is.
+_TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
+
+
+@dataclass(slots=True)
+class World:
+    """What has happened to the disk, the network and the history after some effects of ``replica_id``.
+
+    ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
+    being handled, ``asked`` the replica about which a client's request is that is being handled,
+    ``leader_epoch`` the epoch that the replica leads by now, ``change`` the newest voter set of its log at
+    the end, ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
+    """
+
+    wiring: Wiring
+    replica_id: int
+    disk: Disk
+    origin: Origin
+    sends: list[InFlight] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    forgets: list[Forget] = field(default_factory=list)
+    vote_request: VoteRequest | None = None
+    asked: ReplicaKey | None = None
+    leader_epoch: int | None = None
+    change: Batch | None = None
+    assignment: int = -1
+
+    def copy(self) -> World:
+        """As it is now, whatever happens later."""
+        return replace(self, sends=list(self.sends), labels=list(self.labels), forgets=list(self.forgets))
+
+    def is_as(self, other: World) -> bool:
+        """Whether a crash here leaves behind what it leaves behind in ``other``."""
+        return (self.disk, self.sends, self.labels) == (other.disk, other.sends, other.labels)
+
+    def node_after(self, execution: Execution) -> Node:
+        """The node when all effects of ``execution`` have happened."""
+        ended = execution.ended
+        if ended is None:
+            return Node(execution.replica, self.disk)
+        return Node(None, self.disk, ended.reason if isinstance(ended, Fatal) else None)
+
+    def happen(self, effect: Effect) -> None:
+        """``effect`` reaches the disk, the network or the history."""
+        log_before = self.disk.log.batches
+        self.disk = disks.apply(self.disk, effect)
+        if isinstance(effect, Transition):
+            leads = effect.target == "Leader"
+            self.leader_epoch = effect.epoch if leads else None
+            self.labels += [Elected(self.replica_id, effect.epoch)] if leads else []
+        elif isinstance(effect, HighWatermark):
+            self._commit(effect.offset)
+        elif isinstance(effect, Truncate):
+            self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches)))
+        elif isinstance(effect, StoreSnapshot | LoadSnapshot):
+            self.labels.append(Snapshotted(self.replica_id, effect.snapshot))
+        elif isinstance(effect, ForgetRequests):
+            self._forget(effect.node)
+        elif isinstance(effect, Send):
+            self._send(effect)
+        elif isinstance(effect, Reply):
+            self._reply(effect)
+
+    def _commit(self, offset: int) -> None:
+        log = self.disk.log
+        prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
+        if self.wiring.targets is None:
+            voters = () if self.wiring.origin is None else membership.in_force(self.origin, log).keys
+            self.labels.append(
+                Committed(self.replica_id, prefix, self.leader_epoch, log.start_offset, voters)
+            )
+            return
+        voters = assignments.voters_at(self.origin, log, self.assignment)
+        self.labels.append(Committed(self.replica_id, prefix, self.leader_epoch, 0, voters, self.assignment))
+        self.assignment = assignments.newest_below(log, offset, self.assignment)
+
+    def _forget(self, node: int | None) -> None:
+        """Requests sent earlier in the same step are forgotten as well."""
+        here, stay = self.replica_id, self.wiring.forgotten_stay
+        peer = None if node is None else self.wiring.component(node)
+        self.forgets.append(Forget(self.wiring.component(here), peer))
+        after = (after_forgetting(sent, here, node, stay) for sent in self.sends)
+        self.sends = [sent for sent in after if sent is not None]
+
+    def _send(self, effect: Send) -> None:
+        request = effect.request
+        if isinstance(request, VoteRequest) and not request.pre_vote:
+            self.labels.append(Voted(self.replica_id, request.epoch, self.replica_id))
+        if (self.replica_id, effect.to) in self.wiring.cut:
+            return
+        if isinstance(request, VoteRequest) and request.pre_vote and effect.to in self.wiring.no_pre_vote:
+            if self.replica_id not in self.wiring.flag_ignored:
+                # The own network client answers: the flag cannot be sent to this peer (RESP-9).
+                answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
+                self.sends.append(InFlight(effect.to, self.replica_id, answer))
+                return
+            request = replace(request, pre_vote=False)
+        if isinstance(request, FetchRequest) and request.max_wait_ms == 0:
+            # A request that does not wait is answered at once, whatever high watermark it carries.
+            request = replace(request, high_watermark=None)
+        self.sends.append(InFlight(self.replica_id, effect.to, request))
+
+    def _reply(self, effect: Reply) -> None:
+        response = effect.response
+        if effect.to == CLIENT:
+            self._answer_client(effect)
+            return
+        if effect.correlation == NOBODY_WAITS or (self.replica_id, effect.to) in self.wiring.cut:
+            return
+        asked = self.vote_request
+        if asked is not None and isinstance(response, VoteResponse) and response.granted:
+            self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate.id))
+        self.sends.append(InFlight(self.replica_id, effect.to, response))
+
+    def _answer_client(self, effect: Reply) -> None:
+        """A success is about the newest voter set of the leader's log: one change is under way at a time."""
+        response = effect.response
+        if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
+            self.labels.append(Acknowledged(self.replica_id, self.change))
+        elif isinstance(response, AlterQuorumResponse) and not response.error:
+            assert self.wiring.targets is not None and effect.correlation is not None
+            self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
+        elif getattr(response, "error", None) in _TELLING and self.asked is not None:
+            self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+
+
+def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
+    """The world before the effects of ``execution``, in which ``replica`` handles ``event``."""
+    return World(
+        wiring,
+        replica.id,
+        disk,
+        membership.own_origin(replica),
+        vote_request=_standard_vote(event),
+        asked=_asked(event),
+        leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
+        change=_newest_change(execution) if wiring.origin else None,
+        assignment=replica.assignment_offset,
+    )
+
+
+def is_boundary(effect: Effect) -> bool:
+    """Whether a crash after ``effect`` leaves something else behind than one before it."""
+    return isinstance(effect, _BOUNDARIES)
+
+
+def _standard_vote(event: Event) -> VoteRequest | None:
+    request = event.request if isinstance(event, RequestReceived) else None
+    return request if isinstance(request, VoteRequest) and not request.pre_vote else None
+
+
+def _asked(event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed."""
+    request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
+    return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
+
+
+def _newest_change(execution: Execution) -> Batch | None:
+    batches = reversed(execution.replica.log.batches)
+    return next((batch for batch in batches if membership.has_voters(batch)), None)
