@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import BLOCK, Batch, Blocks, Worker
+from model_check.engine.block import BLOCK, Batch, Blocks, Generation, Worker
 from model_check.engine.links import Links
 from model_check.engine.steps import initial_states
 from model_check.engine.system import UNLIMITED, Exploration, Limits, System, Violation
@@ -156,8 +156,7 @@ class Search:
         self.links.next_level()
         self.levels.append(0)
         try:
-            for rows, fps in frontier.blocks():
-                workers = self.blocks.generate(rows, fps)
+            for rows, workers in self._generated(frontier):
                 found = self.blocks.violations(workers)
                 for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
                     self._violate(name, level, base + row, [code])
@@ -172,6 +171,24 @@ class Search:
             if not self.levels[-1]:
                 self.levels.pop()
         return following
+
+    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
+        """Block by block, the rows and the workers with their candidates; one block is generated ahead.
+
+        Its candidates do not depend on what the block before adds to the visited set. With one thread nothing
+        is gained by that.
+        """
+        ahead: Generation | None = None
+        for rows, fps in frontier.blocks():
+            following = self.blocks.begin(rows, fps)
+            if ahead is not None:
+                yield ahead.rows, self.blocks.finish(ahead)
+            ahead = following
+            if self.blocks.threads == 1:
+                yield rows, self.blocks.finish(ahead)
+                ahead = None
+        if ahead is not None:
+            yield ahead.rows, self.blocks.finish(ahead)
 
     def _check_limits(self) -> None:
         limits = self.limits

@@ -202,7 +202,7 @@ class Tables:
     # -- resolving what the kernels did not find ------------------------------------------------------
 
     def resolve(self, key: int) -> None:
-        """Ask the system for what memo key ``key`` stands for."""
+        """Ask the system for what memo key ``key`` stands for; kernels see it after :meth:`settle`."""
         if key in self.memo:
             return
         kind, a, b = key >> 60, key >> 30 & (LIMIT - 1), key & (LIMIT - 1)
@@ -224,7 +224,11 @@ class Tables:
             value = self.intern_local(component, self._forget_local(a, component, local))
             if self._clock.data[value] != self._clock.data[b]:
                 raise ValueError(f"a forget of another component changes the clock of {local!r}")
-        self.memo.put(key, value)
+        self.memo.put_later(key, value)
+
+    def settle(self) -> None:
+        """Let the kernels see what was resolved. None of them may be running."""
+        self.memo.settle()
 
     def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:
         start = self._outcomes.count
