@@ -85,6 +85,10 @@ class Column:
         return self.count - 1
 
 
+def _used(column: Column) -> NDArray[Any]:
+    return column.data[: column.count]
+
+
 def content_hash(salt: Hashable, value: Hashable) -> int:
     """A 64-bit hash of what ``value`` is, the same in every process; ``salt`` says which part it is."""
     return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
@@ -97,13 +101,18 @@ def signed(value: int) -> int:
 
 
 class Tables:
-    """The tables of one system. ``calls`` counts calls of ``System.deliver`` and ``System.actions``."""
+    """The tables of one system.
+
+    ``calls`` counts calls of ``System.deliver`` and ``System.actions``. ``resolved`` are the keys of ``memo``
+    in the order in which they were resolved, which alone decides the numbers of all that is interned.
+    """
 
     def __init__(self, system: System) -> None:
         if len(system.budgets) > MAX_BUDGETS or any(not 0 <= b <= 255 for b in system.budgets):
             raise ValueError(f"at most {MAX_BUDGETS} budgets of 0 to 255 each, not {system.budgets}")
         self.system = system
         self.calls = 0
+        self.resolved: list[int] = []
         self.memo = NativeMap()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
@@ -224,6 +233,7 @@ class Tables:
             value = self.intern_local(component, self._forget_local(a, component, local))
             if self._clock.data[value] != self._clock.data[b]:
                 raise ValueError(f"a forget of another component changes the clock of {local!r}")
+        self.resolved.append(key)
         self.memo.put_later(key, value)
 
     def settle(self) -> None:
@@ -331,6 +341,36 @@ class Tables:
         values = [*state.budgets, *[0] * (MAX_BUDGETS - len(state.budgets))]
         total += sum(int(self._budget_hash[i, value]) for i, value in enumerate(values))
         return row, total & MASK64
+
+    def fingerprints(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """The fingerprints of ``rows`` (also of those that are marked as not to be expanded).
+
+        Raises IndexError for a number that nothing has.
+        """
+        n = self.system.components
+        numbers = rows[:, : n + 1].astype(np.int64)
+        numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
+        total = _used(self._history_hash)[numbers[:, n]].copy()
+        for component in range(n):
+            total += _used(self._local_hash)[numbers[:, component]]
+        packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
+        for i in range(MAX_BUDGETS):
+            total += self._budget_hash[i][packed >> 8 * i & 255]
+        for slot in range(n + 3, rows.shape[1]):
+            held = rows[:, slot] >= 0
+            total[held] += _used(self._message_hash)[rows[held, slot]]
+        return total
+
+    def digest(self) -> str:
+        """A digest of what the system has said so far."""
+        parts = (
+            self._local_hash, self._message_hash, self._history_hash, self._outcomes, self._pool,
+            self._outside, self._clock, self._expiry,
+        )  # fmt: skip
+        found = blake2b(digest_size=16)
+        for part in parts:
+            found.update(_used(part).tobytes())
+        return found.hexdigest()
 
     def decode(self, row: NDArray[np.int32]) -> GlobalState:
         """The state in ``row`` (also of one that is marked as not to be expanded)."""
