@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.system import Exploration, Limits, Verdict
@@ -79,10 +80,23 @@ def check(
     limits: Limits = Limits(),  # noqa: B008
     keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> CheckResult:
-    """Explore ``scenario`` and compare. Raises InputError where the scenario contradicts itself."""
+    """Explore ``scenario`` and compare.
+
+    ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
+    properties is always collected anew). Raises InputError where the scenario contradicts itself, and
+    CheckpointError where the checkpoint cannot be used.
+    """
     system = build(scenario)
-    exploration = explore(system, threads=threads, limits=limits, keep_going=keep_going, progress=progress)
+    exploration = explore(
+        system,
+        threads=threads,
+        limits=limits,
+        keep_going=keep_going,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
     liveness = _judge_liveness(scenario, exploration, threads, limits)
     return CheckResult(scenario, system, exploration, _differences(scenario, exploration, liveness), liveness)
 

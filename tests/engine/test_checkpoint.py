@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from model_check.engine import explorer
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
@@ -139,3 +140,9 @@ def test_no_folder(tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(CheckpointError, match="no folder"):
         Checkpoint(file, "test")
+
+
+def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = facts(explore(SMALL))
+    monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)
+    assert facts(explore(SMALL, threads=2)) == whole
