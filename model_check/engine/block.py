@@ -32,22 +32,36 @@ SMALL = 2048
 
 @dataclass(slots=True)
 class Batch:
-    """New states in order: rows, fingerprints, parent numbers in the level before, step codes."""
+    """New states in order: rows, fingerprints (uint64[rows, permutations]), parent numbers in the level
+    before, step codes.
+    """
 
     rows: NDArray[np.int32]
     fps: NDArray[np.uint64]
     parents: NDArray[np.uint32]
     codes: NDArray[np.uint32]
 
+    @property
+    def orbits(self) -> NDArray[np.uint64]:
+        """The fingerprints that the visited set knows."""
+        return self.fps.min(axis=1) if self.fps.shape[1] > 1 else self.fps[:, 0]
+
+    @property
+    def states(self) -> int:
+        """How many states the orbits have together."""
+        ordered = np.sort(self.fps, axis=1)
+        return len(ordered) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
+
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over the expanded rows."""
+    """Sums over the expanded rows, and ``states``, the size of all orbits that were found."""
 
     generated: int = 0
     within: int = 0
     capacity: int = 0
     deadlocks: int = 0
+    states: int = 0
 
 
 class Worker:
@@ -73,9 +87,12 @@ class Worker:
         self.goals = np.zeros(0, np.uint8)
         self.reran = False
         self.saved = np.zeros(kernel.COUNTERS, np.int64)
+        self.changes = np.zeros(1, np.int64)
 
-    def prepare(self, sets: int) -> None:
-        """Make room for marks on ``sets`` name sets."""
+    def prepare(self, sets: int, changes: int) -> None:
+        """Make room for marks on ``sets`` name sets and for as many changes in a step."""
+        if len(self.changes) < changes:
+            self.changes = np.zeros(2 * changes, np.int64)
         if len(self.goals) < sets:
             more = max(64, 2 * sets) - len(self.goals)
             self.goals = np.concatenate([self.goals, np.zeros(more, np.uint8)])
@@ -103,6 +120,7 @@ class Worker:
             done = kernel.expand(
                 view, rows, fps, index[begin:], self.misses, self.pending, recent,
                 self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters, self.saved,
+                self.changes,
             )  # fmt: skip
             begin += done
             if begin < len(index):
@@ -209,7 +227,7 @@ class Blocks:
     ) -> list[Future[None]]:
         view = self.tables.view()
         for worker, _, _ in jobs:
-            worker.prepare(len(self.tables.name_sets))
+            worker.prepare(len(self.tables.name_sets), self.tables.changes_at_most)
         return self._start(
             lambda worker, index, filtered: worker.generate(view, rows, fps, index, filtered), jobs
         )
@@ -292,7 +310,7 @@ class Blocks:
         total = sum(counts)
         batch = Batch(
             np.empty((total, rows.shape[1]), np.int32),
-            np.empty(total, np.uint64),
+            np.empty((total, len(self.tables.symmetry.permutations)), np.uint64),
             np.empty(total, np.uint32),
             np.empty(total, np.uint32),
         )

@@ -47,6 +47,7 @@ class Sums(BaseModel):
     within: Count
     capacity: Count
     deadlocks: Count
+    states: Count
 
 
 class Found(BaseModel):

@@ -96,12 +96,13 @@ class Search:
 
     def start(self) -> Frontier:
         """Level 0."""
-        encoded = [self.tables.encode(state) for state in initial_states(self.system)]
-        if not encoded:
+        states = initial_states(self.system)
+        if not states:
             raise ValueError("the system has no initial state")
-        rows = np.stack([row for row, _ in encoded])
-        fps = np.array([fp for _, fp in encoded], np.uint64)
-        numbers = np.flatnonzero(self.visited.add_all(fps))
+        self.tables.symmetry.check_initial(states)
+        rows = np.stack([self.tables.encode(state) for state in states])
+        fps = self.tables.fingerprints(rows)
+        numbers = np.flatnonzero(self.visited.add_all(fps.min(axis=1)))
         self.links.next_level()
         batch = Batch(
             rows[numbers], fps[numbers], numbers.astype(np.uint32), np.zeros(len(numbers), np.uint32)
@@ -113,10 +114,11 @@ class Search:
 
     def _admit(self, batch: Batch, frontier: Frontier) -> None:
         """Take new states of the current level in: links, invariants, frontier."""
-        self.links.append(batch.parents, batch.codes, batch.fps)
+        self.links.append(batch.parents, batch.codes, batch.orbits)
         level, first = len(self.levels) - 1, self.levels[-1]
         self.levels[-1] += len(batch.rows)
         self.distinct += len(batch.rows)
+        self.blocks.totals.states += batch.states
         broken = self.blocks.judge(batch.rows)
         for name, row in sorted(broken.items(), key=lambda item: item[1]):
             self.violate(name, level, first + row, [])
@@ -244,6 +246,7 @@ class Search:
         return Exploration(
             verdict=verdict_of(bool(self.violations), limit, missing),
             distinct=self.distinct,
+            states=totals.states,
             generated=totals.generated,
             depth=len(self.levels) - 1,
             levels=tuple(self.levels),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model_check.engine.block import BLOCK
+from model_check.engine.block import BLOCK, Totals
 from model_check.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
 from model_check.engine.frontier import Frontier
 from model_check.engine.steps import initial_states
@@ -68,17 +68,15 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
         try:
             fps = search.tables.fingerprints(part)
         except IndexError:
-            fps = np.empty(0, np.uint64)
-        if not np.array_equal(fps, last[begin : begin + BLOCK]):
+            fps = np.empty((1, 1), np.uint64)
+        if not np.array_equal(fps.min(axis=1), last[begin : begin + BLOCK]):
             raise checkpoint.damaged(
                 checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
             )
         frontier.append(part, fps)
     search.levels = list(saved.levels)
     search.distinct = sum(saved.levels)
-    totals = search.blocks.totals
-    totals.generated, totals.within = saved.totals.generated, saved.totals.within
-    totals.capacity, totals.deadlocks = saved.totals.capacity, saved.totals.deadlocks
+    search.blocks.totals = Totals(**saved.totals.model_dump())
     search.blocks.goals.update(saved.goals)
     for found in saved.violations:
         search.violate(found.property, found.level, found.number, found.more)

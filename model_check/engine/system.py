@@ -156,6 +156,18 @@ class System(Protocol):
     def properties(self) -> tuple[str, ...]: ...
     @property
     def goals(self) -> tuple[str, ...]: ...
+    @property
+    def permutations(self) -> tuple[tuple[int, ...], ...]:
+        """Permutations of the components under which the system behaves the same.
+
+        They are a group; the identity comes first. Component c takes the place of component p[c]. Empty:
+        there is none but the identity.
+        """
+        ...
+
+    def renamed(self, permutation: int, value: Hashable) -> Hashable:
+        """``value`` (a local state, message, label or history) under a permutation, given by its number."""
+        ...
 
     def initial_states(self) -> Sequence[GlobalState]:
         """The initial states, in a fixed order."""
@@ -269,7 +281,8 @@ class PathStep:
 class Exploration:
     """The result of an exploration; counts are exact and independent of the number of threads.
 
-    ``distinct``: distinct states found; ``generated``: successors generated, constrained ones excluded;
+    ``distinct``: distinct states found; ``states``: those and their images under the system's symmetry, which
+    were not looked at; ``generated``: successors generated, constrained ones excluded;
     ``depth``: number of the last level (initial states are level 0); ``levels``: new states per level;
     ``constrained``: successors cut by the state constraint or the network's capacity, by reason
     (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
@@ -289,6 +302,7 @@ class Exploration:
     deadlocks: int = 0
     calls: int = 0
     seconds: float = 0.0
+    states: int = 0
     peak_memory: int = 0
     visited_bytes: int = 0
     collision_probability: float = 0.0

@@ -1,0 +1,116 @@
+"""Searches up to renaming of components, against searches of all states."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.engine.checkpoint import Checkpoint
+from model_check.engine.explorer import explore
+from model_check.engine.graph import collect_graph
+from model_check.engine.steps import confirms
+from model_check.engine.symmetry import SymmetryError
+from model_check.engine.synthetic import Node, Synthetic
+from model_check.engine.system import GlobalState, Limits, Outcome, Recorded
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"nodes": 2, "epochs": 2, "entries": 1},
+        {"nodes": 3, "epochs": 1, "entries": 1, "restarts": 0, "capacity": 5},
+        {"nodes": 3, "epochs": 2, "entries": 1, "restarts": 1, "capacity": 3},
+        {"nodes": 4, "epochs": 1, "entries": 1, "restarts": 0, "capacity": 4},
+    ],
+)
+def test_one_state_of_each_orbit(bounds: dict[str, Any]) -> None:
+    whole = explore(Synthetic(**bounds))
+    reduced = explore(Synthetic(**bounds, symmetry=True), threads=2)
+    assert reduced.states == whole.distinct == whole.states
+    assert reduced.distinct < whole.distinct
+    assert (reduced.verdict, reduced.depth) == (whole.verdict, whole.depth)
+    assert (reduced.reached_goals, reduced.missing_goals) == (whole.reached_goals, whole.missing_goals)
+
+
+def test_the_same_on_any_number_of_threads_and_taken_up_again(tmp_path: Path) -> None:
+    system = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=3, symmetry=True)
+    one, two = explore(system), explore(system, threads=2)
+    assert (one.levels, one.generated, one.states) == (two.levels, two.generated, two.states)
+    for states in (100, 1_000):
+        checkpoint = Checkpoint(tmp_path, "test", every=0.0)
+        explore(system, limits=Limits(max_states=states), checkpoint=checkpoint)
+        checkpoint.close()
+    again = explore(system, checkpoint=Checkpoint(tmp_path, "test", every=0.0))
+    assert (one.levels, one.generated, one.states) == (again.levels, again.generated, again.states)
+
+
+class Generous(Synthetic):
+    """Nodes vote as often as they are asked."""
+
+    def _vote(self, component: int, local: Node, message: Any) -> Outcome:
+        forgotten = Node(local.epoch, local.role, -1, local.votes, local.log, local.acked)
+        return super()._vote(component, forgotten, message)
+
+
+def test_counterexamples_are_runs_of_the_system() -> None:
+    plain = Generous(epochs=1, entries=0, restarts=0)
+    whole = explore(plain)
+    reduced = explore(Generous(epochs=1, entries=0, restarts=0, symmetry=True))
+    found = [(violation.property, violation.depth) for violation in whole.violations]
+    assert found and found == [(violation.property, violation.depth) for violation in reduced.violations]
+    assert all(confirms(plain, violation) for violation in reduced.violations)
+
+
+class Partial(Synthetic):
+    """Node 0 is another one than the others, in one way or another, whatever it says."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(nodes=3, epochs=2, entries=1, restarts=1, capacity=4, symmetry=True)
+        self.where = where
+
+    def actions(self, component: int, local: Any) -> list[Outcome]:
+        found = super().actions(component, local)
+        return found[1:] if self.where == "actions" and component == 0 else found
+
+    def within(self, component: int, local: Any) -> bool:
+        if self.where == "within" and component == 0 and local.epoch > 1:
+            return False
+        return super().within(component, local)
+
+    def record(self, history: Any, label: Any) -> Recorded:
+        if self.where == "record" and label[1] == 0:
+            return Recorded(history)
+        return super().record(history, label)
+
+    def initial_states(self) -> list[GlobalState]:
+        (state,) = super().initial_states()
+        if self.where == "initial state":
+            return [GlobalState((Node(epoch=1), *state.locals[1:]), (), (), state.budgets)]
+        return [state]
+
+    def forget_message(self, forget: Any, message: Any) -> Any:
+        if self.where == "forgetting" and forget.component == 0:
+            return message
+        return super().forget_message(forget, message)
+
+
+@pytest.mark.parametrize("where", ["actions", "within", "record", "initial state", "forgetting"])
+def test_a_system_that_tells_components_apart_is_found_out(where: str) -> None:
+    with pytest.raises(SymmetryError):
+        explore(Partial(where))
+
+
+def test_permutations_must_be_a_group() -> None:
+    system = Synthetic(symmetry=True)
+    for wrong in [tuple(permutations(range(3)))[::-1], ((0, 1, 2), (1, 2, 0))]:
+        system.permutations = wrong
+        with pytest.raises(SymmetryError, match="group"):
+            explore(system)
+
+
+def test_graphs_show_all_states() -> None:
+    with pytest.raises(ValueError, match="all states"):
+        collect_graph(Synthetic(symmetry=True))
