@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from model_check.errors import InputError
+from model_check.printable import printable
 
 EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
 
@@ -51,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except InputError as error:
-        print(f"kraftcheck: {error}", file=sys.stderr)
+        sentence = "\n".join(map(printable, str(error).split("\n")))
+        print(f"kraftcheck: {sentence}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("kraftcheck: interrupted.", file=sys.stderr)

@@ -7,7 +7,3 @@ class InputError(Exception):
     """Bad input. The message is one sentence that names the file, the line or field, what was expected and
     what to do about it.
     """
-
-
-class MissingDependencyError(InputError):
-    """An optional package or program is not installed; the message says how to get it."""

@@ -1,12 +1,45 @@
-"""Writing files so that nothing half-written is left behind."""
+"""Reading files of people, and writing files so that nothing half-written is left behind."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 from model_check.errors import InputError
+
+#: The largest file that is read as a whole.
+MAX_BYTES = 64 * 2**20
+
+
+def read_text(path: Path, what: str, *, most: int = MAX_BYTES) -> str:
+    """The text of the file ``path``, which should be ``what`` ("a trace file"), of at most so many bytes.
+
+    No more than that is read, whatever the file is. Raises InputError.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise InputError(f"{path}: cannot be read ({reason}); give {what}.") from None
+    return _text(content, str(path), what, most)
+
+
+def read_standard_input(what: str) -> str:
+    """The text of the standard input, as :func:`read_text` does it. Raises InputError."""
+    content = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
+    return content if isinstance(content, str) else _text(content, "standard input", what, MAX_BYTES)
+
+
+def _text(content: bytes, where: str, what: str, most: int) -> str:
+    if len(content) > most:
+        raise InputError(f"{where}: larger than {most:,} bytes, so it is not {what}.")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not UTF-8 text, so it is not {what}.") from None
 
 
 def write_atomically(path: Path, text: str, *, create_folder: bool = False) -> None:

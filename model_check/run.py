@@ -11,6 +11,7 @@ from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.system import Exploration, Limits, Verdict
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
+from model_check.kraft.prelude import BrokenPrelude
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso
@@ -24,7 +25,9 @@ MAX_GRAPH_STATES = 2_000_000
 class CheckResult:
     """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
-    ``None`` if the graph was too large to judge the *eventually* properties.
+    ``None`` if the graph was too large to judge the *eventually* properties. ``prelude`` is the scenario of
+    the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
+    ``exploration`` and traces are then those of the run.
     """
 
     scenario: Scenario
@@ -32,10 +35,12 @@ class CheckResult:
     exploration: Exploration
     differences: tuple[str, ...]
     liveness: tuple[Judged, ...] | None = ()
+    prelude: Scenario | None = None
 
     def traces(self) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, and lassos."""
-        found = [build_trace(self.system, self.scenario, each) for each in self.exploration.violations]
+        explored = self.prelude or self.scenario
+        found = [build_trace(self.system, explored, each) for each in self.exploration.violations]
         for judged in self.judged:
             if judged.lasso is not None:
                 lasso = judged.lasso
@@ -88,7 +93,10 @@ def check(
     properties is always collected anew). Raises InputError where the scenario contradicts itself, and
     CheckpointError where the checkpoint cannot be used.
     """
-    system = build(scenario)
+    try:
+        system = build(scenario)
+    except BrokenPrelude as broken:
+        return _of_prelude(scenario, broken)
     exploration = explore(
         system,
         threads=threads,
@@ -99,6 +107,23 @@ def check(
     )
     liveness = _judge_liveness(scenario, exploration, threads, limits)
     return CheckResult(scenario, system, exploration, _differences(scenario, exploration, liveness), liveness)
+
+
+def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
+    """A violation in the run that leads to ``replicas.led-by``: nothing comes after it."""
+    depth = max(violation.depth for violation in broken.violations)
+    exploration = Exploration(
+        verdict=Verdict.VIOLATED,
+        distinct=depth + 1,
+        generated=depth,
+        depth=depth,
+        levels=(1,) * (depth + 1),
+        violations=broken.violations,
+        reached_goals=(),
+        missing_goals=scenario.check.goals,
+    )
+    differences = _differences(scenario, exploration, ())
+    return CheckResult(scenario, broken.system, exploration, differences, (), broken.scenario)
 
 
 def _judge_liveness(

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from model_check.errors import InputError
+from model_check.files import read_text
 
 MAX_FILE_BYTES = 1_000_000
 
@@ -99,11 +100,13 @@ class Admin(_Table):
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
     asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    ``describes``: every replica is asked DescribeQuorum in every state, which costs nothing.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
     order: Literal["listed", "any"] = "listed"
     at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    describes: bool = False
 
     @property
     def alters(self) -> bool:
@@ -132,6 +135,8 @@ class EnvironmentChoice(_Table):
     ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
     ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
     state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
+    ``tick``: by how many ms the clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run;
+    ``clock``: whether it only goes forward or may be set back as well.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -148,13 +153,16 @@ class EnvironmentChoice(_Table):
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
     snapshots: Literal["committed", "any"] = "committed"
     snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
+    tick: Annotated[int, Field(ge=1, le=3_600_000)] = 1
+    clock: Literal["forward", "any"] = "forward"
 
 
 class Budgets(_Table):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
     together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
     disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
-    snapshots that state machines write.
+    snapshots that state machines write, ``ticks`` the times that the clock of a leader moves; without it
+    there are no clocks.
     """
 
     appends: Budget = 0
@@ -167,6 +175,7 @@ class Budgets(_Table):
     wipes: Budget = 0
     restores: Budget = 0
     snapshots: Budget = 0
+    ticks: Budget = 0
     timers: Budget | None = None
 
 
@@ -207,6 +216,7 @@ class Check(_Table):
     that a finding shows to be violated; ``goals`` to be reached,
     transitions written as "Follower->Prospective"; ``eventually`` properties. ``known-deaths``: parts of
     the reasons of which a process may die without that being judged again, as a finding shows it already.
+    ``prelude``: whether the run that leads to ``led-by`` is judged as well.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -215,6 +225,7 @@ class Check(_Table):
     goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
     known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+    prelude: bool = True
 
 
 class Expected(_Table):
@@ -294,17 +305,7 @@ def from_data(data: dict[str, Any], where: str) -> Scenario:
 
 def load(path: Path) -> Scenario:
     """The scenario in the file ``path``. Raises InputError."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, so it is not a scenario file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give a scenario file or name."
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text, so it is not a scenario file.") from None
-    return parse(text, str(path))
+    return parse(read_text(path, "a scenario file", most=MAX_FILE_BYTES), str(path))
 
 
 def shipped() -> dict[str, Scenario]:

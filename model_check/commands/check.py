@@ -193,6 +193,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "scenario": result.scenario.name,
         "expected": result.scenario.expect.verdict,
         "verdict": result.verdict.value,
+        "in_prelude": result.prelude is not None,
         "as_expected": result.as_expected,
         "differences": list(result.differences),
         "limit": result.limit,
@@ -245,6 +246,8 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
+    if result.prelude is not None:
+        say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
     for judged in result.judged:
         if judged.open_states:
             share = f"{judged.open_states:,} of {judged.states:,} states"

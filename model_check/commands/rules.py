@@ -159,8 +159,7 @@ def print_rule(out: Console, rule: Rule) -> None:
     missing = f"not implemented: {rule.uncovered}" if rule.uncovered else "not named in the reference"
     entry(out, "code", ", ".join(places) or missing)
     entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or "none")
-    entry(out, "tests", ", ".join(citations.in_tests().get(rule.id, ())) or "none by name")
-    entry(out, "exercised", ", ".join(evidence.in_tests().get(rule.id, ())) or "by no test of the reference")
+    entry(out, "tests", ", ".join(_tests(rule)) or "none of the reference")
     production = evidence.in_production()
     steps = production.rules.get(rule.id, 0)
     entry(
@@ -168,6 +167,13 @@ def print_rule(out: Console, rule: Rule) -> None:
         "recorded",
         f"{steps:,} steps of {len(production.runs)} recorded runs" if steps else "decided no step",
     )
+
+
+def _tests(rule: Rule) -> list[str]:
+    """The modules of ``tests/reference`` in which the rule decides something, with the lines that name it."""
+    named = [place.split(":") for place in citations.in_tests().get(rule.id, ())]
+    modules = [f"tests/reference/{name}.py" for name in evidence.in_tests().get(rule.id, ())]
+    return [":".join([each, *(line for file, line in named if file == each)]) for each in modules]
 
 
 def rule_as_json(rule: Rule) -> dict[str, Any]:
@@ -186,8 +192,7 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
         "file": f"spec/{rule.file}",
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(citations.in_mutants().get(rule.id, ())),
-        "tests": list(citations.in_tests().get(rule.id, ())),
-        "exercised": list(evidence.in_tests().get(rule.id, ())),
+        "tests": _tests(rule),
         "production": evidence.in_production().rules.get(rule.id, 0),
     }
 

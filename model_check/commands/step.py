@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -36,7 +37,8 @@ standard input. For example:
   kraftcheck step 'unattached epoch=5 leader=1 voted=2' start
   kraftcheck step --table pre-vote-request --protocol kip996
 
-Tables: {tables}.
+{tables}
+
 The short form is described in model_check/shortform.py.
 """
 
@@ -44,7 +46,8 @@ The short form is described in model_check/shortform.py.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG.format(tables=", ".join(TABLES))
+    listed = textwrap.wrap(f"Tables: {', '.join(TABLES)}.", 72, break_on_hyphens=False)
+    parser.epilog = EPILOG.format(tables="\n".join(listed))
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
     add_protocol_options(parser)

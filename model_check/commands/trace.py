@@ -11,6 +11,8 @@ from pathlib import Path
 from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.errors import InputError
+from model_check.files import read_standard_input
+from model_check.kraft import prelude
 from model_check.kraft.build import build as build_system
 from model_check.trace import Trace, TraceError, build, json_form, markdown, program, terminal
 from model_check.trace.replay import Difference, replay
@@ -37,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
     )
     show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
+    show.add_argument(
+        "--prelude", action="store_true", help="the path is one of the run that leads to replicas.led-by"
+    )
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the trace file's JSON form")
     form.add_argument("--markdown", action="store_true", help="print Markdown")
@@ -52,9 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace_command == "replay":
         return _replay(arguments)
     if arguments.path is None:
+        if arguments.prelude:
+            raise InputError("--prelude: goes with --path; a trace file knows its scenario.")
         trace = _load(arguments.file)
     else:
-        trace = _walk(arguments.file, arguments.path)
+        trace = _walk(arguments.file, arguments.path, of_prelude=arguments.prelude)
     difference = None if arguments.path is not None else replay(trace)
     if arguments.json:
         print(json_form.dumps(trace), end="")
@@ -101,14 +108,15 @@ def _load(file: str) -> Trace:
         raise InputError(f"'{file}' is a scenario; give --path to address one of its behaviours.")
     if file != "-":
         return json_form.load(Path(file))
-    try:
-        return json_form.loads(sys.stdin.read(), "standard input")
-    except UnicodeDecodeError:
-        raise InputError("standard input: not UTF-8 text, so it is no trace file.") from None
+    return json_form.loads(read_standard_input("a trace file"), "standard input")
 
 
-def _walk(word: str, path: tuple[int, ...]) -> Trace:
+def _walk(word: str, path: tuple[int, ...], *, of_prelude: bool) -> Trace:
     chosen = scenario.find(word)
+    if of_prelude:
+        if chosen.replicas.led_by is None:
+            raise InputError(f"--prelude: {word} has no replicas.led-by; leave the option out.")
+        chosen = prelude.scenario_of(chosen)
     try:
         return build(build_system(chosen, word), chosen, path)
     except TraceError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from model_check.conform.encode import encode_batch, or_minus_one
+from model_check.conform.encode_log import encode_batch, or_minus_one
 from model_check.conform.fields import Json
 from reference import log as logs
 from reference.effects import AppendBatch, Effect, HighWatermark, Persist, Transition

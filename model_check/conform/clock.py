@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.conform.configuration import Timeouts
 from model_check.conform.fields import Fields, Json
 from model_check.conform.found import Found
 from model_check.conform.recording import Event
-from reference.config import connection_span, span
+from reference.config import Times, connection_span, span
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.events import BackoffExpired, RequestTimedOut, Timer
 from reference.replica import Candidate, Connection, Leader, Prospective, Replica, Resigned
@@ -37,8 +36,8 @@ NEVER, EXPIRED = None, -1
 class Clock:
     """The running timers of one process."""
 
-    def __init__(self, timeouts: Timeouts) -> None:
-        self.timeouts = timeouts
+    def __init__(self, times: Times) -> None:
+        self.times = times
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
         self.random_from: int | None = None
@@ -60,10 +59,10 @@ class Clock:
         """
         if self.deadlines.get(Timer.ELECTION, now) is NEVER:
             self.random_from = now
-            self.deadlines[Timer.ELECTION] = now + self.timeouts.election
+            self.deadlines[Timer.ELECTION] = now + self.times.election_timeout
 
     def _deadline(self, duration: Duration | SuccessorBackoff, now: int) -> int | None:
-        lasts = span(self.timeouts.times, duration)
+        lasts = span(self.times, duration)
         return NEVER if lasts is None else now + lasts.low
 
     def connect(self, replica: Replica, now: int) -> None:
@@ -73,7 +72,7 @@ class Clock:
         for connection in replica.connections:
             deadline = before.get(connection)
             if deadline is None:
-                deadline = now + connection_span(self.timeouts.times, awaiting=connection.awaiting).low
+                deadline = now + connection_span(self.times, awaiting=connection.awaiting).low
             self.connections[connection] = deadline
 
     @staticmethod
@@ -134,8 +133,8 @@ class Clock:
     def _adopt(self, found: int, seq: int) -> Iterator[Found]:
         """Take over a random election timeout, if production may draw it."""
         assert self.random_from is not None
-        earliest = self.random_from + self.timeouts.election
-        latest = earliest + max(0, self.timeouts.election - 1)
+        earliest = self.random_from + self.times.election_timeout
+        latest = earliest + max(0, self.times.election_timeout - 1)
         if not earliest <= found <= latest:
             yield Found("deadlines.election", f"from {earliest} to {latest}", found)
         self.deadlines[Timer.ELECTION] = found
@@ -157,5 +156,5 @@ class Clock:
     def _silent(self, role: Leader, now: int) -> Iterator[int]:
         """The voters to which a leader announces itself: those that have not fetched for long."""
         for entry in role.progress:
-            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.timeouts.fetch // 2:
+            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.times.fetch_timeout // 2:
                 yield entry.id

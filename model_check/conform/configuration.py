@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 from model_check.conform.fields import Fields
 from model_check.errors import InputError
@@ -41,45 +40,18 @@ class NodeConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """The configured times, in ms."""
-
-    election: int
-    fetch: int
-    election_backoff_max: int
-    linger: int
-    request: int
-    retry_backoff: int
-    fetch_max_wait: int
-
-    @property
-    def times(self) -> Times:
-        """What of it decides how long timers run."""
-        return _times(self)
-
-
-@cache
-def _times(timeouts: Timeouts) -> Times:
-    return Times(
-        timeouts.election,
-        timeouts.fetch,
-        timeouts.election_backoff_max,
-        timeouts.linger,
-        timeouts.request,
-        timeouts.retry_backoff,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
-    """The first line of a trace. ``labels`` describe the run: scenario, seed, level of the log files."""
+    """The first line of a trace. ``labels`` describe the run: scenario, seed, level of the log files.
+
+    fetch_max_wait (ms): how long a Fetch may wait at the leader.
+    """
 
     cluster_id: str
     initial_kraft_version: int
-    timeouts: Timeouts
+    times: Times
+    fetch_max_wait: int
     nodes: tuple[NodeConfig, ...]
     auto_join: bool
-    may_drop: bool
     labels: Fields
 
     def node(self, id: int) -> NodeConfig | None:
@@ -89,16 +61,16 @@ class Config:
 
 def config_of(fields: Fields) -> Config:
     """Read the configuration. Raises InputError where a field is missing or of the wrong type."""
-    times = fields.inner("timeouts")
-    timeouts = Timeouts(
-        election=_time(times, "controller.quorum.election.timeout.ms"),
-        fetch=_time(times, "controller.quorum.fetch.timeout.ms"),
-        election_backoff_max=_time(times, "controller.quorum.election.backoff.max.ms"),
-        linger=_time(times, "controller.quorum.append.linger.ms"),
-        request=_time(times, "controller.quorum.request.timeout.ms"),
-        retry_backoff=_time(times, "controller.quorum.retry.backoff.ms"),
-        fetch_max_wait=_time(times, "fetchMaxWaitMs"),
+    timeouts = fields.inner("timeouts")
+    times = Times(
+        election_timeout=_time(timeouts, "controller.quorum.election.timeout.ms"),
+        fetch_timeout=_time(timeouts, "controller.quorum.fetch.timeout.ms"),
+        election_backoff_max=_time(timeouts, "controller.quorum.election.backoff.max.ms"),
+        append_linger=_time(timeouts, "controller.quorum.append.linger.ms"),
+        request_timeout=_time(timeouts, "controller.quorum.request.timeout.ms"),
+        retry_backoff=_time(timeouts, "controller.quorum.retry.backoff.ms"),
     )
+    fetch_max_wait = _time(timeouts, "fetchMaxWaitMs")
     version = fields.number("initialKraftVersion")
     if version not in (0, 1):
         raise InputError(f"{fields.where}: field 'initialKraftVersion' must be 0 or 1, found {version}.")
@@ -108,18 +80,18 @@ def config_of(fields: Fields) -> Config:
     return Config(
         fields.text("clusterId"),
         version,
-        timeouts,
+        times,
+        fetch_max_wait,
         nodes,
-        times.flag("controller.quorum.auto.join.enable", False),
-        fields.inner("network").fraction("dropP", 0.0) > 0 if "network" in fields else False,
+        timeouts.flag("controller.quorum.auto.join.enable", False),
         fields,
     )
 
 
-def _time(times: Fields, key: str) -> int:
-    value = times.number(key)
+def _time(timeouts: Fields, key: str) -> int:
+    value = timeouts.number(key)
     if not 0 <= value < 2**31:
-        raise InputError(f"{times.where}: field '{key}' must be a time in ms, found {value}.")
+        raise InputError(f"{timeouts.where}: field '{key}' must be a time in ms, found {value}.")
     return value
 
 

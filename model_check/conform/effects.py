@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from model_check.conform.encode import APIS, ERROR_TEXT, encode, encode_batch
+from model_check.conform.encode import APIS, ERROR_TEXT, encode
+from model_check.conform.encode_log import encode_batch
 from model_check.conform.exceptions import (
     CONTENT_UNKNOWN,
     GRANTING_VOTERS,

@@ -1,22 +1,22 @@
-"""The reference's messages, records and state in the form in which recordings show them.
+"""The reference's messages in the form in which recordings show them.
 
 What the reference has no notion of (throttling, sessions, byte limits) is written as the constant that
 production sends; sizes in bytes are not modelled and :data:`NOT_MODELLED` leaves them out of comparisons.
 
-Source: Kafka: the message schemas, RaftUtil.singleton*Request, singleton*Response, QuorumStateData.json.
+Source: Kafka: the message schemas, RaftUtil.singleton*Request, singleton*Response.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
 
+from model_check.conform.encode_log import encode_batch, listeners, or_minus_one, uuid
 from model_check.conform.fields import Json
-from model_check.conform.wire import KRAFT_VERSION, TOPIC, TOPIC_ID, ZERO_UUID
+from model_check.conform.wire import KRAFT_VERSION, TOPIC, TOPIC_ID
 from reference import messages as m
 from reference.errors import ErrorCode
-from reference.log import Batch, KRaftVersion, LeaderChange, Record, SnapshotId, Value, Voters
-from reference.replica import QuorumState, Replica
-from reference.voters import Endpoint, Voter, VoterSet
+from reference.log import SnapshotId
+from reference.voters import Endpoint
 
 #: Fields of recorded messages that say nothing about the protocol: how many bytes the records take.
 NOT_MODELLED = frozenset({"recordsSizeInBytes"})
@@ -52,16 +52,6 @@ APIS = {
     m.DescribeQuorumRequest: "DescribeQuorum",
     m.DescribeQuorumResponse: "DescribeQuorum",
 }
-
-
-def or_minus_one(value: int | None) -> int:
-    """How the wire says "unknown"."""
-    return -1 if value is None else value
-
-
-def uuid(directory: str | None) -> str:
-    """How the wire says "no directory"."""
-    return directory or ZERO_UUID
 
 
 @singledispatch
@@ -103,7 +93,7 @@ def _(message: m.BeginQuorumEpochRequest) -> Json:
         "clusterId": message.cluster_id,
         "voterId": -1 if voter is None else voter.id,
         "topics": _named_topic(partition),
-        "leaderEndpoints": _listeners(message.leader_endpoints),
+        "leaderEndpoints": listeners(message.leader_endpoints),
     }
 
 
@@ -121,7 +111,7 @@ def _(message: m.EndQuorumEpochRequest) -> Json:
     return {
         "clusterId": message.cluster_id,
         "topics": _named_topic(partition),
-        "leaderEndpoints": _listeners(message.leader_endpoints),
+        "leaderEndpoints": listeners(message.leader_endpoints),
     }
 
 
@@ -246,7 +236,7 @@ def _(message: m.AddRaftVoterRequest) -> Json:
         "timeoutMs": message.timeout_ms,
         "voterId": message.voter.id,
         "voterDirectoryId": uuid(message.voter.directory),
-        "listeners": _listeners(message.endpoints),
+        "listeners": listeners(message.endpoints),
         "ackWhenCommitted": message.ack_when_committed,
     }
 
@@ -267,7 +257,7 @@ def _(message: m.UpdateRaftVoterRequest) -> Json:
         "currentLeaderEpoch": message.epoch,
         "voterId": message.voter.id,
         "voterDirectoryId": uuid(message.voter.directory),
-        "listeners": _listeners(message.endpoints),
+        "listeners": listeners(message.endpoints),
         "kRaftVersionFeature": {
             "minSupportedVersion": message.min_kraft_version,
             "maxSupportedVersion": message.max_kraft_version,
@@ -335,7 +325,7 @@ def _(message: m.DescribeQuorumResponse) -> Json:
         "currentVoters": [_replica_state(replica) for replica in message.voters],
         "observers": [_replica_state(replica) for replica in message.observers],
     }
-    nodes = [{"nodeId": node.id, "listeners": _listeners(node.endpoints)} for node in message.nodes]
+    nodes = [{"nodeId": node.id, "listeners": listeners(node.endpoints)} for node in message.nodes]
     return {**envelope, "topics": _named_topic(partition), "nodes": nodes}
 
 
@@ -370,87 +360,7 @@ def _named_topic(partition: dict[str, Json]) -> Json:
     return [{"topicName": TOPIC, "partitions": [partition]}]
 
 
-def _listeners(endpoints: tuple[Endpoint, ...]) -> Json:
-    return [{"name": entry.name, "host": entry.host, "port": entry.port} for entry in endpoints]
-
-
 def _nodes(leader: int | None, endpoints: tuple[Endpoint, ...]) -> list[dict[str, Json]]:
     if leader is None:
         return []
     return [{"nodeId": leader, "host": entry.host, "port": entry.port} for entry in endpoints[:1]]
-
-
-def encode_batch(batch: Batch) -> Json:
-    """A record batch as recordings show it."""
-    return {
-        "base": batch.base_offset,
-        "last": batch.end_offset - 1,
-        "epoch": batch.epoch,
-        "control": batch.is_control,
-        "records": [_record(record) for record in batch.records],
-    }
-
-
-def _record(record: Record) -> Json:
-    if isinstance(record, Value):
-        return record.value
-    if isinstance(record, LeaderChange):
-        return {
-            "type": "LEADER_CHANGE",
-            "value": {
-                "version": 0,
-                "leaderId": record.leader,
-                "voters": [{"voterId": voter} for voter in record.voters],
-                "grantingVoters": [{"voterId": voter} for voter in record.granting_voters],
-            },
-        }
-    if isinstance(record, KRaftVersion):
-        return {"type": "KRAFT_VERSION", "value": {"version": 0, "kRaftVersion": record.version}}
-    assert isinstance(record, Voters)
-    voters = [_voter(voter) for voter in record.voters.voters]
-    return {"type": "KRAFT_VOTERS", "value": {"version": 0, "voters": voters}}
-
-
-def _voter(voter: Voter) -> Json:
-    return {
-        "voterId": voter.key.id,
-        "voterDirectoryId": uuid(voter.key.directory),
-        "endpoints": _listeners(voter.endpoints),
-        "kRaftVersionFeature": {
-            "minSupportedVersion": voter.min_kraft_version,
-            "maxSupportedVersion": voter.max_kraft_version,
-        },
-    }
-
-
-def record_names(batch: Batch) -> Json:
-    """The records of a batch as a ``start`` line lists them: values, and the types of control records."""
-    return [entry["type"] if isinstance(entry, dict) else entry for entry in encode_batch(batch)["records"]]
-
-
-def encode_quorum_state(state: QuorumState, replica: Replica) -> Json:
-    """The quorum-state file: version 1 with a directory id, version 0 (kraft.version 0) with the voters."""
-    leader, voted = or_minus_one(state.leader), -1 if state.voted is None else state.voted.id
-    if replica.kraft_version >= 1:
-        return {
-            "leaderId": leader,
-            "leaderEpoch": state.epoch,
-            "votedId": voted,
-            "votedDirectoryId": uuid(None if state.voted is None else state.voted.directory),
-        }
-    return {
-        "clusterId": "",
-        "leaderId": leader,
-        "leaderEpoch": state.epoch,
-        "votedId": voted,
-        "appliedOffset": 0,
-        "currentVoters": [{"voterId": voter} for voter in replica.voters.ids],
-    }
-
-
-def encode_voters(voters: VoterSet) -> Json:
-    """A voter set as a state shows it."""
-    return [
-        [voter.key.id] if voter.key.directory is None else [voter.key.id, voter.key.directory]
-        for voter in voters.voters
-    ]

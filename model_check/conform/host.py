@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from model_check.conform.clock import Clock
-from model_check.conform.configuration import Timeouts
+from reference.config import Times
 from reference.disk import Disk
 from reference.effects import ArmTimer, Effect, Stop
 from reference.events import BackoffExpired, Poll, RequestTimedOut
@@ -31,7 +31,7 @@ class Host:
     def __init__(
         self,
         protocol: Protocol,
-        timeouts: Timeouts,
+        times: Times,
         servers: Mapping[int, int],
         identity: Replica,
         disk: Disk,
@@ -39,7 +39,7 @@ class Host:
     ) -> None:
         self.protocol = protocol
         self.servers = servers
-        self.clock = Clock(timeouts)
+        self.clock = Clock(times)
         self.effects: list[Effect] = []
         self.rules: list[str] = []
         self.stopped = False

@@ -66,9 +66,9 @@ def protocol_for(protocol: Protocol, config: Config) -> Protocol:
     return replace(
         protocol,
         fetch_max_batches=FETCH_MAX_BATCHES,
-        fetch_max_wait_ms=config.timeouts.fetch_max_wait,
-        fetch_timeout_ms=config.timeouts.fetch,
-        request_timeout_ms=config.timeouts.request,
+        fetch_max_wait_ms=config.fetch_max_wait,
+        fetch_timeout_ms=config.times.fetch_timeout,
+        request_timeout_ms=config.times.request_timeout,
     )
 
 

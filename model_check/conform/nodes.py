@@ -14,6 +14,7 @@ from dataclasses import replace
 from model_check.conform import cut
 from model_check.conform import effects as shown
 from model_check.conform.callbacks import Listener
+from model_check.conform.correlations import Correlations
 from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
@@ -21,7 +22,7 @@ from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of
 from model_check.conform.known import KnownBatches, creation
 from model_check.conform.outcome import Difference, Verdict
-from model_check.conform.recording import NOT_RAFT, Event, Message, Recording
+from model_check.conform.recording import Event, Recording
 from model_check.conform.state import differences, encode_state, equal, same, state_differences
 from model_check.conform.stored import Stored, written
 from model_check.conform.wire import UncoveredMessageError, decode
@@ -46,14 +47,13 @@ from reference.events import (
 )
 from reference.messages import (
     AddRaftVoterRequest,
-    ApiVersionsRequest,
     FetchRequest,
     FetchSnapshotResponse,
     Request,
     Response,
 )
 from reference.protocol import Protocol
-from reference.replica import Connection, Replica
+from reference.replica import Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
 APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
@@ -82,14 +82,13 @@ class NodeRun:
         self.detached: str | None = "before its first start"
         self.uncovered = ""
         self.host: Host
+        self.correlations: Correlations
         self.before: Replica
         self.listener: Listener
         self.shutdown_at: int | None = None
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
-        self.unsure: dict[int, int] = {}
-        self.server_asked: dict[int, set[int]] = {}
         self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
@@ -167,15 +166,13 @@ class NodeRun:
     def _start(self, event: Event) -> None:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
-        self.unsure.clear()
-        self.server_asked.clear()
         self.found.extend(self.stored.found_by(event, self.known))
         disk = self.stored.disk
         config = self.recording.config
         identity = identity_of(config, self.node, event.fields)
         self.before = replace(identity, log=disk.log)
-        host = Host(self.protocol, config.timeouts, self.servers, identity, disk, event.now)
-        self.host = host
+        host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
+        self.host, self.correlations = host, Correlations(host, self.servers)
         self.listener = Listener(
             host.replica,
             bootstrap=identity.bootstrap_kraft_version > 0,
@@ -227,49 +224,9 @@ class NodeRun:
             assert isinstance(content, Response)
             if isinstance(content, FetchSnapshotResponse):
                 content = self.known.with_content(content)
-            if message.synthetic is not None and message.correlation in self.unsure:
-                self._settle_number(message)
-            if message.api == NOT_RAFT:
-                self._server_answers(message)
-            if message.correlation >= (self.host.replica.next_correlation or 0):
-                self.found.append(Found("corr", "that of a request sent before", message.correlation))
-            source = self._asked(message)
+            self.found.extend(self.correlations.arrives(message))
+            source = self.correlations.awaited_by(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
-
-    def _server_answers(self, message: Message) -> None:
-        """A request to a server is answered once, by a node that may have been asked by that number."""
-        nodes = self.server_asked.pop(message.correlation, set())
-        if message.source not in nodes:
-            self.found.append(
-                Found(
-                    "corr", f"that of a request to the server of node {message.source}", message.correlation
-                )
-            )
-
-    def _asked(self, message: Message) -> int:
-        """The connection on which the answer is awaited: a bootstrap server has one of its own."""
-        for connection in self.host.replica.connections:
-            node = self.servers.get(connection.node, connection.node)
-            expected = connection.awaiting and connection.correlation == message.correlation
-            if expected and node == message.source:
-                return connection.node
-        return message.source
-
-    def _settle_number(self, message: Message) -> None:
-        """An answer tells which of the correlation ids of a step a request has that no line shows; another
-        request of that step has the other.
-        """
-        connections = self.host.replica.connections
-        step = self.unsure[message.correlation]
-        for known in connections:
-            guessed = known.correlation
-            asked = self.servers.get(known.node, known.node) == message.source
-            if asked and guessed is not None and self.unsure.get(guessed) == step:
-                numbers = {
-                    other.node: guessed for other in connections if other.correlation == message.correlation
-                }
-                self._renumber({**numbers, known.node: message.correlation})
-                return
 
     def _call(self, event: Event) -> None:
         # The poll that waits began before the call, and may still take the next message.
@@ -376,20 +333,9 @@ class NodeRun:
             return
         self.found.extend(sending.found)
         self.used.extend(sending.exceptions)
-        if len(sending.unsure) > 1:
-            self.unsure |= dict.fromkeys(sending.unsure, event.seq)
-        for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.request, ApiVersionsRequest):
-                number = sending.correlations.get(effect.to, effect.correlation)
-                node = self.servers.get(effect.to, effect.to)
-                self.server_asked |= {} if number is None else {number: {node}}
-                for unsure in sending.unsure:
-                    self.server_asked.setdefault(unsure, set()).add(node)
-            if isinstance(effect, Send) and self._was_drawn(effect):
-                self.used.append(BOOTSTRAP_SERVER)
-            if isinstance(effect, Send) and sending.correlations.get(effect.to) != effect.correlation:
-                self._renumber(sending.correlations)
-                return
+        drawn = [effect for effect in effects if isinstance(effect, Send) and self._was_drawn(effect)]
+        self.used.extend([BOOTSTRAP_SERVER] * len(drawn))
+        self.correlations.send(effects, sending, event.seq)
 
     def _was_drawn(self, sent: Send) -> bool:
         """Whether the destination of a Fetch is a bootstrap server drawn at random."""
@@ -409,16 +355,6 @@ class NodeRun:
             if one.field == "deadlines.election" and self.host.clock.drawn_at not in (None, event.seq):
                 one = one._replace(shown_at=self.host.clock.drawn_at)
             self.found.append(one)
-
-    def _renumber(self, correlations: dict[int, int]) -> None:
-        """Adopt the order in which production sent to several nodes: it follows no rule of the protocol."""
-        connections = tuple(shown.reconnect(known, correlations) for known in self.host.replica.connections)
-        renamed: dict[Connection, int] = {
-            new: self.host.clock.connections[old]
-            for old, new in zip(self.host.replica.connections, connections, strict=True)
-        }
-        self.host.replica = replace(self.host.replica, connections=connections)
-        self.host.clock.connections = renamed
 
     def _compare_cut_off(self, event: Event, reason: str) -> None:
         """What a process had done when it ended is the first part of what the reference does."""

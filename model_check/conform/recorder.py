@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from model_check.conform.encode import encode_batch, encode_quorum_state
+from model_check.conform.encode_log import encode_batch, encode_quorum_state
 from model_check.conform.fields import Json
 from reference.effects import AppendBatch, Effect, Flush, Persist, Truncate
 from reference.replica import Replica

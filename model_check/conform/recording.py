@@ -22,6 +22,7 @@ from pydantic_core import from_json
 from model_check.conform.configuration import Config, NodeConfig, config_of
 from model_check.conform.fields import Fields, Json
 from model_check.errors import InputError
+from model_check.files import read_text
 
 #: Events that are steps of a node; every other kind is about the world around the nodes.
 STEPS = frozenset({"start", "tick", "recv", "api", "expire", "end"})
@@ -203,9 +204,7 @@ def without_collector() -> Iterator[None]:
 
 def _read_summary(path: Path) -> Fields:
     try:
-        return Fields.of(json.loads(path.read_text(encoding="utf-8")), str(path))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        return Fields.of(json.loads(read_text(path, "the summary of a run")), str(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({error}).") from error
 

@@ -22,6 +22,7 @@ from model_check.conform.report import (
     total,
     unexercised,
 )
+from model_check.printable import printable
 
 #: The narrowest report.
 MIN_WIDTH = 60
@@ -63,13 +64,8 @@ def as_text(results: Sequence[RunResult], wanted: Wanted, width: int) -> str:
     if wanted.unexercised:
         parts.append(_never(results, width))
     parts.append(_summary(results, width))
-    blocks = ["\n".join(_plain(line) for line in part) for part in map(list, parts) if part]
+    blocks = ["\n".join(printable(line) for line in part) for part in map(list, parts) if part]
     return "\n\n".join(blocks)
-
-
-def _plain(line: str) -> str:
-    """A line without what a terminal might obey: recordings come from elsewhere."""
-    return "".join(each if each.isprintable() else "?" for each in line)
 
 
 def _wrapped(text: str, width: int, indent: int = 0, hang: int = 2) -> list[str]:

@@ -83,7 +83,7 @@ class Network(ABC):
         for effect in effects:
             if isinstance(effect, Send):
                 letter = self._letter(node, self.servers.get(effect.to, effect.to), effect, None)
-                deadline = node.when(node.clock(self.time) + self.config.timeouts.request)
+                deadline = node.when(node.clock(self.time) + self.config.times.request_timeout)
                 self.at(deadline, lambda one=letter: self._time_out(one))  # type: ignore[misc]
             elif isinstance(effect, Reply):
                 assert effect.correlation is not None

@@ -47,7 +47,7 @@ class Processes(Network, ABC):
     def _draw(self, host: Host) -> None:
         clock = host.clock
         if clock.random_from is not None:
-            base = clock.timeouts.election
+            base = clock.times.election_timeout
             clock.deadlines[Timer.ELECTION] = clock.random_from + base + self.random.randrange(base)
             clock.random_from = None
 
@@ -131,7 +131,7 @@ class Processes(Network, ABC):
         self._show(node, "recv", fields, before, calls, always=True)
         parked = host.replica.parked
         if letter is asked and any(entry.correlation == letter.mid for entry in parked):
-            wait, incarnation = self.config.timeouts.fetch_max_wait, node.incarnation
+            wait, incarnation = self.config.fetch_max_wait, node.incarnation
             self.at(max(self.time, node.when(now + wait)), lambda: self._expire(node, incarnation, letter))
 
     def _expire(self, node: Node, incarnation: int, letter: Letter) -> None:

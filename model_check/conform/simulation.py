@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from model_check.conform.callbacks import Listener
 from model_check.conform.configuration import config_of
-from model_check.conform.encode import record_names
+from model_check.conform.encode_log import record_names
 from model_check.conform.fields import Fields, Json
 from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of, quorum_state_found
@@ -108,8 +108,8 @@ class Simulation(Processes):
         identity = identity_of(self.config, id, Fields(fields, "simulation"))
         node.disk = replace(node.disk, quorum_state=quorum_state_found(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
-        timeouts = self.config.timeouts
-        host = Host(self.protocol, timeouts, self.servers, identity, node.disk, node.clock(self.time))
+        now = node.clock(self.time)
+        host = Host(self.protocol, self.config.times, self.servers, identity, node.disk, now)
         bootstrap = identity.bootstrap_kraft_version > 0
         node.host, node.state = host, None
         node.crash_at, node.shutdown_at, node.paused_until = None, None, 0

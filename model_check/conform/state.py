@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterator
 
-from model_check.conform.encode import encode_voters, or_minus_one
+from model_check.conform.encode_log import encode_voters, or_minus_one
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.recording import STATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from model_check.conform.encode import encode_quorum_state, record_names
+from model_check.conform.encode_log import encode_quorum_state, record_names
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.identity import disk_found, quorum_state_found

@@ -19,8 +19,10 @@ from model_check.conform.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRES
 from model_check.conform.fields import Json
 from model_check.conform.found import Found
 from model_check.conform.identity import MAX_KRAFT_VERSION
+from model_check.conform.links import Links
 from model_check.conform.processes import Processes
 from model_check.conform.recording import NOT_RAFT, Event, Message, Recording, Sent
+from model_check.conform.requests import Requests
 from model_check.conform.state import equal
 from model_check.conform.versions import UNSUPPORTED, VERSIONS, is_older, wrong_version
 from reference.errors import ErrorCode
@@ -72,32 +74,28 @@ class Transport:
     def __init__(self, recording: Recording, processes: Processes) -> None:
         self.recording = recording
         self.messages = recording.messages
-        self.request_timeout = recording.config.timeouts.request
+        self.request_timeout = recording.config.times.request_timeout
         self.final_time = recording.events[-1].time
         self.processes = processes
         self.flights: dict[int, _Flight] = {}
         self.open: set[int] = set()
-        self.asked: dict[tuple[int, int], int] = {}
+        self.requests = Requests()
+        self.links = Links()
         self.lost: dict[int, str] = {}
         self.answered: dict[int, int] = {}
         self.arrived: dict[int, int] = {}
         self.strays: set[tuple[int, int, str]] = set()
         self.admin: dict[int, Message] = {}
         self.early: dict[int, _Early] = {}
-        self.unseen: dict[int, list[int]] = {}
         self.newest = (-1, 0)
         self.older = 0
         self.owed: dict[int, list[int]] = {}
-        self.broken: dict[tuple[int, int], int] = {}
-        self.blocked: dict[tuple[int, int], int] = {}
-        self.freed: dict[tuple[int, int], int] = {}
 
     def step(self, event: Event) -> Iterator[Found]:
         """The message that a step handles, and those that it sends."""
         assert event.node is not None
         if event.kind == "start":
-            self.asked = {key: mid for key, mid in self.asked.items() if key[0] != event.node}
-            self.unseen[event.node] = []
+            self.requests.start(event.node)
         yield from self._servers_answers(event, self.owed.pop(event.node, []))
         message = event.message
         if message is not None:
@@ -140,12 +138,8 @@ class Transport:
         if sent.is_request or sent.api != NOT_RAFT:
             yield from self._in_order(event, sent)
         self.open.add(sent.mid)
-        content = self.messages.get(sent.mid)
         if sent.is_request:
-            if content is not None:
-                self.asked[event.node, content.correlation] = sent.mid
-            else:
-                self.unseen.setdefault(event.node, []).append(sent.mid)
+            self.requests.send(event.node, sent, self.messages.get(sent.mid))
         elif sent.answers is not None:
             self.answered[sent.answers] = sent.mid
 
@@ -187,15 +181,15 @@ class Transport:
             yield from wrong_version(message)
             if message.api == NOT_RAFT and not message.is_request:
                 yield from self._servers_content(message)
-                if (event.node, message.correlation) in self.asked:
+                if self.requests.find(event.node, message.correlation) is not None:
                     # The content of the request is not shown, so every request known is another one.
                     yield Found("corr", "that of an ApiVersions request", message.correlation)
             return
         yield from self._same(message, event.node)
         if message.is_request:
             self.arrived[message.mid] = event.now
-        flight, link = self.flights.get(message.mid), (message.source, event.node)
-        blocked_at = self.blocked.get(link)
+        flight = self.flights.get(message.mid)
+        blocked_at = self.links.blocked_since((message.source, event.node))
         if flight is not None and blocked_at is not None and blocked_at < flight.seq:
             yield Found("from", "no message over a link blocked all the time", message.source, blocked_at)
 
@@ -218,7 +212,7 @@ class Transport:
     def world(self, event: Event) -> Iterator[Found]:
         """A line that is no step: a loss, a change of the links, or what is left at the end."""
         if event.kind == "net":
-            yield from self._links_change(event)
+            yield from self.links.change(event, self.processes.by_node)
         elif event.message is not None:
             yield from self._loses(event, event.message)
         elif event.kind == "apiVersions":
@@ -227,16 +221,6 @@ class Transport:
             yield from self._resolved(event, mid, node, NOT_RAFT)
         elif event.kind == "adminResult":
             yield from self._admin_result(event)
-
-    def _links_change(self, event: Event) -> Iterator[Found]:
-        """Keep since when each link is blocked, and until when it last was."""
-        blocked = set(_links(event))
-        for link in self.blocked.keys() - blocked:
-            self.freed[link] = event.seq
-        self.blocked = {link: self.blocked.get(link, event.seq) for link in blocked}
-        for text in event.fields.texts("blocked"):
-            if not set(_link(text)) <= self.processes.by_node.keys():
-                yield Found("blocked", "a link a>b between two nodes", text)
 
     def _loses(self, event: Event, message: Message) -> Iterator[Found]:
         destination = -1 if message.destination is None else message.destination
@@ -249,7 +233,7 @@ class Transport:
         why = event.fields.text("why")
         self.lost[message.mid] = why
         if why in BROKEN:
-            self.broken[_pair(message.source, destination)] = event.seq
+            self.links.break_between(message.source, destination, event.seq)
         if why not in REASONS:
             yield Found("why", f"one of {', '.join(sorted(REASONS))}", why)
         flight = self.flights.get(message.mid)
@@ -258,8 +242,9 @@ class Transport:
 
     def _reason_fits(self, why: str, link: tuple[int, int], flight: _Flight) -> Iterator[Found]:
         """A reason must have held at some time since the message was sent."""
-        if why == "partition" and link not in self.blocked and self.freed.get(link, -1) < flight.seq:
-            yield Found("why", "another reason: the link was open all the time", why, self.freed.get(link))
+        if why == "partition" and self.links.was_open_since(link, flight.seq):
+            freed = self.links.freed_at(link)
+            yield Found("why", "another reason: the link was open all the time", why, freed)
         elif why == "hostDown" and self.processes.ran_since(link[1], flight.seq):
             yield Found("why", "another reason: the process ran all the time", why)
 
@@ -380,9 +365,7 @@ class Transport:
     def _pairs(self, event: Event, message: Message) -> Iterator[Found]:
         """The request that ``message`` answers, by its correlation id alone."""
         assert event.node is not None
-        mid = self.asked.get((event.node, message.correlation))
-        if mid is None:
-            mid = self._unseen_request(event.node, message)
+        mid = self.requests.answered(event.node, message)
         if mid is None:
             yield Found("corr", "the correlation id of a request", message.correlation)
             return
@@ -392,16 +375,6 @@ class Transport:
         request = self.messages.get(mid)
         if request is not None and request.why != UNSUPPORTED:
             yield from _equal("ver", request.version, message.version, request.seq)
-
-    def _unseen_request(self, node: int, message: Message) -> int | None:
-        """A request of ``node`` whose content no line shows, for which ``message`` may be the answer."""
-        for mid in self.unseen.get(node, ()):
-            sent = self.flights[mid].sent
-            if (sent.api, sent.destination) == (message.api, message.source):
-                self.unseen[node].remove(mid)
-                self.asked[node, message.correlation] = mid
-                return mid
-        return None
 
     def _synthetic(self, event: Event, message: Message) -> Iterator[Found]:
         """An answer made in the peer's place: to a request of this process, with nothing but an error."""
@@ -416,7 +389,7 @@ class Transport:
             return
         if not is_error_answer(message.data.values, message.api, int(error)):
             yield Found("data", error_answer(message.api, int(error)), message.data.values)
-        mid = self.asked.get((event.node, message.correlation))
+        mid = self.requests.find(event.node, message.correlation)
         if message.mid in self.flights:
             yield Found("mid", "a message that no node sent", message.mid, self.flights[message.mid].seq)
         else:
@@ -442,7 +415,7 @@ class Transport:
             # The network may count by either clock.
             return max(event.time - request.time, event.now - request.now) >= self.request_timeout
         answer = self.lost.get(self.answered.get(mid, -1))
-        broke = self.broken.get(_pair(request.node, peer), -1) > request.seq
+        broke = self.links.broke_since(request.node, peer, request.seq)
         return lost in BROKEN or answer in BROKEN or broke or self._ends(peer) > request.ends
 
     def finish(self) -> Iterator[tuple[int, int, Found | str]]:
@@ -478,23 +451,5 @@ def _equal(name: str, expected: Json, found: Json, shown_at: int) -> Iterator[Fo
         yield Found(name, expected, found, shown_at)
 
 
-def _pair(left: int, right: int) -> tuple[int, int]:
-    return min(left, right), max(left, right)
-
-
 def _kind(is_request: bool) -> str:
     return "req" if is_request else "resp"
-
-
-def _links(event: Event) -> Iterator[tuple[int, int]]:
-    for text in event.fields.texts("blocked"):
-        yield _link(text)
-
-
-def _link(text: str) -> tuple[int, int]:
-    """The nodes of ``a>b``; a pair of unknown nodes for anything else."""
-    source, _, destination = text.partition(">")
-    try:
-        return int(source), int(destination)
-    except ValueError:
-        return -9, -9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -12,6 +11,7 @@ from model_check.consult.consistency import require_consistent
 from model_check.consult.short_event import parse_event
 from model_check.consult.short_replica import parse_replica
 from model_check.errors import InputError
+from model_check.files import read_standard_input, read_text
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.events import Event, Poll, ResponseReceived, Timer
@@ -21,8 +21,6 @@ from reference.step import Outcome, start, step
 
 #: The word for a start of the process, which is no event of a running replica.
 START: Literal["start"] = "start"
-
-MAX_FILE_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +57,17 @@ def _is_due_at_once(effect: ArmTimer) -> bool:
 # Reading the question.
 
 
-def read_text(argument: str, what: str) -> str:
+def _text(argument: str, what: str) -> str:
     """The text an argument stands for: itself, ``@file`` or ``-``: standard input. Raises InputError."""
     if argument != "-" and not argument.startswith("@"):
         return argument
-    try:
-        if argument == "-":
-            return sys.stdin.read()
-        path = Path(argument[1:])
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(
-                f"{what}: the file {argument[1:]!r} has more than 64 MiB; it cannot be a {what}."
-            )
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{what}: {argument[1:]!r} is not UTF-8 text; expected the short form or JSON."
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        raise InputError(
-            f"{what}: cannot read {argument[1:]!r}: {reason}; check the name after '@'."
-        ) from None
+    wanted = f"a {what} in the short form or as JSON"
+    return read_standard_input(wanted) if argument == "-" else read_text(Path(argument[1:]), wanted)
 
 
 def read_replica(argument: str) -> Replica:
     """The replica that an argument describes, in the short form or as JSON. Raises InputError."""
-    text = read_text(argument, "replica").strip()
+    text = _text(argument, "replica").strip()
     if text.startswith("{"):
         data = codec.parse(text, "replica")
         return codec.decode(_innermost(data), Replica, "replica")
@@ -105,7 +87,7 @@ def _innermost(data: codec.Json) -> codec.Json:
 
 def read_event(argument: str, replica: Replica) -> Event | Literal["start"]:
     """The event that an argument describes, in the short form or as JSON. Raises InputError."""
-    text = read_text(argument, "event").strip()
+    text = _text(argument, "event").strip()
     if text == START:
         return START
     if text.startswith("{"):

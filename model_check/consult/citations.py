@@ -137,10 +137,13 @@ def in_mutants() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def in_tests() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the tests that name it (``tests/reference/test_vote.py:40``); empty where there are none."""
+    """Rule id → the tests of the reference that name it (``tests/reference/test_vote.py:40``).
+
+    Tests of other things take rules as examples only. Empty where there are no tests.
+    """
     root = _folder(reference.__file__).parent
     found: dict[str, list[str]] = {}
-    for file in sorted((root / "tests").rglob("test_*.py")):
+    for file in sorted((root / "tests" / "reference").glob("test_*.py")):
         name = file.relative_to(root).as_posix()
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
             for rule_id in _named(line):

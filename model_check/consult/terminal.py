@@ -27,11 +27,6 @@ def width(target: Console) -> int:
     return max(target.width, MIN_WIDTH)
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters, which a terminal would obey: it may come from anywhere."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def say(target: Console, text: str, style: str = "", *, indent: int = 0, hang: int = 0) -> None:
     """Print ``text`` wrapped at blanks, ``indent`` columns in and further lines ``hang`` columns deeper."""
     lines = textwrap.wrap(

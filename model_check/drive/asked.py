@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus, WaitExpired
 from reference import disk as disks
+from reference.config import Times, span
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
@@ -20,10 +21,8 @@ from reference.effects import (
     Send,
     Stop,
     StoreSnapshot,
-    SuccessorBackoff,
     Truncate,
 )
-from reference.end_quorum_epoch import successor_backoff_ms
 from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, Poll, RequestReceived, ResponseReceived, Timer
 from reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
@@ -38,40 +37,9 @@ ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, L
 STALE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """The configuration under which a replica is driven, in ms; the rest of it is in the protocol."""
-
-    election: int = 1000
-    election_backoff_max: int = 1000
-    retry_backoff: int = 20
-    linger: int = 25
-
-    def update_voter_period(self, protocol: Protocol) -> int:
-        """How often a replica tells its leader about itself: as in 4.3, releases differ (UPDATE-1)."""
-        return protocol.fetch_timeout_ms
-
-    def range(self, duration: Duration | SuccessorBackoff, protocol: Protocol) -> tuple[int, int] | None:
-        """How long a timer may run, at least and at most; ``None``: for ever, or not armed anew."""
-        fetch = protocol.fetch_timeout_ms
-        if isinstance(duration, SuccessorBackoff):
-            exact = successor_backoff_ms(duration, self.election_backoff_max)
-            return exact, exact
-        ranges = {
-            Duration.ELECTION_TIMEOUT: (self.election, 2 * self.election),
-            Duration.ELECTION_BACKOFF: (0, self.election_backoff_max),
-            Duration.FETCH_TIMEOUT: (fetch, fetch),
-            Duration.CHECK_QUORUM_TIMEOUT: (fetch * 3 // 2, fetch * 3 // 2),
-            Duration.BEGIN_QUORUM_EPOCH_INTERVAL: (fetch // 2, fetch // 2),
-            Duration.LINGER: (self.linger, self.linger),
-            Duration.REQUEST_TIMEOUT: (protocol.request_timeout_ms, protocol.request_timeout_ms),
-            Duration.UPDATE_VOTER_PERIOD: (self.update_voter_period(protocol),) * 2,
-            Duration.NONE: (0, 0),
-        }
-        return ranges.get(duration)
-
-
-TIMEOUTS = Timeouts()
+def times_of(protocol: Protocol) -> Times:
+    """The times under which a replica is driven: production's defaults, and what the protocol sets."""
+    return Times(fetch_timeout=protocol.fetch_timeout_ms, request_timeout=protocol.request_timeout_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +67,9 @@ class Question:
 class Asking:
     """Feeds a sequence to the reference."""
 
-    def __init__(self, sequence: DriveSequence, timeouts: Timeouts = TIMEOUTS) -> None:
+    def __init__(self, sequence: DriveSequence) -> None:
         self.sequence = sequence
-        self.timeouts = timeouts
+        self.times = times_of(sequence.protocol)
         self.now = 0
         self.replica: Replica | None = None
         self._disks = [sequence.disk]
@@ -181,10 +149,10 @@ class Asking:
             if isinstance(effect, ON_DISK):
                 self._disks.append(disks.apply(self._disks[-1], effect))
             elif isinstance(effect, ArmTimer) and effect.duration is not Duration.REMAINING:
-                spread = self.timeouts.range(effect.duration, self.sequence.protocol)
+                lasts = span(self.times, effect.duration)
                 self._deadlines.pop(effect.timer, None)
-                if spread is not None:
-                    self._deadlines[effect.timer] = self.now + spread[1]
+                if lasts is not None:
+                    self._deadlines[effect.timer] = self.now + lasts.high
             elif isinstance(effect, Send):
                 self._sent.setdefault(effect.to, []).append(effect.correlation)
             elif isinstance(effect, Stop):

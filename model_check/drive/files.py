@@ -16,6 +16,7 @@ from model_check.conform.fields import Fields
 from model_check.drive.extract import sequences
 from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus, WaitExpired
 from model_check.errors import InputError
+from model_check.files import read_text
 from model_check.kraft.build import build
 from model_check.trace import Trace, TraceError, json_form
 from model_check.trace.build import build as build_trace
@@ -27,7 +28,6 @@ from reference.protocol import Protocol
 from reference.replica import Replica
 
 FORMAT, VERSION = "kraftcheck-drive-sequence", 1
-MAX_FILE_BYTES = 64 * 2**20
 
 
 # Writing.
@@ -116,15 +116,7 @@ def load(path: Path) -> list[DriveSequence]:
         if not files:
             raise InputError(f"{path}: holds no .json file; give a folder of trace or sequence files.")
         return [sequence for file in files for sequence in load(file)]
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than 64 MiB, so it is neither a trace nor a sequence file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a trace file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text, so it is not a trace file.") from None
-    data = codec.parse(text, str(path))
+    data = codec.parse(read_text(path, "a trace or sequence file"), str(path))
     if isinstance(data, dict) and data.get("format") == FORMAT:
         return [decode(data, str(path))]
     return _of_trace(json_form.decode(data, str(path)), path)

@@ -82,8 +82,8 @@ def generate(
 def _under(scenario: Scenario, preset: str, switches: Mapping[str, str | bool | int]) -> Scenario:
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
-    # A disk that is replaced by another one is nothing that happens to a process.
-    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0})
+    # A disk that is replaced is nothing that happens to a process, and time is the driver's own.
+    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0})
     return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
 
 

@@ -12,8 +12,8 @@ import time
 from types import TracebackType
 from typing import IO
 
-from model_check.consult.terminal import printable
 from model_check.errors import InputError
+from model_check.printable import printable
 
 #: The longest line that is read, and how much of standard error is kept.
 MAX_LINE_BYTES = 16 * 2**20

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import spec
-from model_check.consult.terminal import console, entry, heading, printable, say
+from model_check.consult.terminal import console, entry, heading, say
 from model_check.drive import files, wire
 from model_check.drive.answers import Capabilities
 from model_check.drive.compare import NOT_COMPARED
 from model_check.drive.coverage import carried_out, not_exercised
 from model_check.drive.narrate import head, lines, questions_until
 from model_check.drive.session import Driven
+from model_check.printable import printable
 from reference.protocol import Protocol
 
 #: The version of the JSON form.

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from model_check.conform.fields import Fields
 from model_check.conform.state import encode_state
-from model_check.drive.asked import TIMEOUTS
+from model_check.drive.asked import times_of
 from model_check.drive.wire import (
     EFFECTS,
     EVENTS,
@@ -42,7 +42,7 @@ class ReferenceAdapter:
 
     def __init__(self) -> None:
         self.protocol = KAFKA
-        self.timeouts = TIMEOUTS
+        self.times = times_of(KAFKA)
         self.replica: Replica | None = None
 
     def hello(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class ReferenceAdapter:
     def handle(self, kind: str, question: Fields) -> tuple[Replica, Outcome]:
         """The step on the reference: the replica before it, and its outcome."""
         if kind == "start":
-            identity, disk, self.protocol, self.timeouts = decode_start(question)
+            identity, disk, self.protocol, self.times = decode_start(question)
             return replace(identity, log=disk.log), start(self.protocol, identity, disk)
         if self.replica is None:
             raise InputError(f"{question.where}: no process runs; send 'start' first.")
@@ -72,7 +72,7 @@ class ReferenceAdapter:
 
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         """The answer that shows ``outcome``."""
-        effects = [encode_effect(effect, before, self.protocol, self.timeouts) for effect in outcome.effects]
+        effects = [encode_effect(effect, before, self.times) for effect in outcome.effects]
         for effect in effects:
             if isinstance(effect.get("ms"), tuple):
                 effect["ms"] = effect["ms"][1]

@@ -11,7 +11,7 @@ from model_check.conform.fields import Json
 from model_check.conform.state import encode_state
 from model_check.drive import wire
 from model_check.drive.answers import Answer, Capabilities, read_answer, read_hello
-from model_check.drive.asked import STALE, TIMEOUTS, Asking, Question
+from model_check.drive.asked import STALE, Asking, Question, times_of
 from model_check.drive.compare import Difference, compare, unknown_fields
 from model_check.drive.process import AdapterError, AdapterProcess
 from model_check.drive.stimuli import Crash, DriveSequence, Start
@@ -129,7 +129,7 @@ class Session:
             raise _LimitError
         self.steps += 1
         self._asked += 1
-        asked = wire.encode_question(question, sequence.identity, sequence.protocol, TIMEOUTS)
+        asked = wire.encode_question(question, sequence.identity, sequence.protocol)
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
@@ -149,7 +149,7 @@ class Session:
         if outcome is None:
             return False
         before = question.before or outcome.replica
-        effects = [wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in outcome.effects]
+        effects = [wire.encode_effect(e, before, times_of(sequence.protocol)) for e in outcome.effects]
         state = {} if question.ended else encode_state(outcome.replica, stopped=False)
         shown = self.capabilities
         if question.ended:

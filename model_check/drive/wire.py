@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from model_check import codec
 from model_check.conform import wire as recorded
-from model_check.conform.encode import APIS, encode, encode_batch, encode_quorum_state, or_minus_one, uuid
+from model_check.conform.encode import APIS, encode
+from model_check.conform.encode_log import encode_batch, encode_quorum_state, or_minus_one, uuid
 from model_check.conform.fields import Fields, Json
 from model_check.conform.recording import Message as RecordedMessage
-from model_check.drive.asked import Question, Timeouts
+from model_check.drive.asked import Question, times_of
 from model_check.drive.stimuli import Crash, Start
 from model_check.drive.wire_snapshots import (
     decode_snapshot,
@@ -24,6 +25,7 @@ from model_check.drive.wire_snapshots import (
     snapshot_id,
 )
 from model_check.errors import InputError
+from reference.config import Times, span
 from reference.disk import Disk
 from reference.effects import (
     AppendAccepted,
@@ -118,12 +120,12 @@ _QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
 # Questions.
 
 
-def encode_question(question: Question, identity: Replica, protocol: Protocol, timeouts: Timeouts) -> Json:
+def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
     head: dict[str, Json] = {"type": kind_of(event), "now": question.now}
     if isinstance(event, Start):
-        return {**head, **_start(identity, question.disk, protocol, timeouts)}
+        return {**head, **_start(identity, question.disk, protocol)}
     return {**head, **_event(event)}
 
 
@@ -138,7 +140,9 @@ def kind_of(event: Event | Start | Crash) -> str:
     return names[type(event)]
 
 
-def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts) -> dict[str, Json]:
+def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
+    times = times_of(protocol)
+    update_period = span(times, Duration.UPDATE_VOTER_PERIOD)
     stored = disk.quorum_state
     variant = codec.encode(protocol, Protocol)
     assert isinstance(variant, dict)
@@ -155,11 +159,11 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol, timeouts: Timeouts
             "maxKraftVersion": identity.max_kraft_version,
         },
         "config": {
-            "electionTimeoutMs": timeouts.election,
-            "electionBackoffMaxMs": timeouts.election_backoff_max,
-            "retryBackoffMs": timeouts.retry_backoff,
-            "lingerMs": timeouts.linger,
-            "updateVoterPeriodMs": timeouts.update_voter_period(protocol),
+            "electionTimeoutMs": times.election_timeout,
+            "electionBackoffMaxMs": times.election_backoff_max,
+            "retryBackoffMs": times.retry_backoff,
+            "lingerMs": times.append_linger,
+            "updateVoterPeriodMs": None if update_period is None else update_period.low,
             **{name: getattr(protocol, field) for field, name in CONFIGURED.items()},
         },
         "variant": {name: value for name, value in variant.items() if name not in CONFIGURED},
@@ -240,7 +244,7 @@ def _response(response: Response) -> Json:
 # Effects.
 
 
-def encode_effect(effect: Effect, before: Replica, protocol: Protocol, timeouts: Timeouts) -> dict[str, Json]:
+def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Json]:
     """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
     never expires, and ``"remaining"``: it runs on.
     """
@@ -257,7 +261,8 @@ def encode_effect(effect: Effect, before: Replica, protocol: Protocol, timeouts:
         named = {"to": effect.to, "requestId": effect.correlation}
         return {"effect": "response", **named, "api": APIS[type(effect.response)], "data": data}
     if isinstance(effect, ArmTimer):
-        spread: Json = timeouts.range(effect.duration, protocol)
+        lasts = span(times, effect.duration)
+        spread: Json = None if lasts is None else (lasts.low, lasts.high)
         if effect.duration is Duration.REMAINING:
             spread = "remaining"
         return {"effect": "timer", "timer": effect.timer.value, "ms": spread}
@@ -292,8 +297,8 @@ def _encode_plain(effect: Effect) -> dict[str, Json]:
 # Reading questions: what the adapter of the reference does.
 
 
-def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Timeouts]:
-    """Identity, disk, protocol and timeouts of a ``start``. Raises InputError."""
+def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Times]:
+    """Identity, disk, protocol and times of a ``start``. Raises InputError."""
     return _identity(data.inner("identity")), _disk(data.inner("disk")), *_config(data)
 
 
@@ -334,17 +339,18 @@ def _disk(data: Fields) -> Disk:
     return Disk(state, log, log.end_offset)
 
 
-def _config(data: Fields) -> tuple[Protocol, Timeouts]:
+def _config(data: Fields) -> tuple[Protocol, Times]:
     config = data.inner("config")
     configured = {field: config.value(name) for field, name in CONFIGURED.items()}
     variant = {**data.inner("variant").values, **configured}
-    timeouts = Timeouts(
-        election=config.number("electionTimeoutMs"),
+    protocol = codec.decode(variant, Protocol, f"{data.where}: variant")
+    return protocol, replace(
+        times_of(protocol),
+        election_timeout=config.number("electionTimeoutMs"),
         election_backoff_max=config.number("electionBackoffMaxMs"),
         retry_backoff=config.number("retryBackoffMs"),
-        linger=config.number("lingerMs"),
+        append_linger=config.number("lingerMs"),
     )
-    return codec.decode(variant, Protocol, f"{data.where}: variant"), timeouts
 
 
 def decode_event(data: Fields) -> Event:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model_check.conform import wire as recorded
-from model_check.conform.encode import encode_batch
+from model_check.conform.encode_log import encode_batch
 from model_check.conform.fields import Fields, Json
 from reference.log import Batch, Snapshot, SnapshotId, Voters
 from reference.voters import VoterSet

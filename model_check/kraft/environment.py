@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from model_check.kraft import administration, membership
 from model_check.kraft.administration import AdminStep
-from model_check.kraft.network import NOBODY_WAITS
+from model_check.kraft.network import CLIENT, NOBODY_WAITS
 from reference.events import (
     Append,
     BackoffExpired,
@@ -15,12 +15,14 @@ from reference.events import (
     Event,
     FetchWaitExpired,
     Poll,
+    RequestReceived,
     RequestTimedOut,
     Resign,
     Shutdown,
     Timer,
 )
 from reference.log import SnapshotId
+from reference.messages import DescribeQuorumRequest
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached
 
@@ -34,7 +36,9 @@ class Environment:
     discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
     instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
     order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes;
-    snapshots_anywhere: whether state machines ask for them at any offset, to be refused.
+    snapshots_anywhere: whether state machines ask for them at any offset, to be refused. describes: whether
+    the administrator asks DescribeQuorum of every replica, at any time, which costs nothing. ticks: how often
+    clocks move, by ``tick`` ms each time; sets_clock_back: also to an earlier time.
     """
 
     timers: dict[int, frozenset[Timer]]
@@ -54,6 +58,10 @@ class Environment:
     snapshots: int | None = None
     snapshot_size: int = 1
     snapshots_anywhere: bool = False
+    describes: bool = False
+    ticks: int | None = None
+    tick: int = 1
+    sets_clock_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,10 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
             for step, asked in administration.requests(environment.steps, environment.listed, replica):
                 name = _NAMES[step.verb]
                 yield Offer(name, str(step), asked, (environment.admin,))
+    if environment.describes:
+        yield Offer("describe quorum", "", RequestReceived(CLIENT, DescribeQuorumRequest()))
+        other = DescribeQuorumRequest("other-0")
+        yield Offer("describe quorum", "of another partition", RequestReceived(CLIENT, other))
     yield from _snapshots(environment, replica)
     if environment.shutdowns is not None and not replica.shutting_down:
         yield Offer("shutdown", "", Shutdown(), (environment.shutdowns,))

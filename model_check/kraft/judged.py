@@ -52,7 +52,7 @@ def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error
                 f"check.eventually: goal '{entry.goal}' does not say what {entry.property} means; "
                 f"goals are {known}"
             )
-    known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
+    known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.DESCRIPTIONS + names.ON_REQUEST
     for name in (*check.only, *check.properties, *check.without):
         if name not in known_to_checker:
             known = ", ".join(known_to_checker)
@@ -67,6 +67,10 @@ def _check_premises(
     scenario: Scenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
 ) -> None:
     """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
+    if not scenario.admin.describes and set(names.DESCRIPTIONS) & set(judged):
+        raise error(
+            f"check: {', '.join(names.DESCRIPTIONS)} speak of DescribeQuorum; they need admin.describes"
+        )
     for name in FROM_LEADER_ON:
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
             raise error(
@@ -110,4 +114,5 @@ def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
 def _always(scenario: Scenario) -> tuple[str, ...]:
     """What is judged unless the scenario says otherwise."""
     changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
-    return names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS
+    described = names.DESCRIPTIONS if scenario.admin.describes else ()
+    return (names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS) + described

@@ -52,6 +52,8 @@ REFUSAL_TELLS_COMMITTED_SET = "RefusalTellsCommittedSet"
 VOTERS_OF_THE_LOG = "VotersOfTheLog"
 REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
+DESCRIBE_TIMES_MONOTONE = "DescribeTimesMonotone"
+DESCRIPTION_IS_THE_LEADERS = "DescriptionIsTheLeaders"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -108,6 +110,9 @@ VOTER_CHANGES = (
     ALTER_REACHES_TARGET,
 )
 
+#: Judged where an administrator asks how the quorum is doing; the first only where clocks run.
+DESCRIPTIONS = (DESCRIBE_TIMES_MONOTONE, DESCRIPTION_IS_THE_LEADERS)
+
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
 #: The first is violated when that leader is deposed or another one elected, the second by any new epoch.
 #: The third holds only while there is no leader of an old epoch.
@@ -134,6 +139,9 @@ GOAL_DOWNLOAD_ABANDONED = "GoalDownloadAbandoned"
 GOAL_LEADS_BY_SNAPSHOT = "GoalLeadsByVotersOfSnapshot"
 GOAL_QUORUM_ALTERED = "GoalQuorumAltered"
 GOAL_ALTERATION_CANCELLED = "GoalAlterationCancelled"
+GOAL_QUORUM_DESCRIBED = "GoalQuorumDescribed"
+GOAL_TOLD_LAGGING = "GoalToldLagging"
+GOAL_OBSERVER_FORGOTTEN = "GoalObserverForgotten"
 
 GOALS = (
     GOAL_LEADER_ELECTED,
@@ -157,6 +165,9 @@ GOALS = (
     GOAL_LEADS_BY_SNAPSHOT,
     GOAL_QUORUM_ALTERED,
     GOAL_ALTERATION_CANCELLED,
+    GOAL_QUORUM_DESCRIBED,
+    GOAL_TOLD_LAGGING,
+    GOAL_OBSERVER_FORGOTTEN,
 )
 
 

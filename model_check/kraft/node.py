@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from model_check.kraft import unread
+from model_check.kraft.clock import Clock
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Effect, Fatal, Stop, SuccessorBackoff
 from reference.events import Event, Poll, Timer
@@ -27,13 +28,14 @@ class Node:
     """A replica (``None``: the process does not run) and what its disk holds.
 
     ``died`` is why the process ended, if it did not end gracefully; ``replaced`` the disk that was taken out
-    last, where it may be put back in.
+    last, where it may be put back in; ``clock`` that of the machine, where clocks run.
     """
 
     replica: Replica | None
     disk: Disk
     died: str | None = None
     replaced: Disk | None = None
+    clock: Clock | None = None
 
     def key(self, id: int) -> ReplicaKey:
         """Who this is, for the replica with this id: the directory is that of the disk."""
@@ -62,13 +64,14 @@ def execute(
     event: Event,
     addable: frozenset[int] = frozenset(),
     expired: tuple[Timer, ...] = (),
+    now: int | None = None,
 ) -> Execution:
     """Feed ``event`` and then poll until nothing changes any more.
 
     ``addable``: see :func:`model_check.kraft.unread.without_unread_fields`; ``expired`` are timers that the
-    first poll finds expired besides.
+    first poll finds expired besides; ``now`` is what the replica's clock shows, where clocks run.
     """
-    return _poll_on(protocol, (event,), step(protocol, replica, event), addable, expired)
+    return _poll_on(protocol, (event,), step(protocol, replica, event), addable, expired, now)
 
 
 def boot(
@@ -88,21 +91,23 @@ def _poll_on(
     outcome: Outcome,
     addable: frozenset[int],
     overdue: tuple[Timer, ...],
+    now: int | None = None,
 ) -> Execution:
     effects, rules = list(outcome.effects), list(outcome.rules)
-    replica = unread.without_unread_fields(outcome.replica, addable)
+    timed = now is not None
+    replica = unread.without_unread_fields(outcome.replica, addable, timed=timed)
     expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
     for _ in range(_MAX_POLLS):
         if effects and isinstance(effects[-1], Fatal | Stop):
             break
-        event = Poll(expired)
+        event = Poll(expired, now=now)
         polled = step(protocol, replica, event)
         if not polled.effects and polled.replica == replica:
             break
         events += (event,)
         effects += polled.effects
         rules += [rule for rule in polled.rules if rule not in rules]
-        replica = unread.without_unread_fields(polled.replica, addable)
+        replica = unread.without_unread_fields(polled.replica, addable, timed=timed)
         expired = (Timer.LINGER,)
     else:
         raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
-from model_check.kraft import membership, verdicts
+from model_check.kraft import goals, membership, verdicts
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct
 from model_check.kraft.step import Action, Step
@@ -52,7 +52,7 @@ def steps(
         costs=costs,
         forgets=tuple(world.forgets),
         violations=verdicts.violations(wiring, protocol, before, event, execution, after),
-        goals=verdicts.goals(before, execution),
+        goals=goals.reached(before, execution),
     )
     if isinstance(ended, Fatal) and verdicts.is_known_death(wiring, ended.reason):
         yield from _started_again(world, protocol, node, outcome, execution)

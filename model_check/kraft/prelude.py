@@ -1,7 +1,8 @@
 """How a quorum comes to begin with a leader (``replicas.led-by``): by a run of the reference without faults.
 
-The leader-to-be asks for votes, every message arrives in the order in which it was sent, and replicas that
-look for a leader find it. The run ends when everybody has all that is committed.
+The run is a behaviour of a scenario of its own (:func:`scenario_of`), so that what it violates is a
+counterexample like any other. The leader-to-be asks for votes, every message arrives in the order in which it
+was sent, and replicas that look for a leader find it. The run ends when everybody has all that is committed.
 """
 
 from __future__ import annotations
@@ -9,55 +10,108 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from model_check.engine.system import GlobalState, Outcome
-from model_check.kraft import environment
-from model_check.kraft.history import History, Label, record
+from model_check.engine.steps import apply_outcome, broken_invariants, initial_states, without_expired
+from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
+from model_check.errors import InputError
+from model_check.kraft.judged import FROM_LEADER_ON
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
+from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
-from reference.events import Poll, Timer
+from model_check.scenario import Scenario
 from reference.replica import Follower, Leader
 
 _MAX_STEPS = 500
+_CAPACITY = 12
+
+#: What the name of the scenario of a run ends with.
+SUFFIX = "-prelude"
+_MAX_NAME = 61
+
+#: Faults do not happen in the run, and its timer costs nothing.
+_NO_FAULTS = {"crashes": 0, "restores": 0, "duplicates": 0, "timeouts": 0, "shutdowns": 0, "timers": None}
+
+
+class BrokenPrelude(InputError):
+    """The run that leads to ``replicas.led-by`` violates properties, so that nothing comes after it.
+
+    ``scenario`` is the run's, ``system`` that of ``scenario``; ``violations`` end with the run's last step.
+    """
+
+    def __init__(
+        self, message: str, scenario: Scenario, system: KRaftSystem, violations: tuple[Violation, ...]
+    ) -> None:
+        super().__init__(message)
+        self.scenario = scenario
+        self.system = system
+        self.violations = violations
+
+
+def scenario_of(scenario: Scenario) -> Scenario:
+    """The scenario of which the run is a behaviour: no faults, one timer, and leaders are found.
+
+    It asks about the properties that ``scenario`` asks about, but for those that speak of a leader in office.
+    """
+    leader = scenario.replicas.led_by
+    about = f"The run without faults that brings the scenario {scenario.name} to its leader {leader}."
+    timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
+    check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
+    changed = {
+        "name": scenario.name[: _MAX_NAME - len(SUFFIX)] + SUFFIX,
+        "about": about,
+        "tags": (),
+        "replicas": scenario.replicas.model_copy(update={"led_by": None, "fresh": ()}),
+        "network": scenario.network.model_copy(update={"capacity": _CAPACITY}),
+        "environment": scenario.environment.model_copy(update={**timers, "discovery": True}),
+        # What stays of the budgets is not spent; it decides what a replica is and what is kept of the past.
+        "budgets": scenario.budgets.model_copy(update=_NO_FAULTS),
+        "check": scenario.check.model_copy(update=check),
+    }
+    return scenario.model_copy(update=changed)
 
 
 class Prelude:
-    """The run: nodes, messages in the order in which they were sent, and the history so far."""
+    """The run on ``system``: where it has come to, by which steps, and what it has violated.
 
-    def __init__(self, system: KRaftSystem, taking_part: Sequence[int]) -> None:
-        state = system.initial_states()[0]
+    ``messages`` are those in flight in the order in which they were sent; ``taking_part`` the components of
+    the replicas that do anything.
+    """
+
+    def __init__(self, system: KRaftSystem, taking_part: Sequence[int], *, judged: bool) -> None:
         self.system = system
         self.taking_part = tuple(taking_part)
-        self.nodes = [cast(Node, local) for local in state.locals]
-        self.messages = [cast(InFlight, message) for message in state.messages]
-        self.history = cast(History, state.history)
-        self._violations: set[str] = set()
+        self.state = initial_states(system)[0]
+        self.messages = [cast(InFlight, message) for message in self.state.messages]
+        self.path: tuple[PathStep, ...] = ()
+        self.judged = judged
+        self.violated = broken_invariants(system, self.state) if judged else ()
 
     def run(self, leader: int) -> bool:
-        """Whether the run has come to its end with ``leader`` leading everybody who takes part."""
+        """Whether the run has come to its end with ``leader`` leading everybody who takes part.
+
+        It ends early where it violates a property.
+        """
         for _ in range(_MAX_STEPS):
-            if self._is_settled(leader):
-                return True
+            if self.violated or self._is_settled(leader):
+                return not self.violated
             if not (self._elect(leader) or self._discover(leader) or self._deliver()):
                 return False
         return False
 
-    def state(self) -> GlobalState:
-        """Where the run has come to."""
-        messages = tuple(sorted(self.messages, key=repr))
-        return GlobalState(tuple(self.nodes), messages, self.history, self.system.budgets)
-
     @property
-    def violations(self) -> tuple[str, ...]:
-        """What the run violated of the properties that the scenario asks about."""
-        return tuple(sorted(self._violations.intersection(self.system.properties)))
+    def violations(self) -> tuple[Violation, ...]:
+        """What the last step has violated."""
+        return tuple(Violation(name, len(self.path), self.path) for name in self.violated)
+
+    def _node(self, component: int) -> Node:
+        return cast(Node, self.state.locals[component])
 
     def _is_settled(self, leader: int) -> bool:
-        node = self.nodes[leader].replica
+        node = self._node(leader).replica
         if node is None or not isinstance(node.role, Leader) or node.high_watermark != node.log.end_offset:
             return False
         for component in self.taking_part:
-            replica = self.nodes[component].replica
+            replica = self._node(component).replica
             if replica is None or replica.high_watermark != node.high_watermark:
                 return False
             if component != leader and not isinstance(replica.role, Follower):
@@ -65,47 +119,73 @@ class Prelude:
         return all(message.is_request for message in self.messages)
 
     def _elect(self, leader: int) -> bool:
-        node = self.nodes[leader]
-        if self.messages or node.replica is None or node.replica.quorum_state.leader is not None:
+        replica = self._node(leader).replica
+        if self.messages or replica is None or replica.quorum_state.leader is not None:
             return False
-        self._apply(leader, self._polled(leader, Poll((Timer.ELECTION,))))
-        return True
+        return self._act(leader, "timer", "election")
+
+    def _discover(self, leader: int) -> bool:
+        leads = self._node(leader).replica
+        if leads is None or not isinstance(leads.role, Leader):
+            return False
+        for component in self.taking_part:
+            replica = self._node(component).replica
+            if replica is None or replica.is_voter or replica.connections:
+                continue
+            known = (leader, *self.taking_part)
+            if not isinstance(replica.role, Follower) and any(self._ask(component, one) for one in known):
+                return True
+        return False
+
+    def _ask(self, component: int, other: int) -> bool:
+        """Whether ``component`` has asked ``other``, who knows the leader."""
+        asked = self._node(other).replica
+        if asked is None or asked.quorum_state.leader is None:
+            return False
+        return self._act(component, "looks for the leader", f"at {asked.id}")
+
+    def _act(self, component: int, kind: str, detail: str) -> bool:
+        for choice, outcome in enumerate(self.system.actions(component, self._node(component))):
+            action = cast(Action, outcome.action)
+            if (action.kind, action.detail) == (kind, detail):
+                return self._apply(PathStep("act", component, None, choice), outcome)
+        return False
 
     def _deliver(self) -> bool:
         for message in self.messages:
             component = self.system.destination(message)
-            outcomes = self.system.deliver(component, self.nodes[component], message)
-            if component in self.taking_part and outcomes:
-                self.messages.remove(message)
-                self._apply(component, outcomes[0])
-                return True
+            if component in self.taking_part:
+                outcomes = self.system.deliver(component, self._node(component), message)
+                if outcomes:
+                    return self._apply(PathStep("deliver", component, message, 0), outcomes[0])
         return False
 
-    def _discover(self, leader: int) -> bool:
-        target, leads = self.system.identities[leader].id, self.nodes[leader].replica
-        if leads is None or not isinstance(leads.role, Leader):
+    def _apply(self, path: PathStep, outcome: Outcome) -> bool:
+        """Whether the step was within the bounds."""
+        step = apply_outcome(self.system, self.state, path, outcome, outcome.costs)
+        if step is None or step.cut is not None:
             return False
-        for component in self.taking_part:
-            replica = self.nodes[component].replica
-            if replica is None or replica.is_voter or replica.connections:
-                continue
-            if not isinstance(replica.role, Follower):
-                self._apply(component, self._polled(component, Poll((), target)))
-                return True
-        return False
-
-    def _polled(self, component: int, event: Poll) -> Outcome:
-        offer = environment.Offer("poll", "", event)
-        return self.system.offered(component, self.nodes[component], offer)[0].outcome
-
-    def _apply(self, component: int, outcome: Outcome) -> None:
-        self.nodes[component] = cast(Node, outcome.local)
+        left = list(self.messages)
+        if path.message is not None:
+            left.remove(cast(InFlight, path.message))
         for forget in outcome.forgets:
-            mapped = [self.system.forget_message(forget, message) for message in self.messages]
-            self.messages = [cast(InFlight, message) for message in mapped if message is not None]
-        self.messages += cast(tuple[InFlight, ...], outcome.sends)
-        self._violations.update(outcome.violations)
-        for label in outcome.labels:
-            recorded = record(self.history, cast(Label, label))
-            self._violations.update(recorded.violations)
-            self.history = cast(History, recorded.history)
+            mapped = [self.system.forget_message(forget, message) for message in left]
+            left = [cast(InFlight, message) for message in mapped if message is not None]
+        left += cast(tuple[InFlight, ...], outcome.sends)
+        self.messages = cast(list[InFlight], without_expired(self.system, step.target.locals, left))
+        self.state, self.path = step.target, (*self.path, path)
+        if self.judged:
+            self.violated = step.violations or broken_invariants(self.system, step.target)
+        return True
+
+
+def beginning(system: KRaftSystem, reached: GlobalState, fresh: Sequence[int]) -> GlobalState:
+    """Where ``system`` begins: in the state that its run has ``reached``, but with the ``fresh`` replicas
+    (components) as they start.
+    """
+    (own,) = initial_states(system)
+    ids = {system.identities[component].id for component in fresh}
+    locals_ = tuple(own.locals[c] if c in fresh else local for c, local in enumerate(reached.locals))
+    messages = [message for message in reached.messages if cast(InFlight, message).source not in ids]
+    messages += [message for message in own.messages if cast(InFlight, message).source in ids]
+    return GlobalState(locals_, tuple(sorted(messages, key=repr)), reached.history, own.budgets)

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import membership, verdicts
+from model_check.kraft import goals, membership, verdicts
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -139,7 +139,7 @@ def booted(
         violations=verdicts.violations(
             wiring, protocol, replace(identity, log=disk.log), None, execution, after
         ),
-        goals=verdicts.goals(identity, execution),
+        goals=goals.reached(identity, execution),
     )
     full = Step(outcome, None, 0, execution)
     yield full

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
+from model_check.kraft import clock as clocks
+from model_check.kraft import description_checks, invariants, names, outcomes, replacements, starts
 from model_check.kraft import history as histories
-from model_check.kraft import invariants, names, outcomes, replacements, starts
 from model_check.kraft.environment import Environment, Offer, offers
 from model_check.kraft.history import History
 from model_check.kraft.membership import Keys
@@ -18,7 +19,7 @@ from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
 from reference.disk import Disk
 from reference.effects import Send
-from reference.events import Event, RequestReceived, ResponseReceived, Timer
+from reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
 from reference.messages import (
     AddRaftVoterRequest,
     RemoveRaftVoterRequest,
@@ -149,7 +150,7 @@ class KRaftSystem:
         correlation = None if message.answerable else NOBODY_WAITS
         event: Event
         if message.is_request:
-            now = 0 if self.wiring.addable else None
+            now = 0 if self.wiring.addable and node.clock is None else None
             event = RequestReceived(message.source, cast(Request, message.payload), correlation, now)
         else:
             event = ResponseReceived(message.source, cast(Response, message.payload))
@@ -158,7 +159,7 @@ class KRaftSystem:
         steps = self._steps(component, node, event, action, ())
         if message.is_request and self.wiring.duplicate is not None:
             steps += [self._duplicated(step, message) for step in steps]
-        return _with_replaced(steps, node)
+        return _carried_over(steps, node)
 
     def _duplicated(self, step: Step, message: InFlight) -> Step:
         """``step``, after which a copy of the request is still on its way; nobody awaits its answer."""
@@ -181,12 +182,27 @@ class KRaftSystem:
             if node.died is not None:
                 return []
             found = [*starts.restart(self.wiring, protocol, node, identity)]
-            return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
+            return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
         for offer in offers(self.environment, protocol, node.replica):
             found += self.offered(component, node, offer)
         found += outcomes.crash(self.wiring, protocol, node, identity.id)
-        return _with_replaced([*found, *self._other_disks(protocol, node, identity)], node)
+        found += self._ticks(node, identity.id)
+        return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
+
+    def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
+        """Time passes where somebody reads the clock, which is where a replica leads; it may be set back."""
+        budget, clock = self.environment.ticks, node.clock
+        leads = node.replica is not None and isinstance(node.replica.role, Leader)
+        if budget is None or clock is None or not leads:
+            return
+        readings = [clock.now + self.environment.tick]
+        if self.environment.sets_clock_back and clock.now > 0:
+            readings.append(clock.now - self.environment.tick)
+        for now in readings:
+            action = Action("clock", replica_id, f"shows {now}")
+            moved = replace(node, clock=replace(clock, now=now))
+            yield Step(Outcome(action, moved, costs=(budget,)), None, 0)
 
     def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
         yield from replacements.wipe(self.wiring, protocol, node, identity)
@@ -208,18 +224,23 @@ class KRaftSystem:
     ) -> list[Step]:
         assert node.replica is not None
         protocol, addable = self.protocols[component], self.wiring.addable
-        execution = execute(protocol, node.replica, event, addable)
+        now = None if node.clock is None else node.clock.now
+        if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
+            event = replace(event, now=now)
+        execution = execute(protocol, node.replica, event, addable, now=now)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
-            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,))
+            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
                 detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
                 cost = self.environment.timer_cost
                 paid = costs if cost is None else (*costs, cost)
                 later = replace(action, detail=detail)
                 found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
+        if node.clock is not None or description_checks.is_asked(event):
+            return [_described(protocol, node, event, step) for step in found]
         return found
 
     def _judge(self, component: int, outcome: Outcome) -> Outcome:
@@ -280,17 +301,34 @@ class KRaftSystem:
         return Recorded(recorded.history, kept, recorded.goals)
 
 
-def _with_replaced(steps: list[Step], node: Node) -> list[Step]:
-    """``steps``, none of which loses the disk that lies beside the machine."""
-    kept = node.replaced
-    if kept is None:
+def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step:
+    """``step`` with what was noted of the time, and judged by what an administrator is told."""
+    execution, before, after = step.execution, node.replica, cast(Node, step.outcome.local).replica
+    if execution is None or before is None or after is None or step.restarted is not None:
+        return step
+    violated = description_checks.violations(protocol, before, event, execution.effects, after, node.clock)
+    reached = tuple(description_checks.goals(before, event, execution.effects))
+    outcome = replace(
+        step.outcome,
+        violations=tuple(dict.fromkeys((*step.outcome.violations, *violated))),
+        goals=tuple(dict.fromkeys((*step.outcome.goals, *reached))),
+    )
+    if node.clock is not None:
+        clock = clocks.after(node.clock, before, event, execution.effects, after)
+        outcome = replace(outcome, local=replace(cast(Node, outcome.local), clock=clock))
+    return replace(step, outcome=outcome)
+
+
+def _carried_over(steps: list[Step], node: Node) -> list[Step]:
+    """``steps``, none of which loses the disk that lies beside the machine, or its clock."""
+    if node.replaced is None and node.clock is None:
         return steps
+    stopped = None if node.clock is None else replace(node.clock, fetches=())
     found = []
     for step in steps:
         local = cast(Node, step.outcome.local)
-        if local.replaced is None:
-            step = replace(step, outcome=replace(step.outcome, local=replace(local, replaced=kept)))
-        found.append(step)
+        kept = replace(local, replaced=local.replaced or node.replaced, clock=local.clock or stopped)
+        found.append(replace(step, outcome=replace(step.outcome, local=kept)))
     return found
 
 

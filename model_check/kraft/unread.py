@@ -11,21 +11,28 @@ from reference.log import LeaderChange, Record
 from reference.replica import Leader, Progress, Replica
 
 
-def without_unread_fields(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+def without_unread_fields(
+    replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False
+) -> Replica:
     """``replica`` without what no rule of elections, replication and voter changes reads again.
 
     Who granted the votes is written into the LeaderChange record and never read; whether a voter has
     acknowledged its leader is recorded and never read. How far an observer is, and whether it has caught up,
-    matters only for the replicas ``addable`` to the voter set.
+    matters only for the replicas ``addable`` to the voter set. Where clocks run (``timed``) a leader tells
+    when each replica has fetched.
     """
     role = replica.role
     if not isinstance(role, Leader):
         return replica
     pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
-    progress = tuple(_without_unread_progress(entry, addable) for entry in role.progress)
-    observers = tuple(
-        _without_unread_progress(entry, addable) for entry in role.observers if entry.id in addable
-    )
+    if timed:
+        progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
+        observers = tuple(replace(entry, acknowledged=False) for entry in role.observers)
+    else:
+        progress = tuple(_without_unread_progress(entry, addable) for entry in role.progress)
+        observers = tuple(
+            _without_unread_progress(entry, addable) for entry in role.observers if entry.id in addable
+        )
     return replace(
         replica,
         role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=observers),

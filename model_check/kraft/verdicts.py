@@ -1,11 +1,10 @@
-"""What an execution of the reference shows: the properties it violates and the goals it reaches."""
+"""Which properties of single steps an execution of the reference violates."""
 
 from __future__ import annotations
 
 from model_check.kraft import checks, names, voter_checks
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.wiring import Wiring
-from reference.effects import Transition
 from reference.events import Event
 from reference.protocol import Protocol
 from reference.replica import Replica
@@ -31,13 +30,3 @@ def violations(
 def is_known_death(wiring: Wiring, reason: str) -> bool:
     """Whether a process that dies for ``reason`` shows what a finding has shown already."""
     return any(known in reason for known in wiring.known_deaths)
-
-
-def goals(before: Replica, execution: Execution) -> tuple[str, ...]:
-    """The names of the goals that are reached, those called after transitions among them."""
-    taken = [
-        names.transition_goal(effect.source, effect.target)
-        for effect in execution.effects
-        if isinstance(effect, Transition)
-    ]
-    return tuple(dict.fromkeys((*taken, *voter_checks.goals(before, execution))))

@@ -14,12 +14,13 @@ _TAKING_PART: Final = frozenset({"Unattached", "Voted", "Candidate", "Follower"}
 
 
 class Contradiction(NamedTuple):
-    """Which check fails, what was expected, what was found, and the earlier line."""
+    """Which check fails, what was expected and found, the earlier line, and rules beside the check's own."""
 
     check: str
     expected: str
     found: str
     earlier: Where | None
+    cites: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from model_check.logs.checks import Where
 from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry, LastLines, Summary
-from model_check.logs.legality import EITHER, START, legal, members, rows, rules_about
+from model_check.logs.legality import EITHER, START, legal
 from model_check.logs.memory import Contradiction, Memory
 from model_check.logs.messages import (
     FATAL,
@@ -32,6 +32,12 @@ from model_check.logs.messages import (
 from model_check.logs.progress import Progress
 from model_check.logs.releases import Releases, forms, printing, tables_of
 from model_check.logs.states import NOT_SHOWN, Key, LoggedState
+from model_check.logs.transition_checks import (
+    check_electorate,
+    check_leader_kept,
+    check_legal,
+    check_majority,
+)
 from model_check.logs.votes import check_vote
 
 
@@ -300,12 +306,12 @@ class Node:
     def _completed(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         self._check_pair(fact)
-        self._check_legal(fact)
+        old, earlier, voters = process.state, process.state_where, process.progress.voters
+        check_legal(self.number, fact, old, voters, self._tables(), earlier, self._report)
         self._check_election(fact)
         self._share_high_watermark()
-        old = process.state
         if old is not None and not fact.starts:
-            self._check_leader_kept(old, new)
+            check_leader_kept(old, new, earlier, self._report)
         if fact.starts:
             self._check_empty_disk(new)
         process.state, process.state_where = new, self._where
@@ -336,59 +342,17 @@ class Node:
             expected = f"a line that attempts the transition to {new} first"
             self._problem("durable-first", expected, "none", process.state_where)
 
-    def _check_legal(self, fact: Transition) -> None:
-        process, new, tables = self._process, fact.new, self._tables()
-        old = process.state
-        if fact.starts:
-            role, step = START, 0
-            if legal(tables, START, new.role, 0, EITHER):
-                return
-        elif old is None:
-            return
-        else:
-            role, step = old.role, new.epoch - old.epoch
-            if step < 0 or legal(
-                tables, role, new.role, step, members(self.number, old, new, process.progress.voters)
-            ):
-                return
-        self._problem(
-            "transition-legal",
-            f"from {role}: {rows(tables, role)}",
-            f"{role} to {new.role}, epoch {new.epoch - step} to {new.epoch}, by table {' or '.join(tables)}",
-            process.state_where,
-            rules_about(tables, role, new.role),
-        )
-
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
-        if new.electorate is not None and self.number not in new.electorate:
-            ids = ", ".join(str(one) for one in sorted(new.electorate))
-            self._problem(
-                "observer-election", f"one of the voters {ids}", f"node {self.number} is {new.role}"
-            )
+        check_electorate(self.number, new, self._report)
         if new.local is not None and new.local.id != self.number and not self._misnamed:
             self._misnamed = True
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")
-        if old is None or old.granted is None or not old.electorate or fact.old is None:
+        if old is None or fact.old is None:
             return
-        wins = (old.role, new.role) in (("Candidate", "Leader"), ("Prospective", "Candidate"))
-        if not wins or (new.role == "Candidate" and self._process.old_peer):
-            return
-        needed = len(old.electorate) // 2 + 1
-        if len(old.granted) < needed:
-            expected = f"{needed} of {len(old.electorate)} voters to have granted"
-            self._problem("election-majority", expected, f"{len(old.granted)} of them")
-        if new.role == "Leader":
-            for voter in sorted(old.granted):
+        if check_majority(old, new, self._process.old_peer, self._report):
+            for voter in sorted(old.granted or ()):
                 self._cluster.grant(old.epoch, voter, self._seen(self.number))
-
-    def _check_leader_kept(self, old: LoggedState, new: LoggedState) -> None:
-        if old.role in ("Leader", "Resigned") or new.epoch != old.epoch or new.leader is not None:
-            return
-        if isinstance(old.leader, int):
-            self._problem(
-                "leader-kept", f"leader {old.leader} of epoch {old.epoch}", "none", self._process.state_where
-            )
 
     def _check_empty_disk(self, new: LoggedState) -> None:
         """A node without file and without log has lost its disk or was given a new one: another replica."""
@@ -472,7 +436,7 @@ class Node:
         self._findings.problem(check, self.number, self._where, self._time, expected, found, earlier, cites)
 
     def _report(self, wrong: Contradiction) -> None:
-        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier)
+        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, wrong.cites)
 
     def _tell(self, what: str, state: LoggedState | None = None, offset: int | None = None) -> None:
         if self._listen is None:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from model_check.logs.releases import forms, tables_of
+from model_check.logs.releases import forms
 
 RAFT: Final = "org.apache.kafka.raft"
-DEFAULT_PATTERN: Final = "[%d] %p %m (%c)%n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +239,3 @@ def context(node: int, release: str) -> str:
 def record(time: str, node: int, message: str, release: str, logger: str, level: str = "INFO") -> str:
     """A whole line in the shipped pattern."""
     return f"[{time}] {level} {context(node, release)}{message} ({RAFT}.{logger})\n"
-
-
-def has_pre_votes(release: str) -> bool:
-    """Whether the release has Prospective."""
-    return tables_of(frozenset({release})) == ("kip996",)

@@ -14,6 +14,7 @@ from model_check.logs.node import Node
 from model_check.logs.reader import LogReport
 from model_check.logs.releases import span, tables_of
 from model_check.logs.scan import Counts
+from model_check.printable import printable
 
 #: The version of the JSON form.
 FORMAT: Final = 1
@@ -113,7 +114,7 @@ def history_json(step: HistoryEntry) -> dict[str, Any]:
 
 def history_text(step: HistoryEntry) -> str:
     """One step of a history for people."""
-    return f"{step.time}  node {step.node}  {_said(step)}  [{plain(str(step.where))}]"
+    return f"{step.time}  node {step.node}  {_said(step)}  [{printable(str(step.where))}]"
 
 
 def _said(step: HistoryEntry) -> str:
@@ -139,11 +140,6 @@ def _said(step: HistoryEntry) -> str:
 def _voters(step: HistoryEntry) -> str:
     ids = "not known" if step.voters is None else ", ".join(str(key.id) for key in step.voters) or "none"
     return ids if step.voters_offset is None else f"{ids} at offset {step.voters_offset}"
-
-
-def plain(text: str) -> str:
-    """``text`` for a terminal: names of files and lines of logs may hold anything."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def print_report(out: Console, report: LogReport, limit: int) -> None:
@@ -214,15 +210,15 @@ def _print_files(out: Console, report: LogReport) -> None:
             entry(
                 out,
                 "damage",
-                f"{plain(str(file.path))}: {file.damaged}; read up to line {file.counts.lines:,}",
+                f"{printable(str(file.path))}: {file.damaged}; read up to line {file.counts.lines:,}",
             )
         elif not file.relevant:
-            entry(out, "no raft", f"{plain(str(file.path))}: no line of a raft node")
+            entry(out, "no raft", f"{printable(str(file.path))}: no line of a raft node")
     for path in report.copies:
-        entry(out, "copy", f"{plain(str(path))}: begins like a file read already, skipped")
+        entry(out, "copy", f"{printable(str(path))}: begins like a file read already, skipped")
     for name, count in sorted(report.findings.notes.items()):
         where = report.findings.first_notes[name]
-        entry(out, f"{name}", f"{count:,}: {NOTES[name]}; first at {plain(str(where))}", column=16)
+        entry(out, f"{name}", f"{count:,}: {NOTES[name]}; first at {printable(str(where))}", column=16)
     if report.epochs_forgotten:
         entry(
             out, "epochs", f"{report.epochs_forgotten:,} small epochs were forgotten in comparisons of nodes"
@@ -231,12 +227,12 @@ def _print_files(out: Console, report: LogReport) -> None:
 
 def _print_problem(out: Console, number: int, problem: Problem) -> None:
     heading(out, f"problem {number}: {problem.check}, node {problem.node}")
-    entry(out, "at", plain(f"{problem.where}, {problem.time}"))
+    entry(out, "at", printable(f"{problem.where}, {problem.time}"))
     entry(out, "demanded", CHECKS[problem.check].demands)
     entry(out, "expected", problem.expected)
-    entry(out, "found", plain(problem.found))
+    entry(out, "found", printable(problem.found))
     if problem.earlier is not None:
-        entry(out, "against", plain(str(problem.earlier)))
+        entry(out, "against", printable(str(problem.earlier)))
     if problem.cites:
         entry(out, "rules", " ".join(problem.cites))
 

@@ -89,14 +89,15 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     ``None``: all the properties that it judges anyway, without the goals.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
+    prelude = scenario.check.prelude
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:
-        check = Check(eventually=eventually)
+        check = Check(eventually=eventually, prelude=prelude)
     elif name in scenario.check.goals:
-        check = Check(goals=(name,))
+        check = Check(goals=(name,), prelude=prelude)
     else:
-        check = Check(only=(name,))
+        check = Check(only=(name,), prelude=prelude)
     return scenario.model_copy(update={"check": check})
 
 

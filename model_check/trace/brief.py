@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace
-from model_check.trace.narrate import printable
 
 #: What a reader can do without: rules are in the full views, messages that no longer matter do not.
 _SHOWN = ("effect", "change", "sent")

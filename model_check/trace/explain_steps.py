@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from model_check.consult import short_describe
 from model_check.consult.words import print_key, print_keys
 from model_check.kraft import assignments, membership, names
 from model_check.kraft.membership import Origin
@@ -13,7 +14,7 @@ from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
 from reference.errors import ErrorCode
 from reference.events import RequestReceived
-from reference.messages import FetchRequest, VoteRequest, VoteResponse
+from reference.messages import DescribeQuorumResponse, FetchRequest, VoteRequest, VoteResponse
 from reference.replica import AddingVoter, Leader, Replica
 from reference.transitions import role_name
 
@@ -228,14 +229,6 @@ def _change(case: _Case) -> Iterator[str]:
         )
 
 
-def _voters_in_force(case: _Case) -> Iterator[str]:
-    if case.after is not None:
-        yield (
-            f"Replica {case.id} goes by the voter set {{{print_keys(case.after.voters.keys)}}}; those of its "
-            f"log are, in order: {', then '.join(_voter_sets(case))}."
-        )
-
-
 def _unanswered(case: _Case) -> Iterator[str]:
     role = case.before.role if case.before is not None else None
     change = role.change if isinstance(role, Leader) else None
@@ -266,6 +259,24 @@ def _another(case: _Case) -> Iterator[str]:
 
 def _append_accepted(case: _Case) -> Iterator[str]:
     yield f"Leader {case.id} promises another offset for an append than that at which it is in its log."
+
+
+def _described(case: _Case) -> Iterator[str]:
+    effects = (effect.response for effect in case.run.effects if isinstance(effect, Reply))
+    answer = next((each for each in effects if isinstance(each, DescribeQuorumResponse)), None)
+    if answer is None:
+        yield f"A time that Leader {case.id} has noted of a replica goes back."
+        return
+    words = " ".join(short_describe.describe_response(answer))
+    yield f"Replica {case.id} answers {words} (a replica: its end offset, last fetch, last caught up)."
+    for node in answer.nodes:
+        if not node.endpoints:
+            yield f"It does not say where voter {node.id} listens."
+    if case.node.clock is not None:
+        yield f"Its clock shows {case.node.clock.now}."
+        for known in case.node.clock.fetches:
+            times = ", ".join(f"{time} (log ended at {end})" for time, end in known.ends)
+            yield f"Replica {print_key(known.key)} has fetched up to {known.held}, at {times}."
 
 
 def _assigned(case: _Case) -> Iterator[str]:
@@ -312,7 +323,6 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
     names.ALTER_REACHES_TARGET: _assigned,
     names.CHANGE_NEEDS_COMMIT: _change,
-    names.VOTERS_OF_THE_LOG: _voters_in_force,
     names.CHANGE_ANSWERED: _unanswered,
     names.CHANGE_AS_ASKED: _change,
     names.ADDED_VOTER_IS_READY: _change,
@@ -321,4 +331,6 @@ _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
     names.VOTERS_OF_THE_LOG: _acts_by,
     names.REFUSAL_TELLS_COMMITTED_SET: _refused,
     names.REFUSAL_IS_UP_TO_DATE: _refused,
+    names.DESCRIBE_TIMES_MONOTONE: _described,
+    names.DESCRIPTION_IS_THE_LEADERS: _described,
 }

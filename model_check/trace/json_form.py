@@ -17,6 +17,8 @@ from typing import Any, NoReturn, TypeVar, cast
 from model_check import codec, scenario
 from model_check.codec import Json
 from model_check.errors import InputError
+from model_check.files import read_text
+from model_check.kraft.clock import Clock
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.model import Change, Finding, Run, Trace, TraceStep
@@ -28,7 +30,6 @@ from reference.messages import Message
 from reference.replica import Replica
 
 FORMAT, VERSION = "kraftcheck-trace", 1
-MAX_FILE_BYTES = 64 * 2**20
 MAX_STEPS = 100_000
 
 T = TypeVar("T")
@@ -120,6 +121,7 @@ def _encode_nodes(nodes: Sequence[tuple[int, Node]]) -> Json:
             "replica": codec.encode(node.replica, Replica | None),
             "disk": codec.encode(node.disk, Disk),
             "died": node.died,
+            **({} if node.clock is None else {"clock": node.clock.now}),
         }
         for replica, node in nodes
     ]
@@ -143,15 +145,7 @@ def _encode_message(message: InFlight) -> Json:
 
 def load(path: Path) -> Trace:
     """The trace in the file ``path``. Raises InputError."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than 64 MiB, so it is not a trace file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a trace file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text, so it is not a trace file.") from None
-    return loads(text, str(path))
+    return loads(read_text(path, "a trace file"), str(path))
 
 
 def loads(text: str, where: str = "trace") -> Trace:
@@ -305,12 +299,17 @@ def _change(data: Json, where: str) -> Change:
 
 
 def _node(data: Json, where: str) -> tuple[int, Node]:
-    found = _fields(
-        data,
-        where,
-        {"id": _number, "replica": _value(Replica | None), "disk": _value(Disk), "died": _optional(_text)},
-    )
-    return found["id"], Node(found["replica"], found["disk"], found["died"])
+    readers: dict[str, Reader[Any]] = {
+        "id": _number,
+        "replica": _value(Replica | None),
+        "disk": _value(Disk),
+        "died": _optional(_text),
+    }
+    # Only where clocks run.
+    clocked = isinstance(data, dict) and "clock" in data
+    found = _fields(data, where, {**readers, "clock": _number} if clocked else readers)
+    clock = Clock(found["clock"]) if clocked else None
+    return found["id"], Node(found["replica"], found["disk"], found["died"], clock=clock)
 
 
 def _message(data: Json, where: str) -> InFlight:

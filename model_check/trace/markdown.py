@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace
-from model_check.trace.narrate import printable
 
 
 def render(trace: Trace, *, verbose: bool = False) -> str:

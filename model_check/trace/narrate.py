@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import spec
 from model_check.consult.effect_text import describe_effect
+from model_check.kraft import prelude
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.scenario import shipped
+from model_check.scenario import Scenario, shipped
 from model_check.trace.model import Change, Run, Trace, TraceStep
 from model_check.trace.words import NOTHING, label, node_fields
 
@@ -35,11 +36,6 @@ class Line:
     text: str
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters, which a file may contain and a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
 def title(trace: Trace) -> str:
     """What the trace shows, in a sentence."""
     count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")
@@ -54,11 +50,21 @@ def title(trace: Trace) -> str:
 
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
-    name = trace.scenario.name
-    file = trace.scenario.file
-    elsewhere = file if file.endswith(".toml") else f"{name}.toml"
-    word = name if shipped().get(name) == trace.scenario else shlex.quote(elsewhere)
+    name, known = trace.scenario.name, shipped()
+    if name in known or not name.endswith(prelude.SUFFIX):
+        word = _word(trace.scenario, name, known.get(name) == trace.scenario)
+    else:
+        name = name.removesuffix(prelude.SUFFIX)
+        led = name in known and known[name].replicas.led_by is not None
+        same = led and prelude.scenario_of(known[name]) == trace.scenario
+        word = f"{_word(trace.scenario, name, same)} --prelude"
     return f"{word} --path {path_text(trace.path)}"
+
+
+def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:
+    """What commands call the scenario: its name where it is a shipped one, or else its file."""
+    file = scenario.file
+    return name if is_shipped else shlex.quote(file if file.endswith(".toml") else f"{name}.toml")
 
 
 def path_text(path: Iterable[int]) -> str:

@@ -14,6 +14,7 @@ from model_check import scenario
 from model_check.kraft.build import build as build_system
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
+from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.json_form import scenario_data
 from model_check.trace.model import Change, Trace, TraceError, TraceStep
@@ -159,7 +160,7 @@ def _literal(text: str) -> str:
 
 def _prose(text: str) -> str:
     """``text`` for a comment or a docstring: on one line, and unable to end it."""
-    return narrate.printable(text).replace("\\", "/").replace('"""', "'''")
+    return printable(text).replace("\\", "/").replace('"""', "'''")
 
 
 def _name(text: str) -> str:

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.consult import terminal
+from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace, TraceStep
-from model_check.trace.narrate import Line, printable
+from model_check.trace.narrate import Line
 
 MIN_LANE = 22
 MAX_LANE = 44

@@ -47,7 +47,7 @@ def short_events(events: Sequence[Event], node: Node) -> tuple[str, ...]:
 def node_fields(node: Node) -> Mapping[str, str]:
     """The fields of a node: those of its replica, or of its disk while the process does not run."""
     if node.replica is not None:
-        found = dict(fields.fields_of(_with_known_progress(node.replica)))
+        found = dict(fields.fields_of(_with_known_progress(node.replica, timed=node.clock is not None)))
         found["process"] = "running"
     else:
         state = node.disk.quorum_state
@@ -61,22 +61,26 @@ def node_fields(node: Node) -> Mapping[str, str]:
             "end offset": str(node.disk.log.end_offset),
         }
     found["flushed"] = str(node.disk.flushed)
+    if node.clock is not None:
+        found["clock"] = str(node.clock.now)
     return found
 
 
-def _with_known_progress(replica: Replica) -> Replica:
+def _with_known_progress(replica: Replica, timed: bool) -> Replica:
     """``replica`` without the notes that nodes do not keep: who has not acknowledged the leader, and
-    times, of which there is one at most.
+    unless it is ``timed`` times, of which there is one at most.
     """
     role = replica.role
     if not isinstance(role, Leader):
         return replica
-    progress = tuple(_without_times(entry) for entry in role.progress)
-    observers = tuple(_without_times(entry) for entry in role.observers)
+    progress = tuple(_as_known(entry, timed) for entry in role.progress)
+    observers = tuple(_as_known(entry, timed) for entry in role.observers)
     return replace(replica, role=replace(role, progress=progress, observers=observers))
 
 
-def _without_times(entry: Progress) -> Progress:
+def _as_known(entry: Progress, timed: bool) -> Progress:
+    if timed:
+        return replace(entry, acknowledged=True)
     return replace(entry, acknowledged=True, last_fetch_time=None, last_caught_up_time=None)
 
 

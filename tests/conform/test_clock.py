@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_check.conform.clock import Clock
-from model_check.conform.configuration import Timeouts
 from model_check.conform.cut import is_second_half
 from model_check.conform.fields import Fields
 from model_check.conform.recording import Event
+from reference.config import Times
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.events import BackoffExpired, RequestTimedOut, Timer
 from reference.replica import (
@@ -28,15 +28,7 @@ from reference.replica import (
 )
 from reference.voters import ReplicaKey, static_voters
 
-TIMES = Timeouts(
-    election=1000,
-    fetch=2000,
-    election_backoff_max=1000,
-    linger=25,
-    request=2000,
-    retry_backoff=20,
-    fetch_max_wait=500,
-)
+TIMES = Times()
 WAITS = tuple(Connection(node, True, node) for node in (1, 2, 3))
 
 

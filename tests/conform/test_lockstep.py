@@ -99,12 +99,17 @@ def test_one_wrong_field_is_reported_in_a_small_recording(seed: int) -> None:
     assert is_reported(made), str(made)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_one_wrong_field_is_reported_at_its_event_many_times(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "changes"),
+    [
+        *(pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(2, 6)),
+        *(pytest.param(seed, 200, marks=pytest.mark.nightly) for seed in range(6, 10)),
+    ],
+)
+def test_one_wrong_field_is_reported_at_its_event_many_times(seed: int, changes: int) -> None:
     lines, draw = eventful_recording(), random.Random(seed)
-    missed = [str(made) for made in (any_change(lines, draw) for _ in range(200)) if not is_reported(made)]
-    assert missed == []
+    made = [any_change(lines, draw) for _ in range(changes)]
+    assert [str(each) for each in made if not is_reported(each)] == []
 
 
 @pytest.mark.slow

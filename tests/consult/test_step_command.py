@@ -137,7 +137,7 @@ def test_the_protocol_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
         (["step", "candidate", "shutdown", "--set", "check-quorum=7"], ["takes true or false"]),
         (["step", "candidate", "--table", "start"], ["not both"]),
         (["step", "--table", "vote-requst"], ["did you mean 'vote-request'?"]),
-        (["step", "@missing.json", "shutdown"], ["'missing.json'", "No such file"]),
+        (["step", "@missing.json", "shutdown"], ["missing.json", "No such file"]),
         (["step", "@\0", "shutdown"], ["not a file name"]),
         (["step", "-", "-"], ["standard input"]),
         (["step", "{", "shutdown"], ["replica: not JSON"]),
@@ -201,6 +201,7 @@ def test_a_rule_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert "KIP-996" in out
     assert "SingleLeaderPerEpoch" in out
     assert "reference/vote.py:" in out
+    assert "tests/reference/test_vote.py" in out and "test_citations" not in out
     assert run(capsys, "rules", "vote-10") == out
 
 

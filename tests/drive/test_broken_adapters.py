@@ -22,6 +22,11 @@ from reference.protocol import KAFKA
 from reference.replica import Replica
 from reference.voters import ReplicaKey, static_voters
 
+NEEDS_PROC = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(),
+    reason="what becomes of a process is read from /proc, which only Linux has",
+)
+
 ADAPTER = Path(__file__).with_name("broken_adapter.py")
 
 SENTENCES = {
@@ -143,7 +148,7 @@ def wait_until_gone(*pids: int) -> bool:
     return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@NEEDS_PROC
 def test_an_adapter_that_ignores_its_end_is_ended_with_its_children(
     sequence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +158,7 @@ def test_an_adapter_that_ignores_its_end_is_ended_with_its_children(
     assert wait_until_gone(*map(int, pids.read_text().split()))
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@NEEDS_PROC
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_child(sent: signal.Signals, sequence: str, tmp_path: Path) -> None:

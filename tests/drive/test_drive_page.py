@@ -35,7 +35,7 @@ def test_every_message_effect_and_field_is_described() -> None:
 def test_the_skeleton_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node is not installed: the skeleton of docs/drive.md is NOT tested")
+        pytest.skip("the skeleton of docs/drive.md NOT TESTED: it is JavaScript, and node is not installed")
     found = re.search(r"^```js\n(.*?)^```", PAGE, re.M | re.S)
     assert found is not None
     script = tmp_path / "skeleton.js"

@@ -16,7 +16,7 @@ from model_check.conform.fields import Fields
 from model_check.conform.state import encode_state
 from model_check.drive import files, wire
 from model_check.drive.answers import Capabilities, read_answer, read_hello
-from model_check.drive.asked import TIMEOUTS, Asking
+from model_check.drive.asked import Asking, times_of
 from model_check.drive.compare import compare, unknown_fields
 from model_check.drive.generate import generate
 from model_check.drive.probes import probes
@@ -44,7 +44,7 @@ def _steps(sequence: DriveSequence) -> Iterator[tuple[list[dict[str, Any]], dict
         if question.outcome is not None:
             before = question.before or question.outcome.replica
             effects = question.outcome.effects
-            expected = [wire.encode_effect(e, before, sequence.protocol, TIMEOUTS) for e in effects]
+            expected = [wire.encode_effect(e, before, times_of(sequence.protocol)) for e in effects]
             yield expected, encode_state(question.outcome.replica, stopped=False)
 
 
@@ -89,16 +89,16 @@ effects = st.lists(
 
 def test_every_question_reads_back() -> None:
     for sequence, question in [(s, q) for s in SEQUENCES for q in Asking(s).questions()]:
-        data = wire.encode_question(question, sequence.identity, sequence.protocol, TIMEOUTS)
+        data = wire.encode_question(question, sequence.identity, sequence.protocol)
         fields = Fields.of(json.loads(json.dumps(data)), "question")
         if isinstance(question.event, Start):
-            identity, disk, protocol, timeouts = wire.decode_start(fields)
+            identity, disk, protocol, times = wire.decode_start(fields)
             assert (identity.key, identity.bootstrap_voters) == (
                 sequence.identity.key,
                 sequence.identity.bootstrap_voters,
             )
             assert (disk.quorum_state, disk.log) == (question.disk.quorum_state, question.disk.log)
-            assert (protocol, timeouts) == (sequence.protocol, TIMEOUTS)
+            assert (protocol, times) == (sequence.protocol, times_of(sequence.protocol))
         elif not isinstance(question.event, Crash):
             assert wire.decode_event(fields) == question.event
 

@@ -142,6 +142,7 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
     assert {name for name in how if how[name] in ("step", "state", "history")} == {
         *names.ALWAYS,
         *names.VOTER_CHANGES,
+        *names.DESCRIPTIONS,
         *names.ON_REQUEST,
     }
     asked = {each.property for one in scenario.shipped().values() for each in one.check.eventually}
@@ -153,3 +154,21 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
         name for _, name, judged, text in lines if judged == "not yet" and re.search(r"\*[^*]+\*$", text)
     }
     assert explained == {name for name in how if how[name] == "not yet"}
+
+
+def sizes_in(page: Path) -> Iterator[tuple[str, int]]:
+    """Scenarios and numbers of states in the rows of the page's tables; rounded numbers are left out."""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        named = re.search(r"^\|.*?`([a-z0-9-]+)`", line)
+        cells = [cell.strip() for cell in line.split("|")[3:]]
+        counted = next((cell for cell in cells if re.fullmatch(r"\d{1,3}(,\d{3})*", cell)), None)
+        if named and counted:
+            yield named[1], int(counted.replace(",", ""))
+
+
+def test_sizes_of_scenarios_are_those_of_the_tests() -> None:
+    tests = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "kraft").glob("*.py"))
+    pinned = {name: int(count) for name, count in re.findall(r'^    "([a-z0-9-]+)": ([\d_]+),$', tests, re.M)}
+    told = [size for size in sizes_in(ROOT / "docs" / "findings.md") if size[0] in pinned]
+    assert told
+    assert told == [(name, pinned[name]) for name, _ in told]

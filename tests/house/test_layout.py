@@ -19,7 +19,7 @@ def tracked() -> list[str]:
             ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
         ).stdout
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("not a git checkout")
+        pytest.skip("git says which files are under version control, and this is no checkout")
     return [name for name in listing.split("\0") if name]
 
 

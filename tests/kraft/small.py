@@ -1,10 +1,20 @@
-"""Scenarios for the tests of the KRaft system: small ones, made by changing a shipped one."""
+"""Scenarios for the tests of the KRaft system: small ones, made by changing a shipped one, and shipped ones
+with what they come to.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from model_check.engine.system import Exploration
+from model_check.run import check
 from model_check.scenario import Scenario, find, from_data
+from model_check.trace import build as build_trace
+from model_check.trace.json_form import dumps, loads
+from model_check.trace.replay import replay
 
 
 def changed(name: str, **changes: Any) -> Scenario:
@@ -18,3 +28,27 @@ def changed(name: str, **changes: Any) -> Scenario:
             target = target[table]
         target[last] = value
     return from_data(data, name)
+
+
+def explored(name: str) -> Exploration:
+    """What checking the shipped scenario ``name`` gives, which must be what it expects."""
+    result = check(find(name), threads=2)
+    assert result.as_expected, result.differences
+    return result.exploration
+
+
+def shown_again(name: str) -> tuple[str, int]:
+    """The property that the shipped scenario ``name`` violates and in how many steps; its trace replays."""
+    result = check(find(name), threads=2)
+    assert result.as_expected, result.differences
+    (violation,) = result.exploration.violations
+    trace = build_trace(result.system, result.scenario, violation)
+    assert loads(dumps(trace)) == trace
+    assert replay(trace) is None
+    return violation.property, violation.depth
+
+
+def sizes(small: Mapping[str, int], larger: Mapping[str, int] | None = None) -> list[Any]:
+    """Scenarios and their numbers of distinct states as parameters of a test; the larger ones are slow."""
+    fast = [pytest.param(*each, id=each[0]) for each in small.items()]
+    return fast + [pytest.param(*each, id=each[0], marks=pytest.mark.slow) for each in (larger or {}).items()]

@@ -70,9 +70,12 @@ def test_unreadable_and_huge_files(tmp_path: Path, capsys: pytest.CaptureFixture
     noise.write_bytes(bytes(range(256)) * 40_000)
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00" * 100)
-    for path in (noise, binary, tmp_path, tmp_path / "missing.toml"):
+    endless, colourful = Path("/dev/zero"), tmp_path / "\x1b[31m.toml"
+    for path in (noise, binary, tmp_path, tmp_path / "missing.toml", endless, colourful):
         assert main(["check", str(path)]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert error.strip().isprintable()
 
 
 @pytest.mark.parametrize(

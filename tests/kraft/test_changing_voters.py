@@ -31,13 +31,10 @@ from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import Scenario, from_data, shipped
-from model_check.trace import build as build_trace
-from model_check.trace.json_form import dumps, loads
-from model_check.trace.replay import replay
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, SnapshotId, Value, Voters
 from reference.replica import Follower, Leader, Progress, Replica
 from reference.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
-from tests.kraft.small import changed
+from tests.kraft.small import changed, explored, shown_again, sizes
 
 COUNTS = {
     "voters-grow-1-to-3": 61608,
@@ -60,30 +57,14 @@ FINDINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), COUNTS.items())
+@pytest.mark.parametrize(("name", "states"), sizes(COUNTS, LARGER))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "states"), LARGER.items())
-def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 @pytest.mark.parametrize(("name", "steps"), FINDINGS.items())
 def test_findings_are_found_and_can_be_shown_again(name: str, steps: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    (violation,) = result.exploration.violations
-    assert (violation.property, violation.depth) == (names.NO_FATAL, steps)
-    trace = build_trace(result.system, result.scenario, violation)
-    assert loads(dumps(trace)) == trace
-    assert replay(trace) is None
+    assert shown_again(name) == (names.NO_FATAL, steps)
 
 
 def test_a_removal_that_timed_out_leaves_its_leader_in_office() -> None:
@@ -354,7 +335,7 @@ def test_a_static_entry_is_every_directory() -> None:
 # Reductions.
 
 
-def _keep(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+def _keep(replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False) -> Replica:
     return replica
 
 
@@ -429,7 +410,7 @@ def test_threads_do_not_change_the_answer() -> None:
 
 def test_the_prelude_gives_up() -> None:
     system = build(_small(replicas={"voters": [1, 2]}, network={"capacity": 3, "cut": ["1-2"]}))
-    assert not prelude.Prelude(system, (0, 1)).run(0)
+    assert not prelude.Prelude(system, (0, 1), judged=True).run(0)
 
 
 def test_a_refusal_tells_what_has_been_committed() -> None:

@@ -7,6 +7,7 @@ import pytest
 from model_check import scenario
 from model_check.run import check
 from model_check.scenario import shipped
+from tests.kraft.small import explored, sizes
 
 #: Distinct states: a change of any of these numbers must be explained.
 COUNTS = {
@@ -23,11 +24,9 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), COUNTS.items())
+@pytest.mark.parametrize(("name", "states"), sizes(COUNTS))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=1)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 def _changed(name: str, **keys: object) -> scenario.Scenario:

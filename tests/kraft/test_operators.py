@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model_check.run import check
-from model_check.scenario import shipped
-from tests.kraft.small import changed
+from tests.kraft.small import changed, explored, sizes
 
 
 def test_a_crash_amid_a_change_of_the_voters_is_judged_by_what_is_on_the_disk() -> None:
@@ -31,11 +30,9 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), STATES.items())
+@pytest.mark.parametrize(("name", "states"), sizes(STATES))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name])
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 def test_electable_because_votes_are_not_confined_to_voters() -> None:

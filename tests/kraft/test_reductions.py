@@ -19,12 +19,27 @@ from reference.log import Batch, LeaderChange, log_of
 from reference.replica import Leader, Replica
 from tests.kraft.small import changed
 
-#: The naive twin takes more than a minute for these.
-SLOW = ("two-voters-restart",)
+#: The naive twin takes minutes for these.
+NIGHTLY = ("two-voters-restart",)
+#: The same with less: one epoch, or two in which no client appends.
+SMALLER: dict[str, dict[str, Any]] = {
+    "two-voters-restart-one-epoch": {"bounds__max_epoch": 1},
+    "two-voters-restart-no-appends": {"budgets__appends": 0},
+}
 TWIN = [
-    pytest.param(scenario, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
-    for name, scenario in shipped().items()
-    if "twin" in scenario.tags
+    *(
+        pytest.param(scenario, id=name, marks=[pytest.mark.nightly] if name in NIGHTLY else [])
+        for name, scenario in shipped().items()
+        if "twin" in scenario.tags
+    ),
+    *(
+        pytest.param(
+            changed("two-voters-restart", budgets__timers=2, check__goals=[], **keys),
+            id=name,
+            marks=pytest.mark.slow,
+        )
+        for name, keys in SMALLER.items()
+    ),
 ]
 
 
@@ -55,10 +70,17 @@ def _reachable_without_messages(states: set[GlobalState]) -> set[tuple[Any, ...]
     return {(state.locals, state.history, state.budgets) for state in states}
 
 
-@pytest.mark.slow
-def test_expired_messages_change_nothing() -> None:
+@pytest.mark.parametrize(
+    "appends", [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.nightly)]
+)
+def test_expired_messages_change_nothing(appends: int) -> None:
     scenario = changed(
-        "two-voters-restart", bounds__max_epoch=1, network__capacity=4, budgets__timers=2, check__goals=[]
+        "two-voters-restart",
+        bounds__max_epoch=1,
+        network__capacity=4,
+        budgets__timers=2,
+        budgets__appends=appends,
+        check__goals=[],
     )
     system = build(scenario)
     with_expiry, states = explore_naively(system)
@@ -70,7 +92,7 @@ def test_expired_messages_change_nothing() -> None:
     assert _reachable_without_messages(all_states) <= _reachable_without_messages(states)
 
 
-def _keep(replica: Replica, addable: frozenset[int] = frozenset()) -> Replica:
+def _keep(replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False) -> Replica:
     return replica
 
 

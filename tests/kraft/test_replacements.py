@@ -8,11 +8,7 @@ from model_check.errors import InputError
 from model_check.kraft import names
 from model_check.kraft.build import build
 from model_check.run import check
-from model_check.scenario import shipped
-from model_check.trace import build as build_trace
-from model_check.trace.json_form import dumps, loads
-from model_check.trace.replay import replay
-from tests.kraft.small import changed
+from tests.kraft.small import changed, explored, shown_again, sizes
 
 COUNTS = {
     "replace-disk-and-crash": 33385,
@@ -33,19 +29,9 @@ LARGER = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), COUNTS.items())
+@pytest.mark.parametrize(("name", "states"), sizes(COUNTS, LARGER))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "states"), LARGER.items())
-def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 FINDINGS = {
@@ -59,13 +45,7 @@ FINDINGS = {
 
 @pytest.mark.parametrize(("name", "found"), FINDINGS.items())
 def test_findings_are_found_and_can_be_shown_again(name: str, found: tuple[str, int]) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    (violation,) = result.exploration.violations
-    assert (violation.property, violation.depth) == found
-    trace = build_trace(result.system, result.scenario, violation)
-    assert loads(dumps(trace)) == trace
-    assert replay(trace) is None
+    assert shown_again(name) == found
 
 
 def test_a_property_that_a_finding_violates_can_be_left_out() -> None:

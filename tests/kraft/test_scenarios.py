@@ -11,7 +11,7 @@ from model_check.run import check
 from model_check.scenario import Scenario, shipped
 from reference.protocol import PRESETS
 from spec import load
-from tests.kraft.small import changed
+from tests.kraft.small import changed, explored, sizes
 
 CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
 SMALL_COUNTS = {
@@ -49,11 +49,9 @@ def test_what_the_first_starts_violate_is_a_violation() -> None:
     assert naive.violations == result.exploration.violations
 
 
-@pytest.mark.parametrize(("name", "states"), SMALL_COUNTS.items())
+@pytest.mark.parametrize(("name", "states"), sizes(SMALL_COUNTS))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 def test_there_are_enough_scenarios() -> None:

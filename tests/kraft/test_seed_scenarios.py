@@ -11,10 +11,10 @@ from model_check.kraft import assignments
 from model_check.kraft.build import build
 from model_check.kraft.history import Altered, Committed, History, record
 from model_check.kraft.membership import Origin
-from model_check.run import check
-from model_check.scenario import from_data, shipped
+from model_check.scenario import from_data
 from reference.log import Batch, LeaderChange, VoterAssignment
 from reference.voters import static_voters
+from tests.kraft.small import explored, sizes
 
 LARGER = {"alter-quorum": 203426}
 SMALL = {
@@ -38,27 +38,15 @@ ALTERING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), SMALL.items())
+@pytest.mark.parametrize(("name", "states"), sizes(SMALL, LARGER))
 def test_exact_number_of_states(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
+    assert explored(name).distinct == states
 
 
 @pytest.mark.parametrize(("name", "found"), VIOLATED.items())
 def test_what_a_lost_disk_violates(name: str, found: tuple[str, int]) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    (violation,) = result.exploration.violations
+    (violation,) = explored(name).violations
     assert (violation.property, violation.depth) == found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "states"), LARGER.items())
-def test_exact_number_of_states_of_larger_models(name: str, states: int) -> None:
-    result = check(shipped()[name], threads=2)
-    assert result.as_expected, result.differences
-    assert result.exploration.distinct == states
 
 
 def test_a_leader_is_asked_to_alter_the_quorum() -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.kraft.prelude import Prelude
-from model_check.kraft.step import Action
 from model_check.run import check
 from model_check.scenario import Scenario, from_data
 from model_check.trace import build as build_trace
@@ -81,14 +77,3 @@ def test_a_goal_on_the_way_to_the_beginning_is_not_reached() -> None:
     result = check(scenario)
     assert not result.as_expected
     assert "Candidate->Leader" not in result.exploration.reached_goals
-
-
-def test_a_violation_on_the_way_to_the_beginning_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def violated(self: Prelude, component: int, outcome: Any) -> None:
-        assert isinstance(outcome.action, Action)
-        applied(self, component, replace(outcome, violations=("LogMatching",)))
-
-    applied = Prelude._apply
-    monkeypatch.setattr(Prelude, "_apply", violated)
-    with pytest.raises(InputError, match=r"led-by: the way to that state violates LogMatching"):
-        build(_alone(replicas={"voters": [1, 2], "led-by": 1}))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
@@ -30,7 +29,7 @@ from reference.protocol import KIP595, KIP853
 from reference.replica import Replica, Unattached
 from reference.step import Outcome
 from reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
-from tests.reference.test_cluster import GROUPS, IDS, Cluster
+from tests.reference.test_cluster import GROUPS, IDS, Cluster, runs
 
 CLIENT = -1
 FIRST_VOTERS = (1, 2)
@@ -203,19 +202,10 @@ class LongReplacement(CompositeCluster):
     """The same, with more time to find something."""
 
 
-def _settings(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        stateful_step_count=50,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-AlteredCluster.TestCase.settings = _settings(60)
-CompositeCluster.TestCase.settings = _settings(60)
-LongAlteration.TestCase.settings = _settings(1500)
-LongReplacement.TestCase.settings = _settings(1500)
+AlteredCluster.TestCase.settings = runs(60, steps=50)
+CompositeCluster.TestCase.settings = runs(60, steps=50)
+LongAlteration.TestCase.settings = runs(1500, steps=50)
+LongReplacement.TestCase.settings = runs(1500, steps=50)
 TestAlteredCluster = AlteredCluster.TestCase
 TestCompositeCluster = CompositeCluster.TestCase
 TestLongAlteration = pytest.mark.slow(LongAlteration.TestCase)

@@ -350,18 +350,19 @@ class LongRun(Cluster):
     """The same, with more time to find something."""
 
 
-def _settings(examples: int) -> settings:
+def runs(examples: int, steps: int) -> settings:
+    """So many random runs, of at most so many steps."""
     return settings(
         max_examples=examples,
-        stateful_step_count=60,
+        stateful_step_count=steps,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
 
 
-Cluster.TestCase.settings = _settings(80)
-DocumentCluster.TestCase.settings = _settings(80)
-LongRun.TestCase.settings = _settings(1000)
+Cluster.TestCase.settings = runs(80, steps=60)
+DocumentCluster.TestCase.settings = runs(80, steps=60)
+LongRun.TestCase.settings = runs(1000, steps=60)
 TestCluster = Cluster.TestCase
 TestDocumentCluster = DocumentCluster.TestCase
 TestLongRun = pytest.mark.slow(LongRun.TestCase)

@@ -9,8 +9,6 @@ from model_check.conform.properties.view import Key, View, fetching, same_replic
 from model_check.errors import InputError
 from model_check.kraft import names
 
-DESCRIBE_TIMES_MONOTONE = "DescribeTimesMonotone"
-
 
 class Contacts:
     """Fetches under way that ask for more than their sender has flushed: message id to that offset."""
@@ -79,7 +77,7 @@ def _judge_times(step: Step, before: View, after: View) -> None:
                 what = ("last fetch", "time of being caught up")[index]
                 then = f", before it was {old[index]}" if index < len(old) else ""
                 evidence = f"records {time} as the {what} of {replica} at {now}{then}"
-                step.report(DESCRIBE_TIMES_MONOTONE, evidence)
+                step.report(names.DESCRIBE_TIMES_MONOTONE, evidence)
 
 
 def _times(entry: Json, view: View) -> list[int]:

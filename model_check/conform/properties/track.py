@@ -29,7 +29,6 @@ class Track:
     view: View | None = None
     has_fetched: bool = False
     known_high_watermark: int = 0
-    known_kraft_version: int = 0
 
     @property
     def id(self) -> int:

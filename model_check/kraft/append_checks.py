@@ -1,0 +1,175 @@
+"""What a leader appends where the voter set may change, and what it tells of that.
+
+Voter sets are read from the records of the log (:mod:`model_check.kraft.membership`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.kraft import assignments, membership, names
+from model_check.kraft.membership import Keys
+from model_check.kraft.node import Execution
+from reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
+from reference.events import Append, Event, RequestReceived, ResponseReceived
+from reference.log import Batch, KRaftVersion, Log, Value, Voters
+from reference.messages import FetchRequest, RemoveRaftVoterRequest
+from reference.replica import AddingVoter, Leader, Replica
+from reference.voters import ReplicaKey, Voter, VoterSet
+
+
+def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """The names of the properties that the appends of a step violate, from the batch on that opens an epoch.
+
+    ``event`` is ``None`` for a restart.
+    """
+    led = before.epoch if isinstance(before.role, Leader) and event is not None else None
+    committed = before.high_watermark if event is not None else None
+    batches = list(before.log.batches)
+    for effect in execution.effects:
+        if isinstance(effect, HighWatermark):
+            committed = effect.offset
+        elif isinstance(effect, Transition):
+            led = effect.epoch if effect.target == "Leader" else None
+        elif isinstance(effect, AppendBatch):
+            if effect.batch.epoch == led:
+                yield from _batch_violations(before, batches, effect.batch, committed, event)
+            batches.append(effect.batch)
+        elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
+            yield from _accepted_violations(event, effect.offset, execution)
+
+
+def _batch_violations(
+    before: Replica, batches: list[Batch], batch: Batch, committed: int | None, event: Event | None
+) -> Iterator[str]:
+    """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
+    if membership.opens_epoch(batch):
+        if not _opens_as_due(before, batches, batch):
+            yield names.CHANGE_AS_ASKED
+        if not _changes_keys(before, batches, batch):
+            return
+    elif not membership.has_voters(batch) and not assignments.is_in(batch):
+        return
+    elif not _is_as_asked(before, batches, batch, event):
+        yield names.CHANGE_AS_ASKED
+    added = assignments.added(membership.own_origin(before), tuple(batches), batch)
+    if not added <= _caught_up(before, event):
+        yield names.ADDED_VOTER_IS_READY
+    yield from _change_violations(before, batches, batch, committed, event)
+
+
+def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+    _, old, _ = _history(before, batches)[-1]
+    sets = [entry.voters for entry in batch.records if isinstance(entry, Voters)]
+    return any(membership.added(old, new) or membership.removed(old, new) for new in sets)
+
+
+def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+    """P-9: an epoch opens with the voter set only where the log has none, or another entry of the leader.
+
+    The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
+    """
+    start, *changes = _history(before, batches)
+    _, old, version = changes[-1] if changes else start
+    own = before.own_entry
+    recorded = bool(changes) or start[0] > 0
+    if len(batch.records) == 1:
+        return True
+    new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
+    due = version >= 1 and (not recorded or new != old)
+    return due and batch.records[1:] == (KRaftVersion(version), Voters(new))
+
+
+def _caught_up(before: Replica, event: Event | None) -> set[int]:
+    """The observers that have held everything once, the one included that shows it now (KIP-836: all that
+    the leader had at its last fetch).
+    """
+    observers = before.role.observers if isinstance(before.role, Leader) else ()
+    ready = {entry.id for entry in observers if entry.last_caught_up_time is not None}
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
+        if request.offset >= (next(known, 0) or before.log.end_offset):
+            ready.add(request.replica.id)
+    return ready
+
+
+def _change_violations(
+    before: Replica,
+    batches: list[Batch],
+    change: Batch,
+    committed: int | None,
+    event: Event | None,
+) -> Iterator[str]:
+    """S-24, S-27, and of S-38 that no other change is pending when one is appended.
+
+    An upgrade of kraft.version leaves the voters as they are, and needs no commit.
+    """
+    history = _history(before, batches)
+    upgrades = any(
+        isinstance(entry, KRaftVersion) and entry.version != history[-1][2] for entry in change.records
+    )
+    ends = [batch.end_offset for batch in batches if batch.epoch == change.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == change.epoch]
+    known = committed is not None and any(end <= committed for end in ends)
+    if not known and not upgrades:
+        yield names.CHANGE_NEEDS_COMMIT
+    if any(end > (committed or 0) for end, _, _ in history[1:]):
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+    _, old, version = history[-1]
+    observers = before.role.observers if isinstance(before.role, Leader) else ()
+    for entry in change.records:
+        version = entry.version if isinstance(entry, KRaftVersion) else version
+    for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
+        if not all(_supports(voter, version) for voter in new.voters):
+            yield names.ADDED_VOTER_IS_READY
+        for voter in _added_voters(old, new):
+            seen = next((entry for entry in observers if entry.key == voter.key), None)
+            told = isinstance(event, ResponseReceived) and event.source == voter.key.id
+            if not told or seen is None or seen.last_caught_up_time is None:
+                yield names.ADDED_VOTER_IS_READY
+
+
+def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
+    """The voter sets of ``batches``, with which the log of ``before`` goes on."""
+    log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
+    return membership.history_of(membership.own_origin(before), log)
+
+
+def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
+    """P-9: the one voter added or removed is the one that was asked for, and no id is there twice."""
+    adding = removing = None
+    if isinstance(event, RequestReceived) and isinstance(event.request, RemoveRaftVoterRequest):
+        removing = event.request.voter
+    elif isinstance(event, ResponseReceived) and isinstance(before.role, Leader):
+        change_asked = before.role.change
+        adding = change_asked.voter.key if isinstance(change_asked, AddingVoter) else None
+    _, old, _ = _history(before, batches)[-1]
+    return all(
+        membership.added(old, entry.voters) == _keys(adding)
+        and membership.removed(old, entry.voters) == _keys(removing)
+        and len(set(entry.voters.ids)) == len(entry.voters)
+        for entry in change.records
+        if isinstance(entry, Voters)
+    )
+
+
+def _keys(key: ReplicaKey | None) -> Keys:
+    return () if key is None else (key,)
+
+
+def _added_voters(old: VoterSet, new: VoterSet) -> list[Voter]:
+    keys = membership.added(old, new)
+    return [voter for voter in new.voters if voter.key in keys]
+
+
+def _supports(voter: Voter, version: int) -> bool:
+    return voter.min_kraft_version <= version <= voter.max_kraft_version
+
+
+def _accepted_violations(event: Append, offset: int, execution: Execution) -> Iterator[str]:
+    """S-37: success is reported when the high watermark passes the offset that the client was given."""
+    batches = [effect.batch for effect in execution.effects if isinstance(effect, AppendBatch)]
+    last = next((batch for batch in batches if batch.base_offset <= offset < batch.end_offset), None)
+    if batches and (last is None or last.records[offset - last.base_offset] != Value(event.values[-1])):
+        yield names.APPEND_IS_COMMITTED

@@ -1,0 +1,150 @@
+"""How replicas begin: by their first start, or in the state that a scenario gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from model_check import shortform
+from model_check.engine.system import Outcome
+from model_check.errors import InputError
+from model_check.kraft import identities as identities_of
+from model_check.kraft import names
+from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
+from model_check.kraft.judged import Error
+from model_check.kraft.node import Node, execute
+from model_check.kraft.outcomes import steps
+from model_check.kraft.starts import crash_matters, restart
+from model_check.kraft.step import Action
+from model_check.kraft.unread import without_unread_fields
+from model_check.kraft.wiring import Wiring
+from model_check.scenario import Scenario
+from reference.disk import Disk
+from reference.events import Poll
+from reference.protocol import Protocol
+from reference.replica import Leader, Replica
+
+
+def begin(scenario: Scenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
+    """What the replica does first: it starts on an empty disk, or polls in the state that is given.
+
+    Where a crash within the first start leaves something behind the replica has yet to start. Raises what
+    ``error`` makes of a sentence where a replica cannot begin so.
+    """
+    text = scenario.replicas.initial.get(str(identity.id))
+    if identity.id in scenario.replicas.stopped:
+        disk = Disk(directory=identity.key.directory)
+        if text is not None:
+            given = _given(scenario, error, identity, text)
+            disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
+        return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
+    if text is None:
+        node = Node(None, Disk(directory=identity.key.directory))
+        taken = None if scenario.replicas.led_by is None else scenario.replicas.fresh
+        if (taken is None or identity.id in taken) and crash_matters(wiring, protocol, node, identity):
+            return Outcome("not started", node)
+        outcome = next(restart(wiring, protocol, node, identity)).outcome
+    else:
+        replica = _given(scenario, error, identity, text)
+        directory = identity.key.directory
+        disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, directory)
+        node = Node(replica, disk)
+        event = Poll()
+        execution = execute(protocol, replica, event, wiring.addable)
+        action = Action("poll", identity.id)
+        outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
+    begun = cast(Node, outcome.local)
+    if begun.died is not None:
+        raise error(f"replica {identity.id} cannot be in the state that is given: {begun.died}")
+    if begun.replica is not None and begun.replica.epoch > scenario.bounds.max_epoch:
+        raise error(
+            f"replica {identity.id} begins in epoch {begun.replica.epoch}, beyond bounds.max-epoch "
+            f"{scenario.bounds.max_epoch}"
+        )
+    return outcome
+
+
+def history_before(scenario: Scenario, error: Error, identities: list[Replica]) -> History:
+    """What must have happened before the initial states that are given: reigns, votes and commits.
+
+    Raises what ``error`` makes of a sentence where they contradict each other.
+    """
+    history = History(origin=identities_of.origin_of(scenario))
+    for identity in identities:
+        text = scenario.replicas.initial.get(str(identity.id))
+        if text is None:
+            continue
+        replica = _given(scenario, error, identity, text)
+        leads = isinstance(replica.role, Leader)
+        labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
+        if replica.high_watermark is not None:
+            prefix = tuple(b for b in replica.log.batches if b.end_offset <= replica.high_watermark)
+            epoch = replica.epoch if leads else None
+            keys = identity.bootstrap_voters.keys if history.origin else ()
+            labels.append(Committed(replica.id, prefix, epoch, voters=keys))
+        voted = replica.quorum_state.voted
+        if voted is not None:
+            labels.append(Voted(replica.id, replica.epoch, voted.id))
+        for label in labels:
+            recorded = record(history, label)
+            if set(recorded.violations) & set(names.ALWAYS):
+                raise error(f"the initial states contradict {', '.join(recorded.violations)}")
+            history = cast(History, recorded.history)
+    return history
+
+
+def after_first_polls(
+    scenario: Scenario, history: History, begun: list[Outcome]
+) -> tuple[History, frozenset[str], frozenset[str]]:
+    """The history after what the replicas did first, and the goals and violations of it.
+
+    A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
+    file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
+    ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
+    reach no goal.
+    """
+    goals: set[str] = set()
+    violations: set[str] = set()
+    led, fresh = scenario.replicas.led_by is not None, scenario.replicas.fresh
+    for replica, outcome in zip(scenario.replicas.everybody, begun, strict=True):
+        starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
+        counts = starts and not led
+        goals.update(outcome.goals if counts else ())
+        violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
+        for label in outcome.labels:
+            recorded = record(history, cast(Label, label))
+            goals.update(recorded.goals if counts else ())
+            violations.update(recorded.violations)
+            history = cast(History, recorded.history)
+    return history, frozenset(goals), frozenset(violations)
+
+
+def _given(scenario: Scenario, error: Error, identity: Replica, text: str) -> Replica:
+    """The state that is given. Its role knows the replica's own voters; its log was written by others."""
+    written = _parsed(scenario, error, identity, text, scenario.replicas.voters)
+    given = _parsed(scenario, error, identity, text, identity.bootstrap_voters.ids)
+    carried = ("quorum_state", "role", "high_watermark", "connections")
+    ours = {name: getattr(given, name) for name in carried}
+    replica = replace(identity, log=written.log, **ours)
+    expected = replace(
+        replica,
+        key=given.key,
+        endpoints=given.endpoints,
+        bootstrap_voters=given.bootstrap_voters,
+        log=given.log,
+    )
+    if replace(expected, can_become_voter=given.can_become_voter) != given:
+        raise error(
+            f"replicas.initial.{identity.id}: a scenario gives role, epoch, leader, vote, log, high "
+            "watermark and requests under way, and nothing else"
+        )
+    return without_unread_fields(replica)
+
+
+def _parsed(
+    scenario: Scenario, error: Error, identity: Replica, text: str, voters: tuple[int, ...]
+) -> Replica:
+    try:
+        return shortform.parse_replica(f"{text} id={identity.id} voters={','.join(map(str, voters))}")
+    except InputError as problem:
+        raise error(f"replicas.initial.{identity.id}: {str(problem).rstrip('.')}") from None

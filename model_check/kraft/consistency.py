@@ -1,0 +1,92 @@
+"""Whether the keys of a scenario go with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from model_check.kraft.judged import Error
+from model_check.scenario import Scenario
+from reference.protocol import Protocol, VoterChanges
+
+
+def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> None:
+    """Raises what ``error`` makes of a sentence where they do not; ``protocols``: those of the replicas."""
+    replicas, ids = scenario.replicas, scenario.replicas.everybody
+    if len(set(ids)) != len(ids):
+        raise error("replicas: a replica is listed twice")
+    if replicas.dynamic and (replicas.views or replicas.initial):
+        raise error("replicas.dynamic: views and initial are for a static voter set")
+    _check_changes(scenario, error)
+    _check_alterations(scenario, protocols, error)
+    _check_clocks(scenario, error)
+    _check_who_is_named(scenario, error)
+
+
+def _check_who_is_named(scenario: Scenario, error: Error) -> None:
+    replicas, environment = scenario.replicas, scenario.environment
+    listed = (
+        *scenario.network.no_pre_vote,
+        *replicas.stopped,
+        *environment.crashes_at,
+        *environment.wipes_at,
+        *scenario.admin.at,
+        *replicas.with_checkpoint,
+        *replicas.auto_join,
+        *replicas.older,
+        *replicas.moved,
+        *replicas.fresh,
+        *replicas.bootstrap_servers,
+        *(() if replicas.led_by is None else (replicas.led_by,)),
+    )
+    tables = (*replicas.views, *replicas.initial, *environment.timers_at, *scenario.protocol.at)
+    for word in (*tables, *map(str, listed)):
+        replica_named(scenario, error, word)
+
+
+def replica_named(scenario: Scenario, error: Error, word: str) -> int:
+    """The id that ``word`` is, of a replica of the scenario. Raises what ``error`` makes of a sentence."""
+    if not word.isdigit() or int(word) not in scenario.replicas.everybody:
+        raise error(f"'{word}' is not one of the replicas {', '.join(map(str, scenario.replicas.everybody))}")
+    return int(word)
+
+
+def _check_changes(scenario: Scenario, error: Error) -> None:
+    """What goes with a voter set that may change, and only with that."""
+    replicas, budgets = scenario.replicas, scenario.budgets
+    if replicas.dynamic and replicas.upgradable:
+        raise error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
+    alters = scenario.admin.alters
+    if scenario.admin.steps and not ((replicas.changing or alters) and budgets.admin):
+        raise error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
+    if budgets.admin and not scenario.admin.steps:
+        raise error("budgets.admin: there are no admin.steps to spend it on")
+    if budgets.restores and budgets.wipes != 1:
+        raise error("budgets.restores: goes with budgets.wipes = 1")
+    if ((replicas.joining and not alters) or replicas.auto_join) and not replicas.changing:
+        raise error("replicas.joining, auto-join: the voter set of this scenario never changes")
+    if replicas.led_by is not None and (replicas.initial or replicas.views):
+        raise error("replicas.led-by: the states in which replicas begin are given twice")
+
+
+def _check_alterations(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> None:
+    """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""
+    replicas, admin = scenario.replicas, scenario.admin
+    if not admin.alters:
+        return
+    if replicas.changing or replicas.views or replicas.initial or scenario.budgets.wipes:
+        raise error(
+            "admin.steps: alter goes without replicas.dynamic, upgradable, views and initial, and "
+            "without budgets.wipes"
+        )
+    if admin.order != "any" or not all(step.startswith("alter ") for step in admin.steps):
+        raise error("admin.steps: alter goes with no other step, and with admin.order = 'any'")
+    if any(protocol.voter_changes is not VoterChanges.ALTER_QUORUM for protocol in protocols):
+        raise error("admin.steps: alter needs protocol.preset = 'kip595'")
+
+
+def _check_clocks(scenario: Scenario, error: Error) -> None:
+    """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
+    if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
+        raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
+    if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):
+        raise error("admin.describes, budgets.ticks: go without the step alter")
