@@ -10,11 +10,12 @@ from typing import cast
 
 from model_check.engine.system import Outcome
 from model_check.kraft import goals, membership, verdicts
+from model_check.kraft.cuts import happen
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct
 from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
-from model_check.kraft.world import World, before_step, is_boundary
+from model_check.kraft.world import World, before_step
 from reference import disk as disks
 from reference.effects import Fatal, Stop
 from reference.events import Event
@@ -35,10 +36,9 @@ def steps(
     before = node.replica
     world = before_step(wiring, before, node.disk, event, execution)
     cut: list[Step] = []
-    for count, effect in enumerate(execution.effects, 1):
-        world.happen(effect)
-        if wiring.boundaries and is_boundary(effect) and count < len(execution.effects):
-            cut += crashes(world, protocol, before, action, costs, execution, count)
+    for each in happen(world, execution):
+        if wiring.boundaries and each.completed < len(execution.effects):
+            cut += crashes(each.world, protocol, before, action, costs, each.execution, each.completed)
     ended = execution.ended
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.
