@@ -25,7 +25,7 @@ from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.run import CheckResult, check
-from model_check.scenario import Scenario, find, shipped
+from model_check.scenario import Reduction, Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import json_form, terminal
 
@@ -48,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
     parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument(
+        "--symmetry",
+        action=argparse.BooleanOptionalAction,
+        help="states up to renaming of interchangeable voters, or all (default: as the scenario says)",
+    )
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
     parser.add_argument(
         "--checkpoint",
@@ -70,6 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
         _list(out, arguments)
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    if arguments.symmetry is not None:
+        reduction = Reduction(symmetry=arguments.symmetry)
+        scenarios = [scenario.model_copy(update={"reduction": reduction}) for scenario in scenarios]
     if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
         raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
@@ -198,6 +206,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "differences": list(result.differences),
         "limit": result.limit,
         "distinct_states": found.distinct,
+        "interchangeable": list(result.interchangeable),
+        "states_with_renamed": found.states,
         "generated_states": found.generated,
         "depth": found.depth,
         "states_per_level": list(found.levels),
@@ -242,7 +252,7 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             verdict = f"violated: {judged.name} out of reach after {judged.stem} steps"
     cut = sum(found.constrained.values())
     line = (
-        f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "
+        f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
@@ -258,6 +268,15 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         for trace in result.traces():
             out.print()
             terminal.show(trace, out)
+
+
+def _states(result: CheckResult) -> str:
+    """How many states were looked at, and for how many they stand."""
+    found = result.exploration
+    if not result.interchangeable:
+        return f"{found.distinct:,} states"
+    who = ", ".join(map(str, result.interchangeable))
+    return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
 
 
 def _write_traces(result: CheckResult, folder: Path) -> None:

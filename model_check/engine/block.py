@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_check.engine import kernel
-from model_check.engine.tables import Tables, View
+from model_check.engine.tables import Tables, View, orbits
 from model_check.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 16
@@ -44,7 +44,7 @@ class Batch:
     @property
     def orbits(self) -> NDArray[np.uint64]:
         """The fingerprints that the visited set knows."""
-        return self.fps.min(axis=1) if self.fps.shape[1] > 1 else self.fps[:, 0]
+        return orbits(self.fps)
 
     @property
     def states(self) -> int:

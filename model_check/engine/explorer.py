@@ -22,7 +22,7 @@ from model_check.engine.links import Links
 from model_check.engine.resume import restore, save
 from model_check.engine.steps import initial_states
 from model_check.engine.system import UNLIMITED, Exploration, Limits, System, Violation
-from model_check.engine.tables import Tables
+from model_check.engine.tables import Tables, orbits
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
 
@@ -102,7 +102,7 @@ class Search:
         self.tables.symmetry.check_initial(states)
         rows = np.stack([self.tables.encode(state) for state in states])
         fps = self.tables.fingerprints(rows)
-        numbers = np.flatnonzero(self.visited.add_all(fps.min(axis=1)))
+        numbers = np.flatnonzero(self.visited.add_all(orbits(fps)))
         self.links.next_level()
         batch = Batch(
             rows[numbers], fps[numbers], numbers.astype(np.uint32), np.zeros(len(numbers), np.uint32)
@@ -239,6 +239,13 @@ class Search:
             return self.start()
         return restore(self, self.checkpoint, saved)
 
+    def _collisions(self) -> float:
+        """Pairs of states times the chance of one. The least of g random numbers takes fewer values than one
+        does: two such agree g * g / (2 * g - 1) times as often.
+        """
+        group = len(self.tables.symmetry.permutations)
+        return float(min(1.0, self.distinct**2 / 2.0**65 * group**2 / (2 * group - 1)))
+
     def result(self, limit: str | None) -> Exploration:
         """What :meth:`run` found."""
         totals = self.blocks.totals
@@ -259,7 +266,7 @@ class Search:
             seconds=self.elapsed(),
             peak_memory=max(self.peak, resident_bytes()),
             visited_bytes=self.visited.bytes,
-            collision_probability=min(1.0, self.distinct**2 / 2.0**65),
+            collision_probability=self._collisions(),
             limit=limit,
         )
 

@@ -3,8 +3,9 @@
 A *row* is int32[components + 3 + capacity]: one local number per component, the history's number, the
 budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots.
 A row whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under
-each permutation of the system's symmetry group, the identity first; the least of them is its orbit's, which
-alone goes to the visited set (:mod:`model_check.engine.symmetry`). Without symmetry there is just the one.
+each permutation of the system's symmetry group, the identity first; what the least of them gives is its
+orbit's, which alone goes to the visited set (:mod:`model_check.engine.symmetry`). Without symmetry there is
+just the one.
 
 Kernels release the GIL and only read the tables. A look-up that fails is written down; the row is then
 *pending*: its candidates are taken back and it is expanded again when Python has resolved it.
@@ -21,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from model_check.engine.jit import compiled, inlined
-from model_check.engine.native_map import find, spread
+from model_check.engine.native_map import MULTIPLIER, find, spread
 from model_check.engine.tables import (
     ACT,
     CONSUMES,
@@ -233,8 +234,8 @@ def _changed(view, changes, permutation):
 
 
 @inlined
-def _least(view, fps, number, delta, changes):
-    """The least fingerprint of the successor by outcome ``number``, whose parent has ``fps``.
+def _orbit(view, fps, number, delta, changes):
+    """The fingerprint of the orbit of the successor by outcome ``number``, whose parent has ``fps``.
 
     ``delta``: the difference under the identity; budgets differ by the same under all permutations.
     """
@@ -246,7 +247,7 @@ def _least(view, fps, number, delta, changes):
             other += _changed(view, changes, permutation)
         if other < least:
             least = other
-    return least
+    return least * MULTIPLIER
 
 
 @inlined
@@ -305,7 +306,7 @@ def _fire(
                     return enabled, missed, True
                 fp = fps[0] + delta
                 if fps.shape[0] > 1:
-                    fp = _least(view, fps, number, delta, changes)
+                    fp = _orbit(view, fps, number, delta, changes)
                 _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters)
         elif status == WITHIN:
             counters[CUT_WITHIN] += 1
@@ -393,6 +394,8 @@ def expand(
                     other = fps[place, permutation] - view.message_hash[message, permutation]
                     if other < lost:
                         lost = other
+                if fps.shape[1] > 1:
+                    lost *= MULTIPLIER
                 code = (message << 2) | LOSE
                 _emit(lost, place, code, recent, cand_fp, cand_row, cand_code, counters)
         if full or missed:

@@ -11,6 +11,8 @@ from model_check.engine.block import BLOCK, Totals
 from model_check.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
 from model_check.engine.frontier import Frontier
 from model_check.engine.steps import initial_states
+from model_check.engine.symmetry import SymmetryError
+from model_check.engine.tables import orbits
 
 if TYPE_CHECKING:
     from model_check.engine.explorer import Search
@@ -69,7 +71,7 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
             fps = search.tables.fingerprints(part)
         except IndexError:
             fps = np.empty((1, 1), np.uint64)
-        if not np.array_equal(fps.min(axis=1), last[begin : begin + BLOCK]):
+        if not np.array_equal(orbits(fps), last[begin : begin + BLOCK]):
             raise checkpoint.damaged(
                 checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
             )
@@ -92,6 +94,8 @@ def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
     try:
         for key in checkpoint.read_keys(saved):
             tables.resolve(key)
+    except SymmetryError:
+        raise
     except (IndexError, ValueError):
         raise checkpoint.damaged(checkpoint.folder / "keys", "is not what was written") from None
     tables.settle()

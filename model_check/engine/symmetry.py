@@ -160,6 +160,21 @@ class Symmetry:
             if left != (None if result is None else self.system.renamed(number, result)):
                 raise SymmetryError(f"forgetting tells components apart: {message!r} after {forgets!r}")
 
+    def check_forget_local(
+        self, forgets: Sequence[Forget], component: int, local: Hashable, result: Hashable
+    ) -> None:
+        """Compare, now and then, what others' ``forgets`` make of a local state with the same of images."""
+        if not self._due("forgets of others"):
+            return
+        for number in range(1, len(self.permutations)):
+            at = self.permutations[number][component]
+            left = self.system.renamed(number, local)
+            for forget in (self.forget(number, forget) for forget in forgets):
+                if forget.component != at:
+                    left = self.system.forget_local(forget, at, left)
+            if left != self.system.renamed(number, result):
+                raise SymmetryError(f"forgetting tells components apart: {local!r} after {forgets!r}")
+
     def check_value(self, destination: int, expiry: int | None, message: Hashable) -> None:
         """Compare, now and then, where a message goes and when it expires with the same of its images."""
         if not self._due("messages"):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.native_map import NativeMap
+from model_check.engine.native_map import MULTIPLIER, NativeMap
 from model_check.engine.symmetry import Symmetry
 from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
 
@@ -101,6 +101,15 @@ def signed(value: int) -> int:
     """``value`` modulo 2**64 as the int64 with the same bits."""
     value &= MASK64
     return value - (1 << 64) if value >> 63 else value
+
+
+def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The fingerprints of orbits, from those of states under all permutations (rows, permutations).
+
+    The least under all of them is small where they are many; the factor spreads its bits over the shards of
+    the visited set again.
+    """
+    return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
 
 
 class Tables:
@@ -241,7 +250,9 @@ class Tables:
             value = self._forget_message(a, b)
         else:
             component, local = self.locals[b]
-            value = self.intern_local(component, self._forget_local(a, component, local))
+            left = self._forget_local(a, component, local)
+            self.symmetry.check_forget_local(self.forget_sequences[a], component, local, left)
+            value = self.intern_local(component, left)
             if self._clock.data[value] != self._clock.data[b]:
                 raise ValueError(f"a forget of another component changes the clock of {local!r}")
         self.resolved.append(key)
@@ -369,8 +380,8 @@ class Tables:
     def fingerprints(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
         """The fingerprints of ``rows`` (also of those that are marked as not to be expanded).
 
-        Shape (rows, permutations); the least of each row is its orbit's. Raises IndexError for a number that
-        nothing has.
+        Shape (rows, permutations); :func:`orbits` makes of them what the visited set knows. Raises IndexError
+        for a number that nothing has.
         """
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)

@@ -1,7 +1,7 @@
 """States, messages and histories with other replicas in the place of some, by the types of what they hold.
 
-Symmetry (:mod:`model_check.kraft.symmetry`) needs to know of every number and every text in a state whether it
-names a replica. Nothing is guessed: the tables below say so for each name of a field, and for each tuple
+Symmetry (:mod:`model_check.kraft.symmetry`) needs to know of every number and every text in a state whether
+it names a replica. Nothing is guessed: the tables below say so for each name of a field, and for each tuple
 that holds replicas whether it is kept in their order; a field or a type that they do not know raises
 TypeError. ``tests/kraft`` goes through all types that occur.
 """
@@ -28,8 +28,8 @@ _IDS = frozenset({
 })  # fmt: skip
 #: Fields that hold other numbers, or texts in which no replica is named.
 _PLAIN = frozenset({
-    "epoch", "leader_epoch", "last_epoch", "committed_epoch", "offset", "base_offset", "end_offset", "position",
-    "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset", "assignment_offset",
+    "epoch", "leader_epoch", "last_epoch", "committed_epoch", "offset", "base_offset", "end_offset",
+    "position", "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset", "assignment_offset",
     "assignment", "flushed", "high_watermark", "length", "size", "max_bytes", "max_wait_ms", "timeout_ms",
     "last_fetch_time", "last_caught_up_time", "caught_up", "now", "held", "kept", "start", "version",
     "kraft_version", "bootstrap_kraft_version", "min_kraft_version", "max_kraft_version", "correlation",
@@ -71,7 +71,7 @@ def renamed(value: Any, ids: Ids) -> Any:
 
 
 @cache
-def _of_class(cls: type) -> _Rename | None:
+def _of_class(cls: Any) -> _Rename | None:
     """How values of a dataclass are renamed; ``None``: no replica is in them."""
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"no renaming for values of type {cls.__name__}")
@@ -152,7 +152,7 @@ def _of_tuple(name: str, arguments: tuple[Any, ...]) -> _Rename | None:
 
 
 def _place(item: Any) -> tuple[Any, ...]:
-    """What a sorted tuple is sorted by: ids and the directories that go with them, or the numbers in a tuple."""
+    """What a sorted tuple is sorted by: ids with their directories, or the numbers in a tuple."""
     if isinstance(item, int):
         return (item,)
     if isinstance(item, ReplicaKey):

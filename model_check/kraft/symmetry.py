@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import combinations, permutations
 from typing import cast
 
+from model_check.engine.symmetry import SymmetryError
 from model_check.engine.system import Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
@@ -30,10 +31,6 @@ MOST = 5
 Ids = dict[int, int]
 
 
-class UnorderedError(Exception):
-    """A rule has decided between interchangeable replicas; the argument says which, in one sentence."""
-
-
 class SymmetricSystem(KRaftSystem):
     """A system some of whose voters are interchangeable. Made of a :class:`KRaftSystem` by :func:`symmetric`."""
 
@@ -48,11 +45,16 @@ class SymmetricSystem(KRaftSystem):
         if replica is not None and isinstance(replica.role, Resigned):
             successors = replica.role.preferred_successors
             if len(successors) > 1:
-                raise UnorderedError(f"replica {replica.id} resigns, and {_SUCCESSORS}")
+                raise SymmetryError(f"replica {replica.id} resigns, and {_SUCCESSORS}")
         return super()._judge(component, outcome)
 
 
 _SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
+
+
+def refused(scenario: Scenario, reason: str) -> InputError:
+    """The error for a scenario whose states cannot be looked at up to renaming."""
+    return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
 
 
 def symmetric(system: KRaftSystem, scenario: Scenario) -> tuple[int, ...]:
@@ -61,17 +63,15 @@ def symmetric(system: KRaftSystem, scenario: Scenario) -> tuple[int, ...]:
     Raises InputError where a scenario that asks for it has no interchangeable replicas, or where they make a
     difference.
     """
-
-    def error(reason: str) -> InputError:
-        return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
-
-    reason = _refused(scenario)
+    reason = _refusal(scenario)
     if reason is not None:
-        raise error(reason)
+        raise refused(scenario, reason)
     found, apart = _interchangeable(system, scenario)
-    moved = tuple(replica for replica in scenario.replicas.voters if any(ids[replica] != replica for ids in found))
+    moved = tuple(
+        replica for replica in scenario.replicas.voters if any(ids[replica] != replica for ids in found)
+    )
     if not moved:
-        raise error(f"no two voters are interchangeable ({'; '.join(apart)})")
+        raise refused(scenario, f"no two voters are interchangeable ({'; '.join(apart)})")
     place = {identity.id: component for component, identity in enumerate(system.identities)}
     system.__class__ = SymmetricSystem
     reduced = cast(SymmetricSystem, system)
@@ -80,7 +80,7 @@ def symmetric(system: KRaftSystem, scenario: Scenario) -> tuple[int, ...]:
     return moved
 
 
-def _refused(scenario: Scenario) -> str | None:
+def _refusal(scenario: Scenario) -> str | None:
     """Why the states of ``scenario`` cannot be looked at up to renaming, whoever its voters are."""
     if scenario.check.eventually:
         return "check.eventually is judged on the graph of all states; leave one of them out"
@@ -104,7 +104,9 @@ def _ordered_by_id(scenario: Scenario) -> Iterator[str]:
     if budgets.resigns or budgets.shutdowns:
         budget = "resigns" if budgets.resigns else "shutdowns"
         yield f"{_SUCCESSORS}, so it goes without budgets.{budget}"
-    protocols = [identities_of.protocol_of(scenario, each, scenario.file) for each in scenario.replicas.voters]
+    protocols = [
+        identities_of.protocol_of(scenario, each, scenario.file) for each in scenario.replicas.voters
+    ]
     timers = {*environment.timers, *(each for timers in environment.timers_at.values() for each in timers)}
     if Timer.CHECK_QUORUM.value in timers and any(each.counts_contacts for each in protocols):
         yield f"{_SUCCESSORS}, so it goes without the timer check-quorum"
@@ -153,7 +155,9 @@ def _said(scenario: Scenario, ids: Ids) -> dict[str, Hashable]:
     cut = [(int(one), int(other)) for (one, other), _ in links]
     cut += [(int(other), int(one)) for (one, other), both in links if both]
     return {
-        "protocol.at": table({word: tuple(sorted(each.items())) for word, each in scenario.protocol.at.items()}),
+        "protocol.at": table(
+            {word: tuple(sorted(each.items())) for word, each in scenario.protocol.at.items()}
+        ),
         "replicas.voters": some(replicas.voters),
         "replicas.observers": some(replicas.observers),
         "replicas.views": table({word: some(view) for word, view in replicas.views.items()}),
