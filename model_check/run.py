@@ -31,8 +31,8 @@ class CheckResult:
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
     ``None`` if the graph was too large to judge the *eventually* properties. ``prelude`` is the scenario of
     the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
-    ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose renaming
-    states were looked at.
+    ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
+    renaming states were looked at.
     """
 
     scenario: Scenario

@@ -133,9 +133,9 @@ class EnvironmentChoice(_Table):
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
     ``boundaries``: a crash may fall between the effects of a step; ``sends``: requests that a step sends to
-    several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may crash,
-    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
-    state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
+    several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may
+    crash, ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``:
+    whether state machines ask for them at their high watermark, or for any; ``snapshot-size``: in bytes.
     ``tick``: by how many ms the clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run;
     ``clock``: whether it only goes forward or may be set back as well.
     """

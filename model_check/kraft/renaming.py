@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from reference.voters import ReplicaKey
 
@@ -29,8 +29,8 @@ _IDS = frozenset({
 #: Fields that hold other numbers, or texts in which no replica is named.
 _PLAIN = frozenset({
     "epoch", "leader_epoch", "last_epoch", "committed_epoch", "offset", "base_offset", "end_offset",
-    "position", "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset", "assignment_offset",
-    "assignment", "flushed", "high_watermark", "length", "size", "max_bytes", "max_wait_ms", "timeout_ms",
+    "position", "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset",
+    "assignment_offset", "assignment", "flushed", "high_watermark", "length", "size", "max_bytes", "max_wait_ms", "timeout_ms",
     "last_fetch_time", "last_caught_up_time", "caught_up", "now", "held", "kept", "start", "version",
     "kraft_version", "bootstrap_kraft_version", "min_kraft_version", "max_kraft_version", "correlation",
     "next_correlation", "port", "name", "partition", "cluster_id", "leaders.0", "votes.1", "gone_votes.1",
@@ -75,13 +75,13 @@ def _of_class(cls: Any) -> _Rename | None:
     """How values of a dataclass are renamed; ``None``: no replica is in them."""
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"no renaming for values of type {cls.__name__}")
-    hints = typing.get_type_hints(cls)
+    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
     fields = [(field.name, _of_type(field.name, hints[field.name])) for field in dataclasses.fields(cls)]
     if all(rename is None for _, rename in fields):
         return None
 
     def rename(value: Any, ids: Ids) -> Any:
-        return cls(*[
+        return make(*[
             getattr(value, name) if each is None else each(getattr(value, name), ids) for name, each in fields
         ])  # fmt: skip
 

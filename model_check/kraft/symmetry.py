@@ -1,7 +1,7 @@
 """Which replicas of a scenario are interchangeable, and what a state is with each in the place of another.
 
-Voters are interchangeable as far as nothing tells them apart: the scenario says the same with one in the place
-of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true of the
+Voters are interchangeable as far as nothing tells them apart: the scenario says the same with one in the
+place of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true of the
 rules of the reference, but for those named in :func:`_ordered_by_id`; the engine compares what the reference
 does with what it does for the images, and gives up where that differs.
 """
@@ -32,7 +32,7 @@ Ids = dict[int, int]
 
 
 class SymmetricSystem(KRaftSystem):
-    """A system some of whose voters are interchangeable. Made of a :class:`KRaftSystem` by :func:`symmetric`."""
+    """A system some of whose voters are interchangeable; :func:`symmetric` makes it."""
 
     ids: tuple[Ids, ...]
 
@@ -142,7 +142,7 @@ def _difference(system: KRaftSystem, scenario: Scenario, ids: Ids) -> str | None
 
 
 def _said(scenario: Scenario, ids: Ids) -> dict[str, Hashable]:
-    """What the keys say that name replicas, with the replicas renamed; replicas.initial shows in the nodes."""
+    """What the keys say that name replicas, with those renamed; ``replicas.initial`` shows in the nodes."""
     replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
 
     def some(named: Iterable[int]) -> frozenset[int]:
