@@ -30,7 +30,8 @@ _IDS = frozenset({
 _PLAIN = frozenset({
     "epoch", "leader_epoch", "last_epoch", "committed_epoch", "offset", "base_offset", "end_offset",
     "position", "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset",
-    "assignment_offset", "assignment", "flushed", "high_watermark", "length", "size", "max_bytes", "max_wait_ms", "timeout_ms",
+    "assignment_offset", "assignment", "flushed", "high_watermark", "length", "size",
+    "max_bytes", "max_wait_ms", "timeout_ms",
     "last_fetch_time", "last_caught_up_time", "caught_up", "now", "held", "kept", "start", "version",
     "kraft_version", "bootstrap_kraft_version", "min_kraft_version", "max_kraft_version", "correlation",
     "next_correlation", "port", "name", "partition", "cluster_id", "leaders.0", "votes.1", "gone_votes.1",
@@ -66,7 +67,8 @@ def renamed(value: Any, ids: Ids) -> Any:
 
     Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
-    rename = _of_class(type(value))
+    cls: Any = type(value)
+    rename = _of_class(cls)
     return value if rename is None else rename(value, ids)
 
 

@@ -1,9 +1,9 @@
 """Which replicas of a scenario are interchangeable, and what a state is with each in the place of another.
 
 Voters are interchangeable as far as nothing tells them apart: the scenario says the same with one in the
-place of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true of the
-rules of the reference, but for those named in :func:`_ordered_by_id`; the engine compares what the reference
-does with what it does for the images, and gives up where that differs.
+place of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true
+of the rules of the reference, but for those named in :func:`_ordered_by_id`; the engine compares what the
+reference does with what it does for the images, and gives up where that differs.
 """
 
 from __future__ import annotations

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
 
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import explore
 from model_check.engine.graph import collect_graph
 from model_check.engine.steps import confirms
-from model_check.engine.symmetry import SymmetryError
+from model_check.engine.symmetry import Symmetry, SymmetryError
 from model_check.engine.synthetic import Node, Synthetic
 from model_check.engine.system import GlobalState, Limits, Outcome, Recorded
+from model_check.engine.twin import explore_naively
+from tests.engine.random_symmetric import RandomSymmetric, systems
 
 
 @pytest.mark.parametrize(
@@ -33,6 +37,41 @@ def test_one_state_of_each_orbit(bounds: dict[str, Any]) -> None:
     assert reduced.distinct < whole.distinct
     assert (reduced.verdict, reduced.depth) == (whole.verdict, whole.depth)
     assert (reduced.reached_goals, reduced.missing_goals) == (whole.reached_goals, whole.missing_goals)
+
+
+def check_against_twin(system: RandomSymmetric) -> None:
+    """The same verdict, depth, violations and goals as all states give, and one state of each orbit."""
+    naive, states = explore_naively(replace(system, permutations=()), Limits(max_states=2_000))
+    assume(naive.limit is None)
+    symmetry = Symmetry(system)
+    orbits = {
+        frozenset(
+            (image.locals, tuple(sorted(image.messages)), image.history, image.budgets)
+            for image in (symmetry.image(number, state) for number in range(len(symmetry.permutations)))
+        )
+        for state in states
+    }
+    for threads in (1, 2):
+        found = explore(system, threads=threads)
+        assert (found.states, found.distinct) == (naive.distinct, len(orbits))
+        assert (found.verdict, found.depth) == (naive.verdict, naive.depth)
+        assert (found.reached_goals, found.missing_goals) == (naive.reached_goals, naive.missing_goals)
+        violated = {(each.property, each.depth) for each in found.violations}
+        assert violated == {(each.property, each.depth) for each in naive.violations}
+        assert all(confirms(system, each) for each in found.violations)
+
+
+@settings(deadline=None, max_examples=40)
+@given(systems())
+def test_as_the_naive_twin_up_to_renaming(system: RandomSymmetric) -> None:
+    check_against_twin(system)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=2000)
+@given(systems())
+def test_as_the_naive_twin_up_to_renaming_often(system: RandomSymmetric) -> None:
+    check_against_twin(system)
 
 
 def test_the_same_on_any_number_of_threads_and_taken_up_again(tmp_path: Path) -> None:
