@@ -38,8 +38,8 @@ QUICK = Plan(engine_states=10_000, twin_states=200, rounds=1)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin; and
-    where voters are interchangeable all states and those up to renaming, on one thread with filled tables.
+    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin;
+    and all states and those up to renaming, on one thread with filled tables, where voters may be renamed.
     """
 
     cold: dict[int, Exploration]
@@ -182,7 +182,7 @@ def _round(system: KRaftSystem, scenario: Scenario, plan: Plan) -> Round:
 
 
 def _with_symmetry(scenario: Scenario, plan: Plan) -> tuple[Exploration, Exploration] | None:
-    """All states of ``scenario``, and those up to renaming of voters; ``None`` where nobody may be renamed."""
+    """All states of ``scenario``, and those up to renaming of voters; ``None`` where that is refused."""
     environment = scenario.environment.model_copy(update={"sends": "any-order"})
     chosen = scenario.model_copy(update={"environment": environment})
     whole, reduced = build(chosen), build(chosen)
