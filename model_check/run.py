@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
-from model_check.engine.symmetry import SymmetryError
-from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.engine.system import Exploration, Limits, SymmetryError, Verdict
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude

@@ -11,7 +11,7 @@ from model_check.engine.block import BLOCK, Totals
 from model_check.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
 from model_check.engine.frontier import Frontier
 from model_check.engine.steps import initial_states
-from model_check.engine.symmetry import SymmetryError
+from model_check.engine.system import SymmetryError
 from model_check.engine.tables import orbits
 
 if TYPE_CHECKING:

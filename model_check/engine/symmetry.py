@@ -18,14 +18,10 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from model_check.engine.system import Forget, GlobalState, Outcome, System
+from model_check.engine.system import Forget, GlobalState, Outcome, SymmetryError, System
 
 #: Of each kind of question, so many are compared under all permutations, and every so-many-th after that.
 ALWAYS, EVERY = 200, 50
-
-
-class SymmetryError(ValueError):
-    """The system does not behave the same under a permutation that it names; the argument says where."""
 
 
 class Symmetry:

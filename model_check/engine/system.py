@@ -115,6 +115,10 @@ class GlobalState:
     budgets: tuple[int, ...]
 
 
+class SymmetryError(ValueError):
+    """The system does not behave the same under a permutation that it names; the argument says where."""
+
+
 class Invariant(Protocol):
     """A property of single global states, evaluated once per distinct projection of the state.
 

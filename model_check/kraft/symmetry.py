@@ -14,8 +14,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import combinations, permutations
 from typing import cast
 
-from model_check.engine.symmetry import SymmetryError
-from model_check.engine.system import Outcome
+from model_check.engine.system import Outcome, SymmetryError
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
 from model_check.kraft import renaming

@@ -14,9 +14,9 @@ from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import explore
 from model_check.engine.graph import collect_graph
 from model_check.engine.steps import confirms
-from model_check.engine.symmetry import Symmetry, SymmetryError
+from model_check.engine.symmetry import Symmetry
 from model_check.engine.synthetic import Node, Synthetic
-from model_check.engine.system import GlobalState, Limits, Outcome, Recorded
+from model_check.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
 from model_check.engine.twin import explore_naively
 from tests.engine.random_symmetric import RandomSymmetric, systems
 

@@ -16,6 +16,7 @@ from model_check.engine.system import GlobalState, Limits
 from model_check.engine.twin import explore_naively
 from model_check.errors import InputError
 from model_check.kraft import renaming
+from model_check.kraft import symmetry as kraft_symmetry
 from model_check.kraft.build import build
 from model_check.kraft.history import History, Label
 from model_check.kraft.network import InFlight
@@ -78,7 +79,13 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+#: These take a second or more.
+LARGER = ("crashes-lost-requests", "ids-not-in-a-row", "an-observer", "directories", "parked-fetches")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGER else []) for name in SMALL]
+)
 def test_every_answer_is_the_same_for_all_images(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left to sampling; and both searches come to the same, with exactly as many states."""
     monkeypatch.setattr(engine_symmetry, "ALWAYS", 10**9)
@@ -92,10 +99,11 @@ def test_every_answer_is_the_same_for_all_images(name: str, monkeypatch: pytest.
     assert {(each.property, each.depth) for each in reduced.violations} == violated
 
 
-def test_one_state_of_each_orbit_as_the_twin_finds_them() -> None:
-    system = up_to_renaming(SMALL["crashes"])
+@pytest.mark.parametrize("name", ["two-voters", pytest.param("crashes", marks=pytest.mark.slow)])
+def test_one_state_of_each_orbit_as_the_twin_finds_them(name: str) -> None:
+    system = up_to_renaming(SMALL[name])
     symmetry = engine_symmetry.Symmetry(system)
-    _, states = explore_naively(build(SMALL["crashes"]))
+    _, states = explore_naively(build(SMALL[name]))
 
     def shape(state: GlobalState) -> Any:
         return state.locals, tuple(sorted(state.messages, key=repr)), state.history, state.budgets
@@ -164,9 +172,17 @@ def test_refused_when_the_reference_decides_by_id() -> None:
         check(scenario)
 
 
+def test_what_is_refused_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kraft_symmetry, "_ordered_by_id", lambda scenario: iter(()))
+    scenario = changed("three-voters-crash-symmetry", **CRASH, environment__sends="listed")
+    with pytest.raises(InputError, match="it makes a difference who is who: .* differ"):
+        check(scenario)
+
+
 def test_any_order_reaches_more_than_the_listed_one() -> None:
-    listed = explore(build(changed("three-voters-crash", **CRASH, environment__sends="listed")))
-    in_any = explore(build(SMALL["crashes"]))
+    keys = {**CRASH, "budgets__timers": 2}
+    listed = explore(build(changed("three-voters-crash", **keys, environment__sends="listed")))
+    in_any = explore(build(changed("three-voters-crash", **keys)))
     assert in_any.distinct > listed.distinct
     assert in_any.verdict is listed.verdict
 
