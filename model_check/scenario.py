@@ -35,6 +35,7 @@ AdminStep = Annotated[
     str,
     StringConstraints(
         pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
+        r"|add \d{1,2}(/[a-z0-9-]{1,20})? ack-when-appended"
         r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
     ),
 ]
@@ -99,7 +100,8 @@ class Admin(_Table):
     """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
     does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
-    asked (all, unless it is given). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
+    asked (all, unless it is given). "add 4 ack-when-appended" asks for the answer before the commit
+    (KIP-1186). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
     ``describes``: every replica is asked DescribeQuorum in every state, which costs nothing.
     """
 
@@ -117,13 +119,15 @@ class Admin(_Table):
 class NetworkChoice(_Table):
     """The network: ``capacity`` messages in flight at most; ``cut`` links ("1-2" both ways, "1>2" one way);
     ``no-pre-vote`` replicas that do not know pre-vote; ``forgotten``: whether requests that their sender has
-    forgotten stay in flight or are lost at once.
+    forgotten stay in flight or are lost at once. ``idle-answers``: whether answers that tell nothing are
+    modelled (see :mod:`model_check.kraft.idle`).
     """
 
     capacity: Annotated[int, Field(ge=1, le=12)] = 4
     loss: Literal["never", "when-full", "always"] = "when-full"
     cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
     forgotten: Literal["stay", "lost"] = "stay"
+    idle_answers: Annotated[Literal["in-flight", "left-out"], Field(alias="idle-answers")] = "in-flight"
     no_pre_vote: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="no-pre-vote")] = ()
 
 
@@ -207,8 +211,12 @@ class Eventually(_Table):
         "no-outdated-voter",
         "no-leader-outside-voters",
         "no-change-pending",
+        "no-alteration-pending",
         "all-caught-up",
         "high-watermark-known",
+        "no-stale-leader",
+        "no-append-waits",
+        "leadership-settled",
     ]
     fairness: Fairness = Fairness()
 

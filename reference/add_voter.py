@@ -6,10 +6,10 @@ handleAddVoterResponse, handleApiVersionsResponse, AddVoterHandler, LeaderState.
 
 from __future__ import annotations
 
-from reference import epochs, progress, voter_changes
-from reference.effects import ArmTimer, Duration
+from dataclasses import replace
+
+from reference import auto_join, epochs, progress, voter_changes
 from reference.errors import ErrorCode
-from reference.events import Timer
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -17,7 +17,7 @@ from reference.messages import (
     ApiVersionsResponse,
 )
 from reference.protocol import VoterKeys
-from reference.replica import AddingVoter, Follower, Leader
+from reference.replica import AddingVoter, Leader
 from reference.voters import ReplicaKey, Voter
 from reference.work import Work
 
@@ -41,7 +41,7 @@ def handle_request(
 
 def _request_error(work: Work, request: AddRaftVoterRequest) -> ErrorCode:
     """The first of the checks, in production's order, that the request does not pass."""
-    error = voter_changes.cluster_error(work, request.cluster_id, "ADD-1")
+    error = epochs.cluster_error(work, request.cluster_id, "ADD-1")
     if error is not ErrorCode.NONE:
         return error
     error = epochs.leader_request_error(work, work.replica.epoch)
@@ -95,10 +95,11 @@ def handle_api_versions_response(work: Work, source: int, response: ApiVersionsR
         return
     work.by("ADD-9", "ADD-10", "ADD-11")
     offset = voter_changes.append_voter_set(work, work.replica.voters.with_voter(voter))
-    if not change.ack_when_committed:
+    answered = not change.ack_when_committed
+    if answered:
         work.by("ADD-13")
         voter_changes.tell(work, change, ErrorCode.NONE)
-    work.update_role(change=voter_changes.appended(change, offset))
+    work.update_role(change=replace(change, offset=offset, answered=answered))
 
 
 # A replica that adds itself.
@@ -112,15 +113,6 @@ def request_of(work: Work) -> AddRaftVoterRequest:
     return AddRaftVoterRequest(replica.key, replica.endpoints, False, replica.cluster_id, timeout)
 
 
-def handle_response(work: Work, source: int, error: ErrorCode, settled: ErrorCode) -> None:
-    """The leader's answer to a replica that adds itself or removes its old key; ask again a period later.
-
-    ``settled``: the error that says that nothing is left to do.
-    """
-    work.by("ADD-14")
-    if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, settled):
-        epochs.unexpected_error(work, source)
-        return
-    if not isinstance(work.replica.role, Follower):
-        raise work.die("an answer about the own membership reached a replica that is no Follower")
-    work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
+def handle_response(work: Work, source: int, response: AddRaftVoterResponse) -> None:
+    """The leader's answer to a replica that adds itself: it may be a voter already."""
+    auto_join.handle_answer(work, source, response.error, ErrorCode.DUPLICATE_VOTER)

@@ -14,11 +14,13 @@ from reference import versions
 from reference.errors import ErrorCode
 from reference.messages import (
     AddRaftVoterRequest,
+    AlterQuorumRequest,
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
     FetchRequest,
     FetchSnapshotRequest,
+    FindQuorumRequest,
     RemoveRaftVoterRequest,
     Request,
     Response,
@@ -48,6 +50,8 @@ NEEDED: Mapping[type, Operation] = {
     UpdateRaftVoterRequest: Operation.CLUSTER_ACTION,
     AddRaftVoterRequest: Operation.ALTER,
     RemoveRaftVoterRequest: Operation.ALTER,
+    AlterQuorumRequest: Operation.ALTER,
+    FindQuorumRequest: Operation.CLUSTER_ACTION,
     DescribeQuorumRequest: Operation.DESCRIBE,
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference import epochs
+from reference import epochs, voter_assignments
 from reference.errors import ErrorCode
 from reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from reference.replica import Leader
@@ -21,10 +21,12 @@ def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumE
     error = epochs.envelope_error(work, request)
     if error is not ErrorCode.NONE:
         return BeginQuorumEpochResponse(work.replica.epoch, error=error)
-    error = epochs.voter_request_error(work, request.leader, request.epoch, "BEGIN-4")
+    error = epochs.voter_request_error(work, request.leader, request.epoch, "BEGIN-4", membership="BEGIN-14")
     if error is not ErrorCode.NONE:
         return _response(work, error)
     # epoch
+    if epochs.is_misdirected_at_once(work, request.voter):
+        return _response(work, ErrorCode.INVALID_VOTER_KEY)
     endpoints = request.leader_endpoints
     if not endpoints:
         work.by("BEGIN-10")
@@ -69,8 +71,7 @@ def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse)
 def acknowledge(work: Work, role: Leader, voter: int) -> None:
     """``voter`` has shown that it knows this leader."""
     if all(entry.id != voter for entry in role.progress):
-        if work.replica.assignment_offset >= 0:
-            work.by("ALTER-10")
+        if voter_assignments.may_have_removed(work):
             return
         raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
     progress = tuple(

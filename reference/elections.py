@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference import transitions
+from reference import parked, transitions
 from reference.effects import ArmTimer, Duration
 from reference.events import Timer
-from reference.protocol import CandidateLoss, StateMachine
+from reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine
 from reference.replica import Candidate, Prospective
 from reference.work import Work
 
@@ -32,6 +32,18 @@ def become_candidate(work: Work) -> None:
     _go_forward(work)
 
 
+def replace_own_leadership(work: Work) -> bool:
+    """Whether a leader that no majority fetches from stands for election again, in the next epoch."""
+    old = work.protocol.state_machine is StateMachine.PRE_KIP996
+    alone = len(work.replica.voters) == 1 or not work.replica.is_voter
+    if work.protocol.stale_leader != "new-election" or not old or alone:
+        return False
+    work.by("ZOMBIE-4")
+    parked.fail_parked(work)
+    become_candidate(work)
+    return True
+
+
 def record_grant(work: Work, voter: int) -> None:
     """``voter`` grants its (pre-)vote."""
     _record(work, voter, granted=True)
@@ -47,16 +59,22 @@ def record_rejection(work: Work, voter: int) -> None:
         return
     if isinstance(role, Prospective):
         work.by("PREVOTE-21")
-        leave_lost_pre_vote(work)
+        if work.protocol.prospective_leader is not ProspectiveLeader.ANNOUNCED:
+            leave_lost_pre_vote(work)
     else:
-        work.by("VOTE-21", "PREVOTE-28")
+        work.by("VOTE-21")
+        if work.protocol.state_machine is StateMachine.KIP996:
+            work.by("PREVOTE-28")
         if work.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF:
             work.by("TIMER-6")
             work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
 
 
 def leave_lost_pre_vote(work: Work) -> None:
-    """A Prospective has lost or timed out: back to the leader it knows, else look for one."""
+    """A Prospective has lost or timed out: back to the leader it knows, else look for one, or ask again."""
+    if work.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED:
+        transitions.restart_pre_vote(work)
+        return
     replica = work.replica
     leader = replica.quorum_state.leader
     if leader is not None and replica.leader_endpoints:

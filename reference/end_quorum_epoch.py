@@ -13,6 +13,7 @@ from reference.events import Timer
 from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
 from reference.protocol import HandOver
 from reference.replica import Follower, Resigned
+from reference.voters import matches
 from reference.work import Work
 
 
@@ -22,7 +23,7 @@ def handle_request(work: Work, request: EndQuorumEpochRequest) -> EndQuorumEpoch
     error = epochs.envelope_error(work, request)
     if error is not ErrorCode.NONE:
         return EndQuorumEpochResponse(work.replica.epoch, error=error)
-    error = epochs.voter_request_error(work, request.leader, request.epoch, "END-5")
+    error = epochs.voter_request_error(work, request.leader, request.epoch, "END-5", membership="BEGIN-14")
     if error is not ErrorCode.NONE:
         return _response(work, error)
     # epoch
@@ -52,9 +53,8 @@ def _jitter(work: Work) -> Duration:
 def _successor_backoff(work: Work, request: EndQuorumEpochRequest) -> SuccessorBackoff:
     work.by("END-7")
     successors = request.preferred_successors
-    own = work.replica.key
     for position, key in enumerate(successors):
-        if key.id == own.id and (key.directory is None or key.directory == own.directory):
+        if matches(key, work.replica.key):
             return SuccessorBackoff(position, len(successors))
     return SuccessorBackoff(len(successors), len(successors))
 

@@ -7,12 +7,12 @@ handleTopLevelError.
 
 from __future__ import annotations
 
-from reference import transitions
+from reference import transitions, voter_assignments
 from reference.errors import ErrorCode
 from reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
-from reference.protocol import ClusterId, ProspectiveLeader, VoterMembership
+from reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
 from reference.replica import Leader, Prospective, Resigned
-from reference.voters import Endpoint, ReplicaKey
+from reference.voters import Endpoint, ReplicaKey, matches
 from reference.work import Work
 
 
@@ -27,39 +27,42 @@ def envelope_error(work: Work, request: PartitionRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def cluster_error(work: Work, cluster_id: str | None) -> ErrorCode:
-    """The error of a request for another cluster, or, as KIP-595 has it, of one that names none."""
+def cluster_error(work: Work, cluster_id: str | None, *rules: str) -> ErrorCode:
+    """The error of a request for another cluster, or, as KIP-595 has it, of one that names none; ``rules``
+    say so for this API.
+    """
     expected = work.replica.cluster_id
     if expected is None or cluster_id == expected:
         return ErrorCode.NONE
     if cluster_id is not None:
-        work.by("ID-1")
+        work.by("ID-1", *rules)
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     work.by("ID-2")
     required = work.protocol.cluster_id is ClusterId.REQUIRED
     return ErrorCode.INCONSISTENT_CLUSTER_ID if required else ErrorCode.NONE
 
 
-def voter_request_error(work: Work, sender: int, epoch: int, *rules: str) -> ErrorCode:
-    """The error of a Vote, BeginQuorumEpoch or EndQuorumEpoch request; ``rules`` say so for this API."""
+def voter_request_error(work: Work, sender: int, epoch: int, rule: str, *, membership: str) -> ErrorCode:
+    """The error of a Vote, BeginQuorumEpoch or EndQuorumEpoch request. For this API ``rule`` says what holds
+    of the epoch, and ``membership`` what if only voters may ask and be asked.
+    """
     if epoch < work.replica.epoch:
-        work.by("EPOCH-4", *rules)
+        work.by("EPOCH-4", rule)
         return ErrorCode.FENCED_LEADER_EPOCH
     if sender < 0:
-        work.by(*rules)
+        work.by(rule)
         return ErrorCode.INVALID_REQUEST
     if work.protocol.voter_membership is VoterMembership.ON:
-        return _membership_error(work, sender)
+        return _membership_error(work, sender, membership)
     return ErrorCode.NONE
 
 
-def _membership_error(work: Work, sender: int) -> ErrorCode:
+def _membership_error(work: Work, sender: int, rule: str) -> ErrorCode:
     if work.replica.is_voter and work.replica.voters.find(sender) is not None:
         return ErrorCode.NONE
-    if work.replica.assignment_offset >= 0 and sender == work.replica.quorum_state.leader:
-        work.by("ALTER-15")
+    if voter_assignments.may_lead_as_removed(work, sender):
         return ErrorCode.NONE
-    work.by("VOTE-6", "BEGIN-14")
+    work.by(rule)
     return ErrorCode.INCONSISTENT_VOTER_SET
 
 
@@ -82,10 +85,15 @@ def leader_request_error(work: Work, epoch: int) -> ErrorCode:
 
 def is_addressee(work: Work, key: ReplicaKey | None) -> bool:
     """Whether a request meant for ``key`` is meant for this replica; an absent key always matches."""
-    if key is None:
-        return True
-    own = work.replica.key
-    return key.id == own.id and (key.directory is None or key.directory == own.directory)
+    return key is None or matches(key, work.replica.key)
+
+
+def is_misdirected_at_once(work: Work, key: ReplicaKey | None) -> bool:
+    """Whether a request meant for ``key`` is refused before its epoch is looked at."""
+    if work.protocol.receiver_key_check is ReceiverKeyCheck.AFTER_EPOCH or is_addressee(work, key):
+        return False
+    work.by("ID-4")
+    return True
 
 
 def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint, ...]) -> None:
@@ -117,7 +125,8 @@ def _is_consistent(work: Work, epoch: int, leader: int | None) -> bool:
 def _is_news(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
     """Whether a claim about the leader of the current epoch says more than is known."""
     replica = work.replica
-    if isinstance(replica.role, Prospective) and work.protocol.prospective_leader is ProspectiveLeader.ANY:
+    always_follows = work.protocol.prospective_leader is not ProspectiveLeader.IF_UNKNOWN
+    if isinstance(replica.role, Prospective) and always_follows:
         work.by("PREVOTE-23", "PREVOTE-24")
         return True
     return replica.quorum_state.leader is None or len(endpoints) > len(replica.leader_endpoints)
@@ -141,6 +150,8 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         work.by("EPOCH-5", "RESP-2")
         return True
     superseded = error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if response.epoch == replica.epoch and _waits_for_announcement(work):
+        return error is not ErrorCode.NONE and (superseded or _handle_partition_error(work, source, error))
     if response.epoch > replica.epoch or superseded:
         work.by("RESP-3")
         if isinstance(replica.role, Leader) and response.epoch > replica.epoch:
@@ -157,6 +168,12 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
         return error is not ErrorCode.NONE
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
+
+
+def _waits_for_announcement(work: Work) -> bool:
+    """A rejected alternative of KIP-996: in its own epoch a Prospective believes the leader alone."""
+    announced = work.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
+    return announced and isinstance(work.replica.role, Prospective)
 
 
 def _prospective_follows(work: Work, response: EpochResponse) -> bool:

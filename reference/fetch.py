@@ -69,9 +69,6 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     if error is not ErrorCode.NONE:
         work.by(REFUSALS[error])
         return parked_fetches.error_response(work, error)
-    if request.replica.id == work.replica.id:
-        work.by("FETCH-18")
-        return parked_fetches.error_response(work, ErrorCode.UNKNOWN_SERVER_ERROR)
     work.by("FETCH-8")
     log = work.replica.log
     needed = _needed_snapshot(work, request)
@@ -82,6 +79,9 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
         return divergence.answer(work, _response(work, diverging=diverging))
     if request.offset == 0:
         work.by("FETCH-11")
+    if request.replica.id == work.replica.id:
+        work.by("FETCH-18")
+        return parked_fetches.error_response(work, ErrorCode.UNKNOWN_SERVER_ERROR)
     work.by("FETCH-14", "FETCH-1")
     batches = logs.batches_from(log, request.offset, work.protocol.fetch_max_batches)
     progress.record_fetch(work, request.replica, request.offset)

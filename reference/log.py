@@ -9,8 +9,11 @@ Source: KIP-595 (key concepts, log reconciliation); Kafka: RaftLog, KafkaRaftLog
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from reference.voters import VoterSet
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,8 @@ class Snapshot:
 class Log:
     """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
     own); ``voter_sets``, ``kraft_versions`` and ``assignments`` list the control records by offset, committed
-    or not.
+    or not. They are more than the other fields say: of what a snapshot stands for, a process that has read
+    the records knows where they were, and one that has loaded the snapshot does not.
 
     Records before ``start_offset`` have been deleted: a snapshot stands for them. ``snapshots`` are those
     that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
@@ -135,11 +139,11 @@ class Log:
 
     batches: tuple[Batch, ...] = ()
     epoch_starts: tuple[EpochStart, ...] = ()
-    voter_sets: tuple[tuple[int, VoterSet], ...] = field(default=(), repr=False, compare=False)
-    kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
+    voter_sets: tuple[tuple[int, VoterSet], ...] = field(default=(), repr=False)
+    kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     start_offset: int = 0
     snapshots: tuple[Snapshot, ...] = ()
-    assignments: tuple[tuple[int, VoterAssignment], ...] = field(default=(), repr=False, compare=False)
+    assignments: tuple[tuple[int, VoterAssignment], ...] = field(default=(), repr=False)
 
     @property
     def end_offset(self) -> int:
@@ -250,7 +254,8 @@ def with_snapshot(log: Log, snapshot: Snapshot) -> Log:
 
 def delete_before(log: Log, offset: int) -> Log:
     """``log`` without the records before ``offset``, the end of one of its snapshots, and without older
-    snapshots. The epoch that contains ``offset`` starts there as far as the log still knows.
+    snapshots. The epoch that contains ``offset`` starts there as far as the log still knows. Of what control
+    records before it said, only the last is kept (KRaftControlRecordStateMachine.truncateOldEntries).
     """
     before = [start for start in log.epoch_starts if start.offset <= offset]
     kept = tuple(start for start in log.epoch_starts if start.offset > offset)
@@ -259,9 +264,17 @@ def delete_before(log: Log, offset: int) -> Log:
         log,
         batches=tuple(batch for batch in log.batches if batch.end_offset > offset),
         epoch_starts=clamped + kept,
+        voter_sets=_without_older(log.voter_sets, offset),
+        kraft_versions=_without_older(log.kraft_versions, offset),
         start_offset=offset,
         snapshots=tuple(one for one in log.snapshots if one.id.end_offset >= offset),
     )
+
+
+def _without_older(history: tuple[tuple[int, T], ...], offset: int) -> tuple[tuple[int, T], ...]:
+    """The entries of ``history`` from ``offset`` on, and the one before them."""
+    older = [entry for entry in history if entry[0] < offset]
+    return (*older[-1:], *(entry for entry in history if entry[0] >= offset))
 
 
 def reset_to(snapshot: Snapshot) -> Log:
@@ -290,12 +303,19 @@ def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
 def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
     """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
 
-    If all its epochs are larger, that is ``epoch`` itself, ending where the log starts.
+    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records
+    begin with its end, and else ``epoch`` itself; it ends where they begin.
+
+    Source: KafkaRaftLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
     """
     lower_bound = epoch
     for start in log.epoch_starts:
         if start.epoch > epoch:
-            return EpochEnd(lower_bound, start.offset)
+            end = EpochEnd(lower_bound, start.offset)
+            earliest = log.snapshots[0].id if log.snapshots else None
+            if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
+                return EpochEnd(earliest.epoch, earliest.end_offset)
+            return end
         lower_bound = start.epoch
     return EpochEnd(log.last_epoch, log.end_offset)
 

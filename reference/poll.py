@@ -26,7 +26,7 @@ from reference.effects import ArmTimer, Duration, Stop
 from reference.events import Poll, Timer
 from reference.log import Value
 from reference.messages import Request
-from reference.protocol import BeginQuorumEpochResend, StateMachine
+from reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
 from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from reference.work import Work
 
@@ -105,6 +105,8 @@ def _poll_leader(work: Work, event: Poll) -> None:
     if Timer.VOTER_CHANGE in event.expired and role.change is not None:
         voter_changes.expire(work)
     if Timer.CHECK_QUORUM in event.expired:
+        if elections.replace_own_leadership(work):
+            return
         find_quorum.look_for_successor(work)
     voter_assignments.proceed(work)
     role = work.replica.role
@@ -221,11 +223,17 @@ def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
             work.by("END-1", "END-2", "END-4", "RESIGN-3")
             work.send(voter, end_quorum_epoch.request_to(work, role))
     if Timer.ELECTION in event.expired and not work.replica.shutting_down:
-        if work.protocol.state_machine is StateMachine.PRE_KIP996 and work.replica.is_voter:
-            work.by("RESIGN-5")
-            elections.become_candidate(work)
-        else:
-            work.by("RESIGN-4", "PREVOTE-29")
-            if not work.replica.is_voter:
-                work.by("REMOVE-10")
-            transitions.to_unattached(work, work.replica.epoch + 1)
+        _leave_resigned(work)
+
+
+def _leave_resigned(work: Work) -> None:
+    """The next epoch: before KIP-996 a voter campaigns in it at once."""
+    replica = work.replica
+    earlier = work.protocol.state_machine is StateMachine.PRE_KIP996
+    work.by(*(("RESIGN-5",) if earlier else ("RESIGN-4", "PREVOTE-29")))
+    if earlier and replica.is_voter:
+        elections.become_candidate(work)
+        return
+    if not replica.is_voter and work.protocol.voter_changes is VoterChanges.KIP853:
+        work.by("REMOVE-10")
+    transitions.to_unattached(work, replica.epoch + 1)

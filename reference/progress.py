@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from reference.effects import ArmTimer, Duration, HighWatermark
 from reference.events import Timer
-from reference.protocol import CaughtUp
+from reference.protocol import CaughtUp, VoterChanges
 from reference.replica import Leader, Progress
 from reference.voters import ReplicaKey, majority, matches
 from reference.work import Work
@@ -44,7 +44,8 @@ def _count(work: Work, voter: ReplicaKey, end_offset: int) -> None:
 
 def _follow_voter_set(work: Work, role: Leader) -> None:
     """Voters and observers trade places; what is known of them stays (another directory is a new one)."""
-    work.by("VSET-10", "VSET-11", "VSET-12")
+    if work.protocol.voter_changes is VoterChanges.KIP853:
+        work.by("VSET-10", "VSET-11", "VSET-12")
     known = (*role.progress, *role.observers)
     voters = []
     for key in work.replica.voters.keys:

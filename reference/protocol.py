@@ -25,6 +25,13 @@ class FollowerPreVote(Enum):
     BY_LOG = "by-log"
 
 
+class FollowerVote(Enum):
+    """Whether a Follower that fetches, or its leader, heeds a Vote request of a larger epoch (KIP-996)."""
+
+    HEEDS = "heeds"
+    REFUSES_WHILE_FETCHING = "refuses-while-fetching"
+
+
 class PreVoteCompatibility(Enum):
     """How a Prospective finds out that a peer does not know pre-vote."""
 
@@ -47,10 +54,19 @@ class ProspectiveTimer(Enum):
 
 
 class ProspectiveLeader(Enum):
-    """Which same-epoch leader claim makes a Prospective a Follower: any, or only where none was known."""
+    """Which same-epoch leader claim makes a Prospective a Follower: any, only where none was known, or only
+    the leader's own."""
 
     IF_UNKNOWN = "if-unknown"
     ANY = "any"
+    ANNOUNCED = "announced"
+
+
+class ReceiverKeyCheck(Enum):
+    """Whether a request for another directory may raise the epoch before it is refused."""
+
+    AFTER_EPOCH = "after-epoch"
+    BEFORE_EPOCH = "before-epoch"
 
 
 class BeginQuorumEpochResend(Enum):
@@ -117,17 +133,20 @@ class DivergenceAnswer(Enum):
 
 
 class HandOver(Enum):
-    """How long a voter that is told EndQuorumEpoch waits: by its rank in a list, or at random (KIP-595)."""
+    """Who is told EndQuorumEpoch, and how long it waits: all by rank, all at random, or only the best log."""
 
     PREFERRED_LIST = "preferred-list"
     BROADCAST_JITTER = "broadcast-jitter"
+    SINGLE_SUCCESSOR = "single-successor"
 
 
 class ZombieLeader(Enum):
-    """What a leader without check quorum does that no majority fetches from: nothing, or ask (KIP-595)."""
+    """What a leader without check quorum does that no majority fetches from: nothing, ask, or stand for
+    election again, which the state machine before KIP-996 allows (KIP-595)."""
 
     NONE = "none"
     FIND_QUORUM = "findquorum"
+    NEW_ELECTION = "new-election"
 
 
 class ClusterId(Enum):
@@ -149,10 +168,12 @@ class Protocol:
     state_machine: StateMachine = StateMachine.KIP996
     check_quorum: bool = True
     follower_pre_vote: FollowerPreVote = FollowerPreVote.UNTIL_FETCHED
+    follower_vote: FollowerVote = FollowerVote.HEEDS
     pre_vote_compatibility: PreVoteCompatibility = PreVoteCompatibility.UNSUPPORTED_VERSION
     candidate_loss: CandidateLoss = CandidateLoss.WAIT_REST
     prospective_timer: ProspectiveTimer = ProspectiveTimer.REMAINING
     prospective_leader: ProspectiveLeader = ProspectiveLeader.IF_UNKNOWN
+    receiver_key_check: ReceiverKeyCheck = ReceiverKeyCheck.AFTER_EPOCH
     begin_quorum_epoch_resend: BeginQuorumEpochResend = BeginQuorumEpochResend.SILENT_VOTERS
     candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
     voter_membership: VoterMembership = VoterMembership.OFF

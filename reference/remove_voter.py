@@ -5,7 +5,7 @@ Source: KIP-853 (RemoveRaftVoter); Kafka: KafkaRaftClient.handleRemoveVoterReque
 
 from __future__ import annotations
 
-from reference import epochs, voter_changes
+from reference import auto_join, epochs, voter_changes
 from reference.errors import ErrorCode
 from reference.messages import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from reference.replica import RemovingVoter
@@ -29,7 +29,7 @@ def handle_request(
 
 
 def _request_error(work: Work, request: RemoveRaftVoterRequest) -> ErrorCode:
-    error = voter_changes.cluster_error(work, request.cluster_id, "REMOVE-1")
+    error = epochs.cluster_error(work, request.cluster_id, "REMOVE-1")
     if error is not ErrorCode.NONE:
         return error
     error = epochs.leader_request_error(work, work.replica.epoch)
@@ -47,10 +47,13 @@ def _request_error(work: Work, request: RemoveRaftVoterRequest) -> ErrorCode:
 
 def _append(work: Work, source: int, correlation: int | None, remaining: VoterSet) -> None:
     work.by("REMOVE-5")
-    if remaining.find(work.replica.id) is None:
+    if not remaining.is_voter(work.replica.key):
         work.by("REMOVE-8")
     offset = voter_changes.append_voter_set(work, remaining)
     voter_changes.begin(work, RemovingVoter(source, correlation, offset))
+
+
+# A replica that removes its old key.
 
 
 def request_of(work: Work) -> RemoveRaftVoterRequest:
@@ -60,3 +63,8 @@ def request_of(work: Work) -> RemoveRaftVoterRequest:
     assert entry is not None
     work.by("ADD-14")
     return RemoveRaftVoterRequest(entry.key, replica.cluster_id)
+
+
+def handle_response(work: Work, source: int, response: RemoveRaftVoterResponse) -> None:
+    """The leader's answer to a replica that removes its old key: it may be gone already."""
+    auto_join.handle_answer(work, source, response.error, ErrorCode.VOTER_NOT_FOUND)

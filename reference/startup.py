@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from reference import elections, transitions, voter_assignments
 from reference.disk import Disk
-from reference.effects import ArmTimer, Duration, Persist, Transition
+from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
-from reference.protocol import CandidateRestart, Protocol
+from reference.protocol import CandidateRestart, Protocol, StateMachine
 from reference.replica import (
     Candidate,
     Election,
@@ -22,6 +22,7 @@ from reference.replica import (
     Role,
     Unattached,
 )
+from reference.voters import matches
 from reference.work import Work
 
 
@@ -47,7 +48,7 @@ def initialize(work: Work) -> None:
     work.by("INIT-10", "PERSIST-1")
     voter_assignments.learn(work)
     role, quorum_state = _initial_role(work, work.replica.quorum_state)
-    work.emit(Persist(quorum_state))
+    work.persist(quorum_state)
     work.update(role=role, quorum_state=quorum_state)
     work.emit(Transition("Start", transitions.role_name(role), quorum_state.epoch))
     _arm_first_timer(work)
@@ -58,6 +59,8 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
     replica = work.replica
     if stored == QuorumState():
         work.by("INIT-1")
+    if _forgets_directory(replica, stored):
+        work.by("PERSIST-9")
     if stored.epoch < replica.log.last_epoch:
         work.by("INIT-2", "EPOCH-1")
         return Unattached(), QuorumState(replica.log.last_epoch)
@@ -74,17 +77,24 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
         )
     if stored.leader is not None:
         endpoints = replica.voters.endpoints(stored.leader)
-        work.by("INIT-6", "INIT-5", "PERSIST-10")
+        work.by("INIT-6", "INIT-5")
+        if stored.voted is not None and work.protocol.state_machine is StateMachine.KIP996:
+            work.by("PERSIST-10")
         return (Follower(endpoints) if endpoints else Unattached()), stored
     work.by("INIT-5")
     return Unattached(), stored
 
 
+def _forgets_directory(replica: Replica, stored: QuorumState) -> bool:
+    """Whether the file says for whom the vote was, but not on which disk that replica had voted for it."""
+    knows_directories = replica.key.directory is not None and replica.kraft_version < 1
+    return knows_directories and stored.voted is not None and stored.voted.directory is None
+
+
 def _resumes_candidacy(work: Work, stored: QuorumState) -> bool:
     """Whether the stored vote is the replica's own; production looks no further (KIP-996 keeps votes)."""
     voted = stored.voted
-    own = work.replica.key
-    if voted is None or voted.id != own.id or voted.directory not in (None, own.directory):
+    if voted is None or not matches(voted, work.replica.key):
         return False
     if voter_assignments.may_not_be_voter(work):
         return False

@@ -30,7 +30,6 @@ from reference import (
 from reference import poll as poll_loop
 from reference.disk import Disk
 from reference.effects import Effect, Fatal, ForgetRequests
-from reference.errors import ErrorCode
 from reference.events import (
     Append,
     BackoffExpired,
@@ -210,9 +209,9 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
     elif isinstance(response, FetchSnapshotResponse):
         snapshots.handle_response(work, event.source, response)
     elif isinstance(response, AddRaftVoterResponse):
-        add_voter.handle_response(work, event.source, response.error, ErrorCode.DUPLICATE_VOTER)
+        add_voter.handle_response(work, event.source, response)
     elif isinstance(response, RemoveRaftVoterResponse):
-        add_voter.handle_response(work, event.source, response.error, ErrorCode.VOTER_NOT_FOUND)
+        remove_voter.handle_response(work, event.source, response)
     elif isinstance(response, UpdateRaftVoterResponse):
         update_voter.handle_response(work, event.source, response)
     elif isinstance(response, FindQuorumResponse):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from reference import log as logs
 from reference import parked, voter_assignments, voter_changes
-from reference.effects import ArmTimer, Duration, Persist, Transition
+from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
 from reference.log import KRaftVersion, LeaderChange, Record, Voters
-from reference.protocol import ProspectiveTimer, StateMachine
+from reference.protocol import HandOver, ProspectiveTimer, StateMachine
 from reference.replica import (
     Candidate,
     Election,
@@ -73,6 +73,7 @@ OLD_RULES = {
     ("Leader", "Unattached"): "OLD-Leader-Unattached",
     ("Leader", "Resigned"): "OLD-Leader-Resigned",
     ("Leader", "Follower"): "OLD-Leader-Follower",
+    ("Leader", "Candidate"): "ZOMBIE-4",
     ("Follower", "Unattached"): "OLD-Follower-Unattached",
     ("Follower", "Candidate"): "OLD-Follower-Candidate",
     ("Follower", "Follower"): "OLD-Follower-Follower",
@@ -109,7 +110,7 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
         work.by("PREVOTE-20")
     if durable:
         work.by("PERSIST-2")
-        work.emit(Persist(quorum_state))
+        work.persist(quorum_state)
     left = work.replica.role
     work.update(role=role, quorum_state=quorum_state)
     if isinstance(left, Leader):
@@ -138,7 +139,7 @@ def to_unattached(work: Work, epoch: int) -> None:
     legal = epoch > current.epoch or (same_epoch and isinstance(role, Prospective))
     _require(work, legal, f"cannot become Unattached in epoch {epoch}", "TRANS-Forbid-4")
     if same_epoch:
-        work.by("EPOCH-7", "PREVOTE-26")
+        _keep_vote(work)
     else:
         work.by("EPOCH-1", "EPOCH-2", "EPOCH-6")
     duration = _unattached_timer(work, role)
@@ -188,6 +189,12 @@ def prospective_with_vote(work: Work, candidate: ReplicaKey) -> None:
     work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT))
 
 
+def _keep_vote(work: Work) -> None:
+    work.by("EPOCH-7")
+    if work.protocol.state_machine is StateMachine.KIP996:
+        work.by("PREVOTE-26")
+
+
 def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, ...]) -> None:
     """Follower of ``leader`` in ``epoch``; the vote is kept within the same epoch."""
     current = work.replica.quorum_state
@@ -204,7 +211,7 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
         _require(
             work, known < len(endpoints), "already follows with as many endpoints", "TRANS-Follower-Follower"
         )
-        work.by("EPOCH-7", "PREVOTE-26")
+        _keep_vote(work)
         voted = current.voted
     else:
         work.by("EPOCH-1", "EPOCH-2", "EPOCH-6")
@@ -226,6 +233,13 @@ def to_prospective(work: Work) -> None:
     endpoints = replica.role.leader_endpoints if isinstance(replica.role, Follower) else ()
     work.by("PERSIST-6", "PREVOTE-26")
     _change(work, Prospective(_own_election(work), endpoints), replica.quorum_state, durable=False)
+    work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT))
+    work.forget_requests()
+
+
+def restart_pre_vote(work: Work) -> None:
+    """Prospective still: once the timer expires it asks everybody again."""
+    work.update_role(election=_own_election(work))
     work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT))
     work.forget_requests()
 
@@ -295,10 +309,13 @@ def to_resigned(work: Work) -> None:
     others.sort(key=lambda entry: -1 if entry.end_offset is None else entry.end_offset, reverse=True)
     keys = {voter.key.id: voter.key for voter in replica.voters.voters}
     work.by("RESIGN-1", "RESIGN-2", "PERSIST-6")
-    resigned = Resigned(
-        unacknowledged=tuple(voter for voter in replica.voters.ids if voter != replica.id),
-        preferred_successors=tuple(keys[entry.id] for entry in others if entry.id in keys),
-    )
+    successors = tuple(keys[entry.id] for entry in others if entry.id in keys)
+    told = tuple(voter for voter in replica.voters.ids if voter != replica.id)
+    if work.protocol.hand_over is HandOver.SINGLE_SUCCESSOR:
+        work.by("END-4")
+        successors = successors[:1]
+        told = tuple(key.id for key in successors)
+    resigned = Resigned(unacknowledged=told, preferred_successors=successors)
     parked.fail_parked(work)
     _change(work, resigned, replica.quorum_state, durable=False)
     work.update(high_watermark=None)

@@ -32,7 +32,7 @@ def _entry(request: UpdateRaftVoterRequest) -> Voter:
 
 
 def _request_error(work: Work, request: UpdateRaftVoterRequest) -> ErrorCode:
-    error = voter_changes.cluster_error(work, request.cluster_id, "UPDATE-2")
+    error = epochs.cluster_error(work, request.cluster_id, "UPDATE-2")
     if error is not ErrorCode.NONE:
         return error
     error = epochs.leader_request_error(work, request.epoch)

@@ -157,6 +157,10 @@ def _at(message: object, version: int) -> Message | None:
 @_at.register(RemoveRaftVoterResponse)
 @_at.register(UpdateRaftVoterResponse)
 @_at.register(ApiVersionsResponse)
+@_at.register(AlterQuorumRequest)
+@_at.register(AlterQuorumResponse)
+@_at.register(FindQuorumRequest)
+@_at.register(FindQuorumResponse)
 def _same_in_all_versions(message: Message, version: int) -> Message | None:
     return message
 

@@ -10,8 +10,9 @@ from reference import elections, epochs, transitions
 from reference.errors import ErrorCode
 from reference.log import is_up_to_date
 from reference.messages import VoteRequest, VoteResponse
-from reference.protocol import FollowerPreVote, PreVoteCompatibility
+from reference.protocol import FollowerPreVote, FollowerVote, PreVoteCompatibility
 from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from reference.voters import matches
 from reference.work import Work
 
 
@@ -24,7 +25,11 @@ def handle_request(work: Work, request: VoteRequest) -> VoteResponse:
     error = _request_error(work, request)
     if error is not ErrorCode.NONE:
         return _response(work, request, error)
+    if _is_kept_by_leader(work, request):
+        return _response(work, request, ErrorCode.NONE)
     # epoch
+    if epochs.is_misdirected_at_once(work, request.voter):
+        return _response(work, request, ErrorCode.INVALID_VOTER_KEY)
     if request.epoch > work.replica.epoch:
         work.by("PREVOTE-9" if request.pre_vote else "VOTE-7", "EPOCH-3")
         transitions.to_unattached(work, request.epoch)
@@ -49,7 +54,15 @@ def _request_error(work: Work, request: VoteRequest) -> ErrorCode:
         work.by("PREVOTE-7" if request.pre_vote else "VOTE-4")
         return ErrorCode.INVALID_REQUEST
     rule = "PREVOTE-8" if request.pre_vote else "VOTE-5"
-    return epochs.voter_request_error(work, request.candidate.id, request.epoch, rule)
+    return epochs.voter_request_error(work, request.candidate.id, request.epoch, rule, membership="VOTE-6")
+
+
+def _is_kept_by_leader(work: Work, request: VoteRequest) -> bool:
+    """A rejected alternative to pre-votes: who is led well hears of no larger epoch from a candidate."""
+    if work.protocol.follower_vote is FollowerVote.HEEDS or request.epoch <= work.replica.epoch:
+        return False
+    role = work.replica.role
+    return isinstance(role, Leader) or (isinstance(role, Follower) and role.has_fetched)
 
 
 def would_grant_pre_vote(work: Work, request: VoteRequest) -> bool:
@@ -98,7 +111,7 @@ def would_grant_vote(work: Work, request: VoteRequest) -> bool:
     voted = work.replica.quorum_state.voted
     if voted is not None:
         work.by("VOTE-8")
-        return voted.id == request.candidate.id and voted.directory in (None, request.candidate.directory)
+        return matches(voted, request.candidate)
     if work.replica.quorum_state.leader is not None:
         work.by("VOTE-9")
         return False

@@ -44,6 +44,25 @@ def may_not_be_voter(work: Work) -> bool:
     return True
 
 
+# Where a replica that is no voter any more still counts.
+
+
+def may_have_removed(work: Work) -> bool:
+    """Whether a replica that is no voter may have been one when it was asked."""
+    if work.replica.assignment_offset < 0:
+        return False
+    work.by("ALTER-10")
+    return True
+
+
+def may_lead_as_removed(work: Work, sender: int) -> bool:
+    """Whether ``sender`` is the known leader, which leads on until it knows that its removal is committed."""
+    if work.replica.assignment_offset < 0 or sender != work.replica.quorum_state.leader:
+        return False
+    work.by("ALTER-15")
+    return True
+
+
 # What a leader knows of assignments.
 
 

@@ -6,8 +6,6 @@ resetAddVoterHandlerState, AddVoterHandler, RemoveVoterHandler and UpdateVoterHa
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference.effects import ArmTimer, Duration
 from reference.errors import ErrorCode
 from reference.events import Timer
@@ -19,15 +17,6 @@ from reference.work import Work
 
 #: The listener on which voters reach each other; a voter's endpoints must contain it.
 DEFAULT_LISTENER = "CONTROLLER"
-
-
-def cluster_error(work: Work, cluster_id: str | None, *rules: str) -> ErrorCode:
-    """The error of a request for another cluster; ``rules`` say so for this API."""
-    expected = work.replica.cluster_id
-    if cluster_id is not None and expected is not None and cluster_id != expected:
-        work.by("ID-1", *rules)
-        return ErrorCode.INCONSISTENT_CLUSTER_ID
-    return ErrorCode.NONE
 
 
 def is_complete(key: ReplicaKey) -> bool:
@@ -136,10 +125,5 @@ def abandon(work: Work, role: Leader) -> None:
     """Leadership is over, and with it what the leader was about to change."""
     if role.change is not None:
         if not isinstance(role.change, UpdatingVoter):
-            work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-2")
+            work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
         tell(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-
-
-def appended(change: AddingVoter, offset: int) -> AddingVoter:
-    """``change`` once its voter set is queued; a client that does not wait for the commit is told."""
-    return replace(change, offset=offset, answered=not change.ack_when_committed)

@@ -10,10 +10,11 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from reference.effects import Effect, ForgetRequests, Reply, Send
+from reference.effects import Effect, ForgetRequests, Persist, Reply, Send
 from reference.messages import Request, Response
 from reference.protocol import Protocol
-from reference.replica import Connection, Replica
+from reference.replica import Connection, QuorumState, Replica
+from reference.voters import ReplicaKey
 
 T = TypeVar("T")
 
@@ -64,6 +65,15 @@ class Work:
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)
+
+    def persist(self, quorum_state: QuorumState) -> None:
+        """Write the quorum-state file. At kraft.version 0 it has no room for the directory id of the vote."""
+        voted = quorum_state.voted
+        if voted is not None and voted.directory is not None:
+            self.by("PERSIST-8")
+            if self.replica.kraft_version < 1:
+                quorum_state = changed(quorum_state, {"voted": ReplicaKey(voted.id)})
+        self.emit(Persist(quorum_state))
 
     def update(self, **changes: Any) -> None:
         """Change fields of the replica."""

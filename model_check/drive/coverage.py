@@ -18,6 +18,8 @@ _SWITCHES = {
     "V-PVTIMEOUT": "prospective_timer",
     "V-PVFOLLOWER": "follower_pre_vote",
     "V-PVLEADER": "prospective_leader",
+    "V-VOTE": "follower_vote",
+    "V-KEYCHECK": "receiver_key_check",
     "V-BEGIN": "begin_quorum_epoch_resend",
     "V-RESTART": "candidate_restart",
     "V-RECONF": "voter_changes",

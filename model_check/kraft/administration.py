@@ -1,5 +1,6 @@
-"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``remove 3/d3-2``, ``upgrade
-kraft.version``, ``downgrade kraft.version``; with KIP-595 ``alter 4,5,6``, ``alter cancel``.
+"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``add 4 ack-when-appended``
+(KIP-1186), ``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595
+``alter 4,5,6``, ``alter cancel``.
 
 A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
 at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
@@ -20,22 +21,29 @@ from reference.messages import AddRaftVoterRequest, AlterQuorumRequest, RemoveRa
 from reference.replica import Leader, Replica
 from reference.voters import Endpoint, ReplicaKey
 
+#: Ends a step that asks for an answer as soon as the change is in the leader's log.
+_ON_APPEND = " ack-when-appended"
+
 
 @dataclass(frozen=True, slots=True)
 class AdminStep:
     """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade; or alter, which
-    makes ``target`` the voters (``None``: leaves them as they are by now).
+    makes ``target`` the voters (``None``: leaves them as they are by now). ``ack_when_committed`` False: the
+    answer to add is not to wait for the commit.
     """
 
     verb: str
     key: ReplicaKey | None = None
     endpoints: tuple[Endpoint, ...] = ()
     target: tuple[int, ...] | None = None
+    ack_when_committed: bool = True
 
     def __str__(self) -> str:
         if self.verb == "alter":
             return "cancel" if self.target is None else ",".join(map(str, self.target))
-        return "" if self.key is None else f"{self.key.id}/{self.key.directory}"
+        if self.key is None:
+            return ""
+        return f"{self.key.id}/{self.key.directory}" + ("" if self.ack_when_committed else _ON_APPEND)
 
 
 def first_directory(id: int) -> str:
@@ -62,11 +70,12 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminSt
         if not set(target or ()) <= set(endpoints):
             raise InputError(f"admin.steps: '{text}' names a replica that the scenario does not have")
         return AdminStep(verb, target=target)
-    word, _, directory = what.partition("/")
+    named = what.removesuffix(_ON_APPEND)
+    word, _, directory = named.partition("/")
     if int(word) not in endpoints:
         raise InputError(f"admin.steps: '{text}' names no replica of the scenario")
     key = ReplicaKey(int(word), directory or first_directory(int(word)))
-    return AdminStep(verb, key, endpoints[key.id])
+    return AdminStep(verb, key, endpoints[key.id], ack_when_committed=named == what)
 
 
 def requests(
@@ -115,5 +124,6 @@ def _event(step: AdminStep, leader: Replica, number: int) -> Event:
     if step.key is None:
         return UpgradeKRaftVersion(leader.epoch, _level(step))
     if step.verb == "add":
-        return RequestReceived(CLIENT, AddRaftVoterRequest(step.key, step.endpoints))
+        asked = AddRaftVoterRequest(step.key, step.endpoints, step.ack_when_committed)
+        return RequestReceived(CLIENT, asked)
     return RequestReceived(CLIENT, RemoveRaftVoterRequest(step.key))

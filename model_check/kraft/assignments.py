@@ -45,6 +45,11 @@ def newest_below(log: Log, high_watermark: int, known: int) -> int:
     return max((known, *(at for at, _ in assignments_of(log.batches) if at < high_watermark)))
 
 
+def decided_in(log: Log) -> int:
+    """Where the newest assignment is that a log alone shows to be committed: all but the last one are."""
+    return next((at for at, _ in assignments_of(log.batches)[-2:-1]), -1)
+
+
 def added(origin: Origin, before: Prefix, change: Batch) -> set[int]:
     """The voters that an assignment adds to the ones in the log ``before``."""
     known = [origin.voters.ids, *(each.voters for _, each in assignments_of(before))]

@@ -84,7 +84,7 @@ def history_before(scenario: Scenario, error: Error, identities: list[Replica]) 
             labels.append(Committed(replica.id, prefix, epoch, voters=keys))
         voted = replica.quorum_state.voted
         if voted is not None:
-            labels.append(Voted(replica.id, replica.epoch, voted.id))
+            labels.append(Voted(replica.id, replica.epoch, voted))
         for label in labels:
             recorded = record(history, label)
             if set(recorded.violations) & set(names.ALWAYS):

@@ -111,6 +111,7 @@ class _Builder:
             targets=targets if scenario.admin.alters else None,
             known_deaths=scenario.check.known_deaths,
             any_order=scenario.environment.sends == "any-order",
+            idle_left_out=scenario.network.idle_answers == "left-out",
         )
 
     def _run_prelude(self, system: KRaftSystem, leader: int) -> None:

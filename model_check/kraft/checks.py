@@ -7,10 +7,12 @@ it was right.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 from model_check.kraft import leader_checks, names
 from model_check.kraft.node import Execution, Node
+from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
     ArmTimer,
@@ -27,7 +29,7 @@ from reference.messages import FetchRequest, VoteRequest, VoteResponse
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
 from reference.step import step
-from reference.voters import majority
+from reference.voters import ReplicaKey, majority
 from spec import load
 
 
@@ -51,6 +53,21 @@ def violations(
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     return tuple(dict.fromkeys(found))
+
+
+def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
+    """What a crash violates by leaving ``left`` on a disk that was as ``found`` before ``effects`` began.
+
+    S-41: the file is what it was, or what it was to be when a change of state or all effects were done. The
+    effects that did not happen any more count: the file is written before the state changes.
+    """
+    written, whole = found.quorum_state, {found.quorum_state}
+    for effect in effects:
+        if isinstance(effect, Persist):
+            written = effect.quorum_state
+        elif isinstance(effect, Transition):
+            whole.add(written)
+    return () if left.quorum_state in {*whole, written} else (names.QUORUM_STATE_IS_ATOMIC,)
 
 
 def _effect_violations(
@@ -175,8 +192,17 @@ def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
         voted = before.quorum_state.voted
         own = voted is not None and voted.id == before.id
         won_with_own_vote = own and after.quorum_state.leader == before.id
-        if voted is not None and after.quorum_state.voted != voted and not won_with_own_vote:
+        if voted is not None and not _remembers(after, voted) and not won_with_own_vote:
             yield names.VOTE_KEPT
+
+
+def _remembers(replica: Replica, voted: ReplicaKey) -> bool:
+    """Whether this is still the vote. A restart loses the directory id of one that was written down at
+    kraft.version 0 (PERSIST-9), whether or not the version has been raised since.
+    """
+    known = replica.quorum_state.voted
+    forgets = replica.bootstrap_kraft_version < 1 and known is not None and known.directory is None
+    return known == (replace(voted, directory=None) if forgets else voted)
 
 
 def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:

@@ -19,6 +19,7 @@ def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> No
     _check_changes(scenario, error)
     _check_alterations(scenario, protocols, error)
     _check_clocks(scenario, error)
+    _check_idle_answers(scenario, error)
     _check_who_is_named(scenario, error)
 
 
@@ -66,6 +67,25 @@ def _check_changes(scenario: Scenario, error: Error) -> None:
         raise error("replicas.joining, auto-join: the voter set of this scenario never changes")
     if replicas.led_by is not None and (replicas.initial or replicas.views):
         raise error("replicas.led-by: the states in which replicas begin are given twice")
+
+
+def _check_idle_answers(scenario: Scenario, error: Error) -> None:
+    """What leaving out idle answers rests on."""
+    environment, budgets = scenario.environment, scenario.budgets
+    timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
+    if scenario.network.idle_answers == "left-out" and (
+        scenario.network.forgotten == "stay"
+        or environment.parking
+        or budgets.timeouts
+        or budgets.duplicates
+        or scenario.check.eventually
+        or "update-voter" in timers
+    ):
+        raise error(
+            "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
+            "environment.parking, the timer update-voter, budgets.timeouts, budgets.duplicates and "
+            "check.eventually"
+        )
 
 
 def _check_alterations(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> None:

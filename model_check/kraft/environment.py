@@ -174,11 +174,11 @@ def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
         return
     newest = log.snapshots[-1] if log.snapshots else None
     at = 0 if newest is None else newest.id.end_offset
-    batches = [batch for batch in log.batches if at <= batch.base_offset]
+    batches = [batch for batch in log.batches if at < batch.end_offset]
     ends = [batch.end_offset for batch in batches if batch.end_offset <= end]
     for asked in range(at + 1, log.end_offset + 1) if environment.snapshots_anywhere else ends[-1:]:
         applied = [batch for batch in batches if batch.base_offset < asked]
         values = (() if newest is None else newest.values) + membership.values_of(applied)
-        for epoch in (applied[-1].epoch, applied[-1].epoch + 1)[: 1 + environment.snapshots_anywhere]:
+        for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + environment.snapshots_anywhere]:
             event = CreateSnapshot(SnapshotId(asked, epoch), values, environment.snapshot_size, True)
             yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))

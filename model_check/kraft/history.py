@@ -30,7 +30,7 @@ class Voted:
 
     voter: int
     epoch: int
-    candidate: int
+    candidate: ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,15 @@ class Snapshotted:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded."""
+    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded.
+
+    ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
+    """
 
     replica: int
     batch: Batch | None
+    added: ReplicaKey | None = None
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +144,13 @@ class History:
     """
 
     leaders: tuple[tuple[int, int], ...] = ()
-    votes: tuple[tuple[int, int, int], ...] = ()
+    votes: tuple[tuple[int, int, ReplicaKey], ...] = ()
     committed: Prefix = ()
     committed_epoch: int = 0
     origin: Origin | None = None
     voters: Keys = ()
     gone: tuple[tuple[ReplicaKey, Prefix, int], ...] = ()
-    gone_votes: tuple[tuple[ReplicaKey, int, int], ...] = ()
+    gone_votes: tuple[tuple[ReplicaKey, int, ReplicaKey], ...] = ()
 
 
 def record(history: History, label: Label) -> Recorded:
@@ -160,7 +165,7 @@ def record(history: History, label: Label) -> Recorded:
         violated = not _is_committed_prefix(history, label.snapshot)
         return Recorded(history, (names.SNAPSHOT_IS_COMMITTED,) if violated else ())
     if isinstance(label, Acknowledged):
-        violated = label.batch is None or label.batch not in history.committed
+        violated = not _may_acknowledge(history, label)
         return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
     if isinstance(label, Altered):
         assert history.origin is not None
@@ -173,6 +178,16 @@ def record(history: History, label: Label) -> Recorded:
     if isinstance(label, Restored):
         return Recorded(_after_restoring(history, label.key))
     return _record_truncated(history, label)
+
+
+def _may_acknowledge(history: History, label: Acknowledged) -> bool:
+    """S-38: the change is what was asked for and committed, or the client asked not to wait for that."""
+    if label.batch is None:
+        return False
+    sets = [entry.voters for entry in label.batch.records if isinstance(entry, Voters)]
+    if label.added is not None and not any(label.added in voters.keys for voters in sets):
+        return False
+    return label.early or label.batch in history.committed
 
 
 def _record_truncated(history: History, label: Truncated) -> Recorded:
@@ -207,17 +222,29 @@ def _record_elected(history: History, label: Elected) -> Recorded:
 def _record_voted(history: History, label: Voted) -> Recorded:
     violations: list[str] = []
     for voter, epoch, candidate in history.votes:
-        if voter == label.voter and epoch == label.epoch and candidate != label.candidate:
-            own = candidate == voter
+        if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(
+            voter, candidate, label.candidate
+        ):
+            own = candidate.id == voter
             violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
             violations.append(names.VOTED_ONCE)
     reborn = any(key.id == label.voter for key, _, _ in history.gone)
-    if (label.epoch, label.voter) in history.leaders and label.candidate != label.voter and not reborn:
+    led = (label.epoch, label.voter) in history.leaders
+    if led and label.candidate.id != label.voter and not reborn:
         violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN)
     others = tuple(vote for vote in history.votes if vote[0] != label.voter or vote[1] > label.epoch)
     newest = any(vote[0] == label.voter for vote in others)
-    votes = others if newest else tuple(sorted((*others, (label.voter, label.epoch, label.candidate))))
+    vote = (label.voter, label.epoch, label.candidate)
+    votes = others if newest else tuple(sorted((*others, vote), key=_by_voter))
     return Recorded(replace(history, votes=votes), tuple(dict.fromkeys(violations)))
+
+
+def is_same_vote(voter: int, one: ReplicaKey, other: ReplicaKey) -> bool:
+    """Whether two votes of ``voter`` are for one candidate: for one key, or both for the voter itself.
+
+    What a replica on another disk is to itself is another property's (S-28).
+    """
+    return membership.same_voter(one, other) or one.id == voter == other.id
 
 
 def _record_committed(history: History, label: Committed) -> Recorded:
@@ -326,9 +353,15 @@ def _after_restoring(history: History, key: ReplicaKey) -> History:
     gone = tuple(one for one in history.gone if one[0] != key)
     own = {(key.id, *vote[1:]) for vote in history.gone_votes if vote[0] == key}
     gone_votes = tuple(vote for vote in history.gone_votes if vote[0] != key)
-    return replace(history, gone=gone, votes=tuple(sorted({*history.votes, *own})), gone_votes=gone_votes)
+    votes = tuple(sorted({*history.votes, *own}, key=_by_voter))
+    return replace(history, gone=gone, votes=votes, gone_votes=gone_votes)
 
 
-def _by_key(vote: tuple[ReplicaKey, int, int]) -> tuple[int, str, int, int]:
+def _by_voter(vote: tuple[int, int, ReplicaKey]) -> tuple[int, int, int, str]:
+    voter, epoch, candidate = vote
+    return (voter, epoch, candidate.id, candidate.directory or "")
+
+
+def _by_key(vote: tuple[ReplicaKey, int, ReplicaKey]) -> tuple[int, str, int, int, str]:
     key, epoch, candidate = vote
-    return (key.id, key.directory or "", epoch, candidate)
+    return (key.id, key.directory or "", epoch, candidate.id, candidate.directory or "")

@@ -24,8 +24,11 @@ EVENTUALLY = {
     "RemovedVoterEventuallyObserver": ("no-outdated-voter",),
     "LeaderRemovalCompletes": ("no-leader-outside-voters",),
     "ElectableAfterUnseenVoterChange": ("a-leader",),
-    "VoterChangeEventuallySettled": ("no-change-pending",),
+    "VoterChangeEventuallySettled": ("no-change-pending", "no-alteration-pending"),
     "FollowerEventuallyCatchesUp": ("all-caught-up", "high-watermark-known"),
+    "StaleLeaderEventuallyLearns": ("no-stale-leader",),
+    "AppendEventuallyAnswered": ("no-append-waits",),
+    "LeadershipEventuallyStable": ("leadership-settled",),
 }
 
 

@@ -34,17 +34,17 @@ from model_check.engine.liveness import (
 )
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
+from model_check.kraft import assignments, membership
 from model_check.kraft import history as histories
-from model_check.kraft import membership
 from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.step import Action
 from model_check.kraft.system import BEYOND, KRaftSystem
 from model_check.scenario import Eventually
-from reference.log import Log
+from reference.log import Log, Value
 from reference.messages import Message
-from reference.replica import Follower, Leader, QuorumState, Replica, Resigned
+from reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,22 @@ def _no_change_pending(state: GlobalState) -> bool:
     )
 
 
+def _no_alteration_pending(state: GlobalState) -> bool:
+    """L-10, where voters change by AlterQuorum: nothing is wanted by now, in any log, and nobody waits."""
+    committed = _history(state).committed
+    known = assignments.assignments_of(committed)
+    waiting = any(
+        replica.role.alterations for replica in _replicas(state) if isinstance(replica.role, Leader)
+    )
+    undecided = (
+        batch
+        for log in _logs(state)
+        for batch in log.batches
+        if assignments.is_in(batch) and batch not in committed
+    )
+    return not waiting and not any(undecided) and not (known and known[-1][1].target is not None)
+
+
 def _all_caught_up(state: GlobalState) -> bool:
     """L-12: every replica has what is committed, be it on the disk of a process that does not run."""
     committed = _history(state).committed
@@ -145,7 +161,36 @@ def _high_watermark_known(state: GlobalState) -> bool:
     return all(replica.high_watermark == newest.high_watermark for replica in replicas)
 
 
+def _no_stale_leader(state: GlobalState) -> bool:
+    """L-4: nobody leads an older epoch than the newest that has had a leader, of which observers know."""
+    newest = max((epoch for epoch, _ in _history(state).leaders), default=0)
+    outdated = (replica for replica in _replicas(state) if replica.epoch < newest)
+    if any(isinstance(replica.role, Leader) for replica in outdated):
+        return False
+    observers = (replica for replica in _replicas(state) if not replica.is_voter)
+    return all(each.epoch >= newest and each.quorum_state.leader is not None for each in observers)
+
+
+def _no_append_waits(state: GlobalState) -> bool:
+    """L-11: no leader has a client's record of its own epoch that is not committed; who leads no more has
+    told its clients so (RESIGN-2).
+    """
+    return not any(_keeps_waiting(replica.role, replica) for replica in _replicas(state))
+
+
+def _keeps_waiting(role: Role, replica: Replica) -> bool:
+    if not isinstance(role, Leader):
+        return False
+    known = replica.high_watermark or 0
+    late = (batch for batch in replica.log.batches if batch.epoch == replica.epoch)
+    appended = any(batch.end_offset > known and membership.values_of((batch,)) for batch in late)
+    return appended or any(isinstance(record, Value) for records in role.pending for record in records)
+
+
 _KINDS: tuple[type, ...] = get_args(Message)
+
+#: The goal that is not seen in a state alone: some replica leads, and no step from here on changes who does.
+SETTLED = "leadership-settled"
 
 GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "a-leader": _has_leader,
@@ -154,8 +199,11 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "no-outdated-voter": _no_outdated_voter,
     "no-leader-outside-voters": _no_leader_outside_voters,
     "no-change-pending": _no_change_pending,
+    "no-alteration-pending": _no_alteration_pending,
     "all-caught-up": _all_caught_up,
     "high-watermark-known": _high_watermark_known,
+    "no-stale-leader": _no_stale_leader,
+    "no-append-waits": _no_append_waits,
 }
 
 
@@ -171,7 +219,7 @@ def judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
             f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
             "make it larger."
         )
-    goal = _goal(system, wanted)
+    goal = settled_states(graph).__contains__ if wanted.goal == SETTLED else _goal(system, wanted)
     fairness = _fairness(system, wanted)
 
     def reached(state: GlobalState) -> bool:
@@ -196,6 +244,29 @@ def _goal(system: KRaftSystem, wanted: Eventually) -> Callable[[GlobalState], bo
         return GOALS[wanted.goal](replace(state, locals=tuple(state.locals[number] for number in part)))
 
     return holds
+
+
+def settled_states(graph: Graph) -> frozenset[GlobalState]:
+    """L-6: the states in which somebody leads, and whatever happens from there on, fair or not, nobody else
+    comes to lead, nor nobody. A step beyond the bounds counts as a change.
+    """
+    states = [graph.state(number) for number in range(graph.size)]
+    known: dict[Hashable, int] = {}
+    who = np.array([known.setdefault(_leadership(state), len(known)) for state in states], np.int64)
+    changes = np.zeros(graph.size, bool)
+    changes[graph.sources[who[graph.sources] != who[graph.targets]]] = True
+    any_step = Fairness("any step", Strength.WEAK, lambda step, action: True)
+    lasting = out_of_reach(graph, changes, [any_step])
+    found = (states[number] for number in np.flatnonzero(lasting))
+    return frozenset(state for state in found if _has_leader(state) and BEYOND not in state.locals)
+
+
+def _leadership(state: GlobalState) -> Hashable:
+    """Who leads or has led in which epoch; ``None`` beyond the bounds."""
+    if BEYOND in state.locals:
+        return None
+    leading = tuple((each.epoch, each.id) for each in _replicas(state) if isinstance(each.role, Leader))
+    return _history(state).leaders, leading
 
 
 def _judge_reach(
@@ -265,7 +336,7 @@ def _fairness(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
             classes.append(_kind(replica, "back-off over", strength))
             classes.append(_kind(replica, "start", strength))
             if system.environment.discovery:
-                classes.append(_kind(replica, "looks for the leader", strength))
+                classes += [_asks(replica, server, strength) for server in ids if server != replica]
     return classes
 
 
@@ -298,6 +369,15 @@ def _kind(replica: int, kind: str, strength: Strength) -> Fairness:
         return isinstance(action, Action) and (action.kind, action.replica) == (kind, replica)
 
     return Fairness(f"{kind} at {replica}", strength, matches)
+
+
+def _asks(replica: int, server: int, strength: Strength) -> Fairness:
+    """Whom a replica asks that looks for the leader is random: each of the servers again and again.
+
+    Kafka: RequestManager.findReadyBootstrapServer.
+    """
+    action = Action("looks for the leader", replica, f"at {server}")
+    return Fairness(str(action), strength, lambda step, taken: taken == action)
 
 
 def _is_fault(action: Hashable) -> bool:

@@ -54,6 +54,7 @@ REFUSAL_IS_UP_TO_DATE = "RefusalIsUpToDate"
 ALTER_REACHES_TARGET = "AlterQuorumReachesItsTarget"
 DESCRIBE_TIMES_MONOTONE = "DescribeTimesMonotone"
 DESCRIPTION_IS_THE_LEADERS = "DescriptionIsTheLeaders"
+QUORUM_STATE_IS_ATOMIC = "QuorumStateIsAtomic"
 
 #: Judged in every scenario unless it says otherwise.
 ALWAYS = (
@@ -88,6 +89,7 @@ ALWAYS = (
     TRANSITIONS_LEGAL,
     CHECK_QUORUM_NEEDS_MAJORITY,
     RESIGNED_KEEPS_NOBODY_WAITING,
+    QUORUM_STATE_IS_ATOMIC,
 )
 
 #: Judged besides where the voter set may change or snapshots are taken.

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
-from model_check.kraft import goals, membership, verdicts
+from model_check.kraft import checks, goals, membership, verdicts
 from model_check.kraft.cuts import happen
 from model_check.kraft.node import Execution, Node
-from model_check.kraft.starts import booted, crashes, distinct
+from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
 from model_check.kraft.world import World, before_step
@@ -38,7 +38,9 @@ def steps(
     cut: list[Step] = []
     for each in happen(world, execution):
         if wiring.boundaries and each.completed < len(execution.effects):
-            cut += crashes(each.world, protocol, before, action, costs, each.execution, each.completed)
+            torn = checks.cut_short(node.disk, each.execution.effects, each.world.disk)
+            crashed = crashes(each.world, protocol, before, action, costs, each.execution, each.completed)
+            cut += judged(crashed, torn)
     ended = execution.ended
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.

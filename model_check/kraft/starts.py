@@ -10,7 +10,7 @@ from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
-from model_check.kraft import goals, membership, verdicts
+from model_check.kraft import assignments, checks, goals, membership, verdicts
 from model_check.kraft.cuts import Cut, happen
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
@@ -71,10 +71,18 @@ def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
     """``crashes`` that differ in what they leave behind."""
     seen = set()
     for crashed in crashes:
-        key = (crashed.outcome.local, crashed.outcome.sends, crashed.outcome.labels)
+        left = crashed.outcome
+        key = (left.local, left.sends, left.labels, left.violations)
         if key not in seen:
             seen.add(key)
             yield crashed
+
+
+def judged(crashes: Iterable[Step], violated: tuple[str, ...]) -> Iterator[Step]:
+    """``crashes``, with what they violate by what they leave on the disk, whatever a start makes of it."""
+    for crashed in crashes:
+        found = (*violated, *crashed.outcome.violations)
+        yield replace(crashed, outcome=replace(crashed.outcome, violations=found)) if violated else crashed
 
 
 def crashes(
@@ -121,7 +129,9 @@ def booted(
     What the process before had sent is on its way, its requests unanswerable.
     """
     execution = boot(protocol, identity, disk, wiring.addable)
-    world = World(wiring, identity.id, disk, membership.own_origin(identity), labels=list(labels_before))
+    origin, labels = membership.own_origin(identity), list(labels_before)
+    decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+    world = World(wiring, identity.id, disk, origin, labels=labels, assignment=decided)
     cuts = happen(world, execution)
     orphans = _unanswerable(wiring, identity.id, sends_before)
     after = world.node_after(execution)
@@ -143,7 +153,13 @@ def booted(
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
         cuts = [cut for cut in cuts if not cut.world.is_as(world)]
-        found = (_cut_short(cut, protocol, identity, full, orphans) for cut in cuts)
+        found = (
+            judged(
+                _cut_short(cut, protocol, identity, full, orphans),
+                checks.cut_short(disk, cut.execution.effects, cut.world.disk),
+            )
+            for cut in cuts
+        )
         yield from distinct(chain.from_iterable(found))
 
 

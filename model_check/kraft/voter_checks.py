@@ -11,7 +11,7 @@ from itertools import pairwise
 from model_check.kraft import append_checks, assignments, membership, names
 from model_check.kraft.administration import first_directory
 from model_check.kraft.node import Execution, Node
-from reference.effects import Effect, LoadSnapshot, Reply
+from reference.effects import Effect, LoadSnapshot, Reply, Transition
 from reference.events import Event, RequestReceived, ResponseReceived
 from reference.messages import (
     AddRaftVoterResponse,
@@ -22,6 +22,7 @@ from reference.messages import (
     VoteResponse,
 )
 from reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, VoterChange
+from reference.voters import ReplicaKey
 
 
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
@@ -36,7 +37,9 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from _loading_violations(before, event, execution)
     yield from append_checks.violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
-        yield from _unanswered_change(before.role, execution)
+        yield from _unanswered_change(before.role, event, execution)
+    if _leads_for_another(before, execution):
+        yield names.WIPED_REPLICA_IS_ANOTHER
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
@@ -77,16 +80,22 @@ def _loading_violations(before: Replica, event: Event | None, execution: Executi
         yield names.SNAPSHOT_IS_COMMITTED
 
 
-def _unanswered_change(role: Leader, execution: Execution) -> Iterator[str]:
-    """P-8: a change that is under way no more has an answer, unless the process has ended."""
+def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
+    """P-8: a change that is under way no more has one answer, unless the process has ended."""
     change = role.change
     if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
         return
     after = execution.replica.role
-    if isinstance(after, Leader) and _is_same_change(change, after.change):
-        return
-    told = isinstance(change, AddingVoter) and change.answered
-    if not told and not any(_answers(effect, change) for effect in execution.effects):
+    due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
+    if isinstance(change, AddingVoter) and not change.ack_when_committed:
+        # Who does not wait for the commit is told on append, and not again.
+        later = after.change if isinstance(after, Leader) else None
+        appended = isinstance(later, AddingVoter) and later.offset is not None
+        due = change.offset is None and (due or appended)
+    told = any(_answers(effect, change) for effect in execution.effects)
+    if told != due and not (
+        told and isinstance(event, RequestReceived)
+    ):  # which may be about another request
         yield names.CHANGE_ANSWERED
 
 
@@ -122,18 +131,31 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
 def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
     """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
     assert request.voter is not None
-    lost = replica.key.directory not in (None, first_directory(replica.id))
-    return lost and request.voter.directory is None and replica.kraft_version == 0
+    return _is_on_another_disk(replica.key) and request.voter.directory is None and replica.kraft_version == 0
+
+
+def _is_on_another_disk(key: ReplicaKey) -> bool:
+    return key.directory not in (None, first_directory(key.id))
+
+
+def _leads_for_another(before: Replica, execution: Execution) -> bool:
+    """Whether a static voter is elected, by votes for itself among others, that has lost its disk."""
+    elected = any(isinstance(e, Transition) and e.target == "Leader" for e in execution.effects)
+    return elected and before.kraft_version == 0 and _is_on_another_disk(before.key)
 
 
 def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:
+    """Whether a leader counts what one replica holds for another: of static voters, for the one whose disk is
+    gone.
+    """
     after = execution.replica.role
     if not isinstance(before.role, Leader) or not isinstance(after, Leader):
         return False
+    static = before.kraft_version == 0 and _is_on_another_disk(request.replica)
     ends = {entry.key: entry.end_offset for entry in before.role.progress}
     return any(
         entry.id == request.replica.id
-        and not membership.matches(entry.key, request.replica)
+        and (not membership.matches(entry.key, request.replica) or (static and request.offset > 0))
         and entry.key in ends
         and entry.end_offset != ends[entry.key]
         for entry in after.progress

@@ -6,9 +6,10 @@ The effects of an execution happen one after the other, so that a crash may fall
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from model_check.engine.system import Forget
-from model_check.kraft import assignments, membership
+from model_check.kraft import assignments, idle, membership
 from model_check.kraft.history import (
     Acknowledged,
     Altered,
@@ -25,6 +26,7 @@ from model_check.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forg
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.wiring import Wiring
 from reference import disk as disks
+from reference import versions
 from reference.disk import Disk
 from reference.effects import (
     AppendBatch,
@@ -52,10 +54,11 @@ from reference.messages import (
     FetchRequest,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
+    Response,
     VoteRequest,
     VoteResponse,
 )
-from reference.replica import Leader, Replica
+from reference.replica import AddingVoter, Leader, Replica
 from reference.voters import ReplicaKey
 
 #: After these effects a crash leaves something else behind than before them.
@@ -72,6 +75,9 @@ _BOUNDARIES = (
     HighWatermark,
 )
 
+#: The versions of Vote that a peer without pre-vote supports.
+_VOTE_WITHOUT_PRE_VOTE = (0, 1)
+
 #: Refusals that tell a client what the voter set is.
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
@@ -82,8 +88,10 @@ class World:
 
     ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
     being handled, ``asked`` the replica about which a client's request is that is being handled,
-    ``leader_epoch`` the epoch that the replica leads by now, ``change`` the newest voter set of its log at
-    the end, ``assignment`` where the assignment of voters is that it takes to be in force (KIP-595).
+    ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica
+    leads by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
+    of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and ``after`` the
+    replica at the end, where idle answers are left out.
     """
 
     wiring: Wiring
@@ -95,9 +103,12 @@ class World:
     forgets: list[Forget] = field(default_factory=list)
     vote_request: VoteRequest | None = None
     asked: ReplicaKey | None = None
+    addition: AddRaftVoterRequest | AddingVoter | None = None
     leader_epoch: int | None = None
     change: Batch | None = None
     assignment: int = -1
+    event: Event | None = None
+    after: Replica | None = None
 
     def copy(self) -> World:
         """As it is now, whatever happens later."""
@@ -159,17 +170,19 @@ class World:
     def _send(self, effect: Send) -> None:
         request = effect.request
         if isinstance(request, VoteRequest) and not request.pre_vote:
-            self.labels.append(Voted(self.replica_id, request.epoch, self.replica_id))
+            self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
         if (self.replica_id, effect.to) in self.wiring.cut:
             return
-        if isinstance(request, VoteRequest) and request.pre_vote and effect.to in self.wiring.no_pre_vote:
-            if self.replica_id not in self.wiring.flag_ignored:
+        if isinstance(request, VoteRequest) and effect.to in self.wiring.no_pre_vote:
+            sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
+            if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
                 # The own network client answers: the flag cannot be sent to this peer (RESP-9).
-                answer = VoteResponse(-1, error=ErrorCode.UNSUPPORTED_VERSION)
-                self.sends.append(InFlight(effect.to, self.replica_id, answer))
+                self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
                 return
             request = replace(request, pre_vote=False)
-        if isinstance(request, FetchRequest) and request.max_wait_ms == 0:
+        if self.after is not None:
+            request = idle.as_sent(request, self.after, effect.to)
+        elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
             # A request that does not wait is answered at once, whatever high watermark it carries.
             request = replace(request, high_watermark=None)
         self.sends.append(InFlight(self.replica_id, effect.to, request))
@@ -183,19 +196,33 @@ class World:
             return
         asked = self.vote_request
         if asked is not None and isinstance(response, VoteResponse) and response.granted:
-            self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate.id))
+            self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate))
+        if self.event is not None:
+            again = idle.asked_again(self.event, self.replica_id, response)
+            if again is not None:
+                self.sends.append(InFlight(effect.to, self.replica_id, again))
+            if again is not None or idle.is_unread(self.event, response):
+                return
         self.sends.append(InFlight(self.replica_id, effect.to, response))
 
     def _answer_client(self, effect: Reply) -> None:
         """A success is about the newest voter set of the leader's log: one change is under way at a time."""
         response = effect.response
-        if isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) and not response.error:
+        if isinstance(response, AddRaftVoterResponse) and not response.error:
+            self.labels.append(self._acknowledged())
+        elif isinstance(response, RemoveRaftVoterResponse) and not response.error:
             self.labels.append(Acknowledged(self.replica_id, self.change))
         elif isinstance(response, AlterQuorumResponse) and not response.error:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
-        elif getattr(response, "error", None) in _TELLING and self.asked is not None:
+        elif self.asked is not None and _is_telling(response):
             self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+
+    def _acknowledged(self) -> Acknowledged:
+        assert self.addition is not None
+        asked, early = self.addition.voter, not self.addition.ack_when_committed
+        key = asked if isinstance(asked, ReplicaKey) else asked.key
+        return Acknowledged(self.replica_id, self.change, key, early)
 
 
 def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
@@ -207,10 +234,19 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         membership.own_origin(replica),
         vote_request=_standard_vote(event),
         asked=_asked(event),
+        addition=_addition(replica, event),
         leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
         assignment=replica.assignment_offset,
+        event=event if wiring.idle_left_out else None,
+        after=execution.replica if wiring.idle_left_out else None,
     )
+
+
+def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRaftVoterResponse]:
+    """Whether an administrator learns from this refusal what the voter set is."""
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return isinstance(response, kinds) and response.error in _TELLING
 
 
 def is_boundary(effect: Effect) -> bool:
@@ -227,6 +263,15 @@ def _asked(event: Event) -> ReplicaKey | None:
     """The replica that an administrator wants added or removed."""
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
     return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
+
+
+def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:
+    """The addition of a voter that a reply may be about."""
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, AddRaftVoterRequest):
+        return request
+    change = before.role.change if isinstance(before.role, Leader) else None
+    return change if isinstance(change, AddingVoter) else None
 
 
 def _newest_change(execution: Execution) -> Batch | None:

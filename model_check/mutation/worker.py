@@ -86,18 +86,20 @@ def _mutant(
 def judging(scenario: Scenario, name: str | None) -> Scenario:
     """``scenario`` judging ``name`` alone: a safety property, or one of its goals or *eventually* properties.
 
-    ``None``: all the properties that it judges anyway, without the goals.
+    ``None``: all the properties that it judges anyway, without the goals. What a finding shows of deaths is
+    known in each case.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
-    prelude = scenario.check.prelude
+    begins = {"prelude": scenario.check.prelude, "known_deaths": scenario.check.known_deaths}
+    alone = Check().model_copy(update=begins)
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:
-        check = Check(eventually=eventually, prelude=prelude)
+        check = alone.model_copy(update={"eventually": eventually})
     elif name in scenario.check.goals:
-        check = Check(goals=(name,), prelude=prelude)
+        check = alone.model_copy(update={"goals": (name,)})
     else:
-        check = Check(only=(name,), prelude=prelude)
+        check = alone.model_copy(update={"only": (name,)})
     return scenario.model_copy(update={"check": check})
 
 

@@ -19,6 +19,7 @@ from model_check.kraft.history import (
     Snapshotted,
     Truncated,
     Voted,
+    is_same_vote,
     record,
 )
 from model_check.kraft.node import Node
@@ -109,13 +110,14 @@ def _explain_election(violated: str, history: History, label: Elected) -> Iterat
 
 
 def _explain_vote(violated: str, history: History, label: Voted) -> Iterator[str]:
-    votes = f"Replica {label.voter} votes for replica {label.candidate} in epoch {label.epoch}"
+    votes = f"Replica {label.voter} votes for replica {print_key(label.candidate)} in epoch {label.epoch}"
     if violated == names.EX_LEADER_NEVER_LEADS_AGAIN:
         yield f"{votes}, which it has led itself."
         return
     for voter, epoch, candidate in history.votes:
-        if (voter, epoch) == (label.voter, label.epoch) and candidate != label.candidate:
-            earlier = "for itself" if candidate == voter else f"for replica {candidate}"
+        again = (voter, epoch) == (label.voter, label.epoch)
+        if again and not is_same_vote(voter, candidate, label.candidate):
+            earlier = "for itself" if candidate.id == voter else f"for replica {print_key(candidate)}"
             yield f"{votes}, in which it has voted {earlier} before."
 
 

@@ -9,6 +9,7 @@ from model_check.consult import short_describe
 from model_check.consult.words import print_key, print_keys
 from model_check.kraft import assignments, membership, names
 from model_check.kraft.membership import Origin
+from model_check.kraft.network import CLIENT
 from model_check.kraft.node import Node
 from model_check.trace.model import Run
 from reference.effects import Reply, Send, Transition, Truncate
@@ -235,6 +236,9 @@ def _unanswered(case: _Case) -> Iterator[str]:
     what = (
         f"the addition of {print_key(change.voter.key)}" if isinstance(change, AddingVoter) else "a removal"
     )
+    if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
+        yield f"{what.capitalize()} was under way at Leader {case.id}; who asked for it is told once more."
+        return
     yield f"{what.capitalize()} was under way at Leader {case.id}; it is no more, and nobody was told."
 
 
@@ -255,6 +259,8 @@ def _another(case: _Case) -> Iterator[str]:
         yield f"A Fetch of {print_key(request.replica)} counts at Leader {case.id} for another replica."
     elif isinstance(request, VoteRequest) and request.voter is not None:
         yield f"Replica {case.id} grants a vote that {print_key(request.voter)} was asked for."
+    elif case.after is not None:
+        yield f"{print_key(case.after.key)} is elected by votes for the replica that it was before."
 
 
 def _append_accepted(case: _Case) -> Iterator[str]:

@@ -106,7 +106,9 @@ def history_fields(history: History) -> Mapping[str, str]:
     """
     return {
         "leaders": ", ".join(f"{leader} of epoch {epoch}" for epoch, leader in history.leaders) or NOTHING,
-        "votes": ", ".join(f"{voter} for {who} in epoch {epoch}" for voter, epoch, who in history.votes)
+        "votes": ", ".join(
+            f"{voter} for {print_key(who)} in epoch {epoch}" for voter, epoch, who in history.votes
+        )
         or NOTHING,
         "committed": batches(history.committed),
         "epoch of the last commit": str(history.committed_epoch or NOTHING),

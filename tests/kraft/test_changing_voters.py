@@ -293,24 +293,40 @@ def test_snapshots_say_what_is_committed() -> None:
 
 
 def test_a_wiped_replica_is_another_only_where_keys_have_directories() -> None:
-    voted = (Elected(1, 1), Voted(2, 1, 1))
-    history, _, _ = _after(START, *voted, Wiped(TWO, (OPENING,), 0, another=True), Voted(2, 1, 2))
+    voted = (Elected(1, 1), Voted(2, 1, ReplicaKey(1)))
+    history, _, _ = _after(START, *voted, Wiped(TWO, (OPENING,), 0, another=True), Voted(2, 1, ReplicaKey(2)))
     assert history.gone == ((TWO, (OPENING,), 0),)
-    _, violated, _ = _after(START, *voted, Wiped(TWO, (OPENING,), 0, another=True), Voted(2, 1, 2))
+    _, violated, _ = _after(
+        START, *voted, Wiped(TWO, (OPENING,), 0, another=True), Voted(2, 1, ReplicaKey(2))
+    )
     assert violated == set()
-    _, violated, _ = _after(START, *voted, Wiped(TWO, (OPENING,), 0, another=False), Voted(2, 1, 2))
+    _, violated, _ = _after(
+        START, *voted, Wiped(TWO, (OPENING,), 0, another=False), Voted(2, 1, ReplicaKey(2))
+    )
     assert violated == {names.VOTED_ONCE}
 
 
+def test_a_vote_is_for_a_key_and_not_for_whoever_has_its_id() -> None:
+    voted = Voted(1, 3, TWO)
+    assert _after(START, voted, Voted(1, 3, TWO))[1] == set()
+    assert _after(START, voted, Voted(1, 3, ReplicaKey(2)))[1] == set()
+    assert _after(START, voted, Voted(1, 3, TWO_AGAIN))[1] == {names.VOTED_ONCE}
+    assert _after(START, Voted(2, 3, TWO), Voted(2, 3, TWO_AGAIN))[1] == set()
+
+
 def test_a_disk_that_comes_back_brings_its_votes() -> None:
-    lost = (Voted(2, 3, 1), Wiped(TWO, (), 0, another=True))
+    lost = (Voted(2, 3, ReplicaKey(1)), Wiped(TWO, (), 0, another=True))
     back = (Wiped(TWO_AGAIN, (), 0, another=True), Restored(TWO))
-    history, violated, _ = _after(START, *lost, Voted(2, 3, 2), *back)
-    assert (history.votes, history.gone_votes, violated) == (((2, 3, 1),), ((TWO_AGAIN, 3, 2),), set())
-    assert _after(history, Voted(2, 3, 2))[1] == {names.VOTED_ONCE}
-    assert _after(history, Voted(2, 3, 1), Voted(2, 4, 2))[1] == set()
+    history, violated, _ = _after(START, *lost, Voted(2, 3, ReplicaKey(2)), *back)
+    assert (history.votes, history.gone_votes, violated) == (
+        ((2, 3, ReplicaKey(1)),),
+        ((TWO_AGAIN, 3, ReplicaKey(2)),),
+        set(),
+    )
+    assert _after(history, Voted(2, 3, ReplicaKey(2)))[1] == {names.VOTED_ONCE}
+    assert _after(history, Voted(2, 3, ReplicaKey(1)), Voted(2, 4, ReplicaKey(2)))[1] == set()
     again, _, _ = _after(history, Wiped(TWO, (), 0, another=True), Restored(TWO_AGAIN))
-    assert _after(again, Voted(2, 3, 1))[1] == {names.VOTED_ONCE, names.SELF_VOTE_SURVIVES}
+    assert _after(again, Voted(2, 3, ReplicaKey(1)))[1] == {names.VOTED_ONCE, names.SELF_VOTE_SURVIVES}
 
 
 # Membership.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from model_check.engine.graph import collect_graph
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.kraft.liveness import GOALS
+from model_check.kraft.liveness import GOALS, settled_states
 from model_check.kraft.node import Node
 from model_check.run import check
 from model_check.scenario import shipped
@@ -19,6 +20,8 @@ from model_check.trace.build import walk
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.program import source
 from model_check.trace.replay import replay
+from reference.log import Batch, Value, append
+from reference.replica import Follower, Leader, Prospective, Replica, Resigned
 from tests.kraft.small import changed
 
 
@@ -75,3 +78,53 @@ def test_the_trace_to_a_dead_end_replays() -> None:
     assert loads(dumps(trace)) == trace
     assert replay(trace) is None
     assert "assert run.violated == ()" in source(trace)
+
+
+def test_a_stale_leader_and_an_observer_without_leader_are_no_goal() -> None:
+    (state,) = build(changed("superseded-leader")).initial_states()
+    old, new, follower, observer = (cast(Node, local) for local in state.locals)
+
+    def holds(*nodes: Node) -> bool:
+        return GOALS["no-stale-leader"](replace(state, locals=nodes))
+
+    assert not holds(old, new, follower)
+    assert holds(new, follower)
+    assert not holds(new, follower, observer)
+    assert observer.replica is not None and follower.replica is not None
+    led = replace(observer.replica, quorum_state=follower.replica.quorum_state)
+    assert holds(new, follower, replace(observer, replica=led))
+    unled = replace(led, quorum_state=replace(led.quorum_state, leader=None))
+    assert not holds(new, follower, replace(observer, replica=unled))
+
+
+def test_an_append_waits_until_it_is_committed_or_its_leader_has_left() -> None:
+    (state,) = build(changed("mutants-high-watermark")).initial_states()
+    leader = cast(Node, state.locals[0])
+    assert leader.replica is not None
+    log = append(leader.replica.log, Batch(1, 1, (Value(7),)))
+
+    def waits(**changes: Any) -> bool:
+        node = replace(leader, replica=replace(cast(Replica, leader.replica), log=log, **changes))
+        return not GOALS["no-append-waits"](replace(state, locals=(node,)))
+
+    assert GOALS["no-append-waits"](state)
+    assert waits()
+    assert not waits(high_watermark=2)
+    assert not waits(role=Resigned(()))
+    pending = replace(leader.replica, role=replace(cast(Leader, leader.replica.role), pending=((Value(7),),)))
+    assert not GOALS["no-append-waits"](replace(state, locals=(replace(leader, replica=pending),)))
+
+
+def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
+    """Also where a change would take an epoch beyond the bound."""
+    scenario = changed("leadership-settles", bounds__max_epoch=1, check__goals=[])
+    system = build(scenario, absorbs=True)
+    graph = collect_graph(system)
+    settled = settled_states(graph)
+    assert settled
+    for state in map(graph.state, range(graph.size)):
+        two, three = (cast(Node, local).replica for local in state.locals[1:])
+        fetched = three is not None and isinstance(three.role, Follower) and three.role.has_fetched
+        assert fetched or state not in settled
+        # A pre-vote that was granted before may still arrive.
+        assert state in settled or two is None or isinstance(two.role, Prospective) or not fetched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,11 +12,14 @@ from model_check.engine.system import GlobalState, Limits, Verdict
 from model_check.engine.twin import explore_naively
 from model_check.kraft import unread
 from model_check.kraft.build import build
+from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario, shipped
+from reference.errors import ErrorCode
 from reference.log import Batch, LeaderChange, log_of
-from reference.replica import Leader, Replica
+from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse, FetchRequest, FetchResponse
+from reference.replica import Follower, Leader, Replica, Resigned
 from tests.kraft.small import changed
 
 #: The naive twin takes minutes for these.
@@ -143,6 +146,86 @@ def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(full) > len(reduced)
     assert {_without_unread_fields(state) for state in full} == {
         _without_unread_fields(state) for state in reduced
+    }
+
+
+def _with_requests_for_idle_answers(state: GlobalState) -> tuple[Any, ...]:
+    """A state of the run with idle answers, with what takes their place in the run without."""
+    nodes = {number: cast(Node, local) for number, local in enumerate(state.locals, 1)}
+    messages = []
+    for message in cast(tuple[InFlight, ...], state.messages):
+        payload, replica = message.payload, nodes[message.destination].replica
+        if isinstance(payload, FetchRequest):
+            message = replace(message, payload=replace(payload, high_watermark=None))
+        elif isinstance(payload, FetchResponse) and replica is not None and _is_idle(payload, replica):
+            log, cluster = replica.log, replica.cluster_id
+            asked = FetchRequest(replica.epoch, replica.key, log.end_offset, log.last_epoch, None, 0, cluster)
+            message = InFlight(message.destination, message.source, asked)
+        elif isinstance(payload, EndQuorumEpochResponse) and _is_resigned(nodes[message.destination]):
+            if payload.partition_error is ErrorCode.NONE:
+                continue
+            message = _announcement(message.destination, message.source, payload.epoch)
+        messages.append(message)
+    for id, node in nodes.items():
+        if node.replica is not None and _is_resigned(node):
+            again = [each.node for each in node.replica.connections if not each.awaiting]
+            messages += [_announcement(id, peer, node.replica.epoch) for peer in again]
+    return (
+        tuple(map(_with_unread_acknowledgements, nodes.values())),
+        frozenset(messages),
+        state.history,
+        state.budgets,
+    )
+
+
+def _is_idle(answer: FetchResponse, replica: Replica) -> bool:
+    role = replica.role
+    if not isinstance(role, Follower) or not role.has_fetched or answer.leader != replica.quorum_state.leader:
+        return False
+    if answer.partition_error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return answer.epoch == replica.epoch and replica.high_watermark is not None
+    news = answer.batches or answer.diverging or answer.high_watermark != replica.high_watermark
+    return not news and answer.high_watermark is not None
+
+
+def _is_resigned(node: Node) -> bool:
+    return node.replica is not None and isinstance(node.replica.role, Resigned)
+
+
+def _announcement(resigned: int, voter: int, epoch: int) -> InFlight:
+    return InFlight(resigned, voter, EndQuorumEpochRequest(epoch, resigned, preferred_successors=()))
+
+
+def _with_unread_acknowledgements(node: Node) -> Node:
+    if node.replica is None or not isinstance(node.replica.role, Resigned):
+        return node
+    told = replace(node.replica.role, unacknowledged=())
+    return replace(node, replica=replace(node.replica, role=told, connections=()))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"replicas__voters": [1], "replicas__joining": [2, 3], "admin__steps": ["alter 2,3"]},
+        {
+            "replicas__voters": [1, 2],
+            "replicas__joining": [],
+            "admin__steps": ["alter 2"],
+            "environment__timers": ["fetch", "election"],
+            "budgets": {"admin": 1, "timers": 1, "crashes": 1},
+            "bounds__max_epoch": 2,
+        },
+    ],
+)
+def test_idle_answers_change_nothing(changes: dict[str, Any]) -> None:
+    name = "nightly-alter-quorum-to-three-others"
+    both = {**changes, "replicas__stopped": [], "check__goals": []}
+    in_flight, every = explore_naively(build(changed(name, **both, network__idle_answers="in-flight")))
+    left_out, fewer = explore_naively(build(changed(name, **both, network__idle_answers="left-out")))
+    assert in_flight.verdict is left_out.verdict
+    assert len(fewer) < len(every)
+    assert {_with_requests_for_idle_answers(state) for state in every} == {
+        _with_requests_for_idle_answers(state) for state in fewer
     }
 
 

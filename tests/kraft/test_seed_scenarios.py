@@ -18,6 +18,7 @@ from tests.kraft.small import explored, sizes
 
 LARGER = {"alter-quorum": 203426}
 SMALL = {
+    "alter-quorum-crash": 8411,
     "disk-failure-composite-keys": 492,
     "removed-voter-disturbs-nobody": 1984,
     "removed-voter-wins": 6549,

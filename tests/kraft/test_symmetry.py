@@ -175,7 +175,7 @@ def test_refused_when_the_reference_decides_by_id() -> None:
 def test_what_is_refused_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kraft_symmetry, "_ordered_by_id", lambda scenario: iter(()))
     scenario = changed("three-voters-crash-symmetry", **CRASH, environment__sends="listed")
-    with pytest.raises(InputError, match="it makes a difference who is who: .* differ"):
+    with pytest.raises(InputError, match=r"it makes a difference who is who: .* differ"):
         check(scenario)
 
 

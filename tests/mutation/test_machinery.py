@@ -186,6 +186,13 @@ def test_judging_one_property_alone() -> None:
     assert judging(elect, None).check.goals == ()
 
 
+@pytest.mark.parametrize("name", ["NoFatal", "LeaderEventuallyElected", "GoalVoterRemoved", None])
+def test_a_known_death_refutes_no_mutant(name: str | None) -> None:
+    shrink = find("shrink-and-restart")
+    assert shrink.check.known_deaths
+    assert judging(shrink, name).check.known_deaths == shrink.check.known_deaths
+
+
 # The command.
 
 

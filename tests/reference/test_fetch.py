@@ -157,6 +157,15 @@ def test_who_may_fetch() -> None:
     assert answer.partition_error is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+@pytest.mark.parametrize(("offset", "last_epoch"), [(3, 2), (4, 4), (3, 1), (9, 5)])
+def test_whoever_has_the_leaders_id_is_told_first_where_the_logs_part(offset: int, last_epoch: int) -> None:
+    """The id is looked at where the fetch is recorded, which only a valid one is (FETCH-18)."""
+    words = f"offset={offset} last-epoch={last_epoch} max-wait=0"
+    found = [fetched(ask(LEADER, f"fetch-request from={fetcher} {words}")) for fetcher in (1, 2)]
+    assert found[0] == found[1]
+    assert found[0].diverging is not None
+
+
 @pytest.mark.parametrize("fetcher", ["9", "-1", "2/B"])
 def test_only_voters_count(fetcher: str) -> None:
     leader = "leader id=1/A voters=1/A,2/A,3/A epoch=5 log=1@5"

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from reference import log as logs
 from reference.disk import Disk, apply, as_found, lose_power
 from reference.effects import AppendBatch, Flush, HighWatermark, Persist, Truncate
-from reference.log import Batch, EpochEnd, EpochStart, KRaftVersion, Log, Value, Voters
+from reference.log import (
+    Batch,
+    EpochEnd,
+    EpochStart,
+    KRaftVersion,
+    Log,
+    Snapshot,
+    SnapshotId,
+    Value,
+    Voters,
+)
 from reference.replica import QuorumState
 from reference.voters import static_voters
 
@@ -153,6 +163,14 @@ def test_an_epoch_may_begin_before_its_first_record() -> None:
     assert logs.end_offset_for_epoch(log, 5) == EpochEnd(5, 2)
     assert logs.append(log, Batch(2, 5, (Value(1),))).epoch_starts == log.epoch_starts
     assert logs.truncate(log, 2).last_epoch == 1
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_a_position_before_all_records_diverges_at_the_snapshot(asked: int) -> None:
+    """Kafka: KafkaRaftLog.endOffsetForEpoch names the oldest snapshot where the log begins with its end."""
+    known = logs.with_snapshot(build([(0, 4), (2, 2)]), Snapshot(SnapshotId(4, 1), None, 0))
+    assert logs.end_offset_for_epoch(logs.delete_before(known, 4), asked) == EpochEnd(1, 4)
+    assert logs.end_offset_for_epoch(known, 0) == EpochEnd(0, 0)
 
 
 def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset() -> None:

@@ -102,10 +102,14 @@ def test_a_snapshot_holds_the_control_records_before_its_end() -> None:
 
 
 def test_a_snapshot_may_be_older_than_one_that_is_there() -> None:
-    before = leader(logs.with_snapshot(LOG, SNAPSHOT))
-    log = take(before, CreateSnapshot(AT_3, delete_prefix=False)).replica.log
-    assert [snapshot.id for snapshot in log.snapshots] == [AT_3, AT_5]
-    assert log_of(log.batches, log.start_offset, log.snapshots) == log
+    at_6 = Snapshot(SnapshotId(6, 2), VOTERS, 1, (9,), 100)
+    before = replace(leader(logs.with_snapshot(LOG, at_6)), high_watermark=6)
+    log = take(before, CreateSnapshot(AT_5, delete_prefix=False)).replica.log
+    assert [snapshot.id for snapshot in log.snapshots] == [AT_5, at_6.id]
+    # But not of an older epoch than the earliest one. Kafka: ReplicatedLog.validateOffsetAndEpoch.
+    assert of(take(before, CreateSnapshot(AT_3, delete_prefix=False)), CallFailed)
+    found = log_of(log.batches, log.start_offset, log.snapshots)
+    assert (found.batches, found.epoch_starts) == (log.batches, log.epoch_starts)
 
 
 def test_what_a_snapshot_stands_for_need_not_be_deleted() -> None:
@@ -117,15 +121,24 @@ def test_what_a_snapshot_stands_for_need_not_be_deleted() -> None:
     assert [known.id for known in newer.replica.log.snapshots] == [AT_5]
 
 
-@pytest.mark.parametrize("id", [SnapshotId(7, 2), SnapshotId(4, 2), SnapshotId(5, 1), SnapshotId(-1, 0)])
+@pytest.mark.parametrize("id", [SnapshotId(7, 2), SnapshotId(4, 2), SnapshotId(5, 1)])
 def test_snapshots_that_no_committed_batch_ends(id: SnapshotId) -> None:
     assert of(take(leader(), CreateSnapshot(id)), CallFailed)
 
 
 def test_nothing_before_the_log_start_and_nothing_while_the_high_watermark_is_unknown() -> None:
     short = logs.delete_before(logs.with_snapshot(LOG, SNAPSHOT), 5)
-    assert of(take(leader(short), CreateSnapshot(AT_3)), CallFailed)
+    assert not take(leader(short), CreateSnapshot(AT_3)).effects
+    assert not take(leader(), CreateSnapshot(SnapshotId(-1, 0))).effects
     assert of(take(replace(leader(), high_watermark=None), CreateSnapshot(AT_5)), CallFailed)
+
+
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_nothing_at_the_log_start_but_the_snapshot_that_is_there(epoch: int) -> None:
+    """Kafka: KafkaRaftLog.createNewSnapshot asks ReplicatedLog.validateOffsetAndEpoch."""
+    short = logs.delete_before(logs.with_snapshot(LOG, SNAPSHOT), 5)
+    assert not take(leader(short), CreateSnapshot(AT_5)).effects
+    assert of(take(leader(short), CreateSnapshot(SnapshotId(5, epoch))), CallFailed)
 
 
 # Fetching from a log that starts with one.

@@ -9,18 +9,24 @@ import pytest
 from model_check.shortform import parse_replica
 from reference.disk import Disk
 from reference.effects import Duration, Persist, Transition
-from reference.events import Timer
+from reference.events import RequestReceived, Timer
 from reference.log import Log
+from reference.messages import VoteRequest
 from reference.protocol import KAFKA, CandidateRestart, Protocol
 from reference.replica import Follower, QuorumState, Replica, Resigned
-from reference.step import Outcome, start
+from reference.step import Outcome, start, step
 from reference.voters import ReplicaKey
-from tests.reference.asking import armed, persisted, role
+from tests.reference.asking import armed, granted, persisted, role
 
 VOTER = parse_replica("unattached id=1/A")
 ONLY = parse_replica("unattached id=1 voters=1")
 OBSERVER = parse_replica("unattached id=7/A")
 OWN, OTHER = ReplicaKey(1, "A"), ReplicaKey(2)
+
+
+def without_directory(state: QuorumState) -> QuorumState:
+    """``state`` as version 0 of the file holds it."""
+    return state if state.voted is None else replace(state, voted=ReplicaKey(state.voted.id))
 
 
 def started(
@@ -61,7 +67,7 @@ def test_the_first_row_that_matches(
     outcome = started(stored, log)
     assert role(outcome) == becomes
     assert outcome.replica.quorum_state == afterwards
-    assert persisted(outcome) == (afterwards,)
+    assert persisted(outcome) == (without_directory(afterwards),)
     assert isinstance(outcome.effects[0], Persist)
     assert outcome.effects[1] == Transition("Start", becomes, afterwards.epoch)
     assert outcome.replica.high_watermark is None
@@ -113,3 +119,23 @@ def test_nothing_volatile_survives() -> None:
         quorum_state=QuorumState(1, 1),
         role=Resigned((2, 3), ()),
     )
+
+
+@pytest.mark.parametrize(("kraft_version", "granted_again"), [(0, True), (1, False)])
+def test_only_with_dynamic_voters_the_file_says_on_which_disk_the_candidate_was(
+    kraft_version: int, granted_again: bool
+) -> None:
+    """A hole that production leaves open (PERSIST-8, PERSIST-9)."""
+    first, second = ReplicaKey(3, "C"), ReplicaKey(3, "D")
+    identity = replace(VOTER, bootstrap_kraft_version=kraft_version)
+    request = VoteRequest(5, first, OWN, 0, 0, False)
+    voted = step(KAFKA, start(KAFKA, identity, Disk()).replica, RequestReceived(3, request))
+    assert voted.replica.quorum_state.voted == first
+    assert "PERSIST-8" in voted.rules
+    (*_, stored) = persisted(voted)
+    again = start(KAFKA, identity, Disk(stored))
+    assert ("PERSIST-9" in again.rules) == granted_again
+    answer = step(KAFKA, again.replica, RequestReceived(3, replace(request, candidate=second)))
+    assert granted(answer) == granted_again
+    assert granted(step(KAFKA, again.replica, RequestReceived(3, request)))
+    assert not granted(step(KAFKA, voted.replica, RequestReceived(3, replace(request, candidate=second))))

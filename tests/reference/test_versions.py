@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from reference.log import SnapshotId
 from reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
     AddRaftVoterRequest,
+    AlterQuorumRequest,
     ApiVersionsRequest,
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
@@ -28,6 +30,8 @@ from reference.messages import (
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
+    FindQuorumRequest,
+    Message,
     RemoveRaftVoterRequest,
     ReplicaDescription,
     Request,
@@ -56,6 +60,8 @@ REQUESTS: dict[str, Request] = {
     "update": UpdateRaftVoterRequest(5, KEY, ENDPOINTS, 0, 1),
     "api-versions": ApiVersionsRequest(),
     "describe": DescribeQuorumRequest(),
+    "alter": AlterQuorumRequest((1, 2)),
+    "find": FindQuorumRequest(KEY, ENDPOINTS),
 }
 
 
@@ -72,7 +78,13 @@ def test_the_newest_version_is_that_of_the_schema(kind: type) -> None:
 
 
 def test_every_request_has_a_range() -> None:
-    assert set(RANGES) == set(typing.get_args(Request))
+    assert set(RANGES) == set(typing.get_args(Request)) == {type(request) for request in REQUESTS.values()}
+
+
+@pytest.mark.parametrize("kind", typing.get_args(Message))
+def test_every_message_has_versions(kind: type) -> None:
+    required = [field for field in fields(kind) if field.default is MISSING]
+    assert at_version(kind(*[None] * len(required)), 99) is not None
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -215,7 +227,8 @@ def test_who_needs_what() -> None:
     assert NEEDED[DescribeQuorumRequest] is Operation.DESCRIBE
     assert NEEDED[AddRaftVoterRequest] is NEEDED[RemoveRaftVoterRequest] is Operation.ALTER
     assert NEEDED[UpdateRaftVoterRequest] is Operation.CLUSTER_ACTION
-    assert ApiVersionsRequest not in NEEDED
+    assert NEEDED[AlterQuorumRequest] is Operation.ALTER
+    assert set(RANGES) - set(NEEDED) == {ApiVersionsRequest}
 
 
 @pytest.mark.parametrize("name", [name for name in SENDERS if name not in ("add", "remove", "update")])

@@ -20,6 +20,7 @@ from model_check.trace.explain import explain
 from model_check.trace.explain_steps import _EXPLAINERS
 from reference.log import Batch, Log, Value, log_of
 from reference.replica import Leader
+from reference.voters import ReplicaKey
 
 SYSTEM: KRaftSystem = build_system(scenario_of(UNSTABLE))
 START: GlobalState = initial_states(SYSTEM)[0]
@@ -39,11 +40,11 @@ def _label(violated: str, history: History, label: Label) -> str:
          "Replica 1 becomes Leader of epoch 3, which replica 2 has led before."),
         (names.EX_LEADER_NEVER_LEADS_AGAIN, History(leaders=((3, 1),)), Elected(1, 3),
          "Replica 1 becomes Leader of epoch 3 although it has led this epoch before."),
-        (names.EX_LEADER_NEVER_LEADS_AGAIN, History(leaders=((3, 1),)), Voted(1, 3, 2),
+        (names.EX_LEADER_NEVER_LEADS_AGAIN, History(leaders=((3, 1),)), Voted(1, 3, ReplicaKey(2)),
          "Replica 1 votes for replica 2 in epoch 3, which it has led itself."),
-        (names.VOTED_ONCE, History(votes=((1, 3, 2),)), Voted(1, 3, 3),
+        (names.VOTED_ONCE, History(votes=((1, 3, ReplicaKey(2)),)), Voted(1, 3, ReplicaKey(3)),
          "Replica 1 votes for replica 3 in epoch 3, in which it has voted for replica 2 before."),
-        (names.SELF_VOTE_SURVIVES, History(votes=((1, 3, 1),)), Voted(1, 3, 3),
+        (names.SELF_VOTE_SURVIVES, History(votes=((1, 3, ReplicaKey(1)),)), Voted(1, 3, ReplicaKey(3)),
          "Replica 1 votes for replica 3 in epoch 3, in which it has voted for itself before."),
         (names.STATE_MACHINE_SAFETY, History(committed=(ONE,)), Committed(2, (OTHER,), None),
          "Replica 2 commits the Value at offset 0 of epoch 1, "

@@ -17,6 +17,7 @@ from model_check.conform.properties.view import (
 )
 from model_check.kraft import names
 from model_check.kraft.history import Elected, History, Label, Voted, record
+from reference.voters import ReplicaKey
 
 _JUDGED = frozenset(names.ALWAYS)
 
@@ -115,7 +116,7 @@ class Elections:
         known = self.votes.setdefault((voter, epoch), candidate)
         if known != candidate and same_replica(known, candidate):
             return
-        for name in self._record(Voted(self._number(voter), epoch, self._number(candidate))):
+        for name in self._record(Voted(self._number(voter), epoch, ReplicaKey(self._number(candidate)))):
             evidence = f"votes for {shown(candidate)} in epoch {epoch}"
             if known != candidate:
                 evidence += f", in which it has voted for {shown(known)}"

@@ -1,0 +1,29 @@
+"""A replica that makes itself a voter: what it makes of its leader's answer, whether it asked to be added or
+to have its old key removed.
+
+Source: KIP-853, controller.quorum.auto.join.enable; Kafka: KafkaRaftClient.handleAddVoterResponse,
+handleRemoveVoterResponse.
+"""
+
+from __future__ import annotations
+
+from reference import epochs
+from reference.effects import ArmTimer, Duration
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.replica import Follower
+from reference.work import Work
+
+
+def handle_answer(work: Work, source: int, error: ErrorCode, settled: ErrorCode) -> None:
+    """Look again a period later, whether or not anything has changed by then.
+
+    ``settled``: the error that says that nothing is left to do.
+    """
+    work.by("ADD-14")
+    if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, settled):
+        epochs.unexpected_error(work, source)
+        return
+    if not isinstance(work.replica.role, Follower):
+        raise work.die("an answer about the own membership reached a replica that is no Follower")
+    work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))

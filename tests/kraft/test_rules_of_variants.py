@@ -1,0 +1,94 @@
+"""What a step names as its reasons are rules of the protocol variant in which it happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import spec
+from model_check.kraft import node
+from model_check.run import check
+from model_check.scenario import Scenario, shipped
+from reference.protocol import PRESETS, Protocol
+from tests.kraft.small import changed
+
+RULES = spec.load().rules
+
+#: The switch of the protocol behind each switch of the catalogue that is one.
+SWITCHES = {
+    "V-SM": "state_machine",
+    "V-KEY": "voter_keys",
+    "V-DISC": "discovery",
+    "V-DIV": "divergence_answer",
+    "V-END": "hand_over",
+    "V-MEMBER": "voter_membership",
+    "V-PVCOMPAT": "pre_vote_compatibility",
+    "V-CLOSS": "candidate_loss",
+    "V-PVTIMEOUT": "prospective_timer",
+    "V-PVFOLLOWER": "follower_pre_vote",
+    "V-PVLEADER": "prospective_leader",
+    "V-BEGIN": "begin_quorum_epoch_resend",
+    "V-RESTART": "candidate_restart",
+    "V-CAUGHTUP": "caught_up",
+    "V-DESCRIBE": "quorum_description",
+    "V-CLUSTER": "cluster_id",
+}
+
+
+def variant(protocol: Protocol) -> dict[str, str]:
+    """The values of the catalogue's switches."""
+    values = {switch: getattr(protocol, name).value for switch, name in SWITCHES.items()}
+    return values | {"V-RECONF": protocol.voter_changes.value, "V-ZOMBIE": protocol.stale_leader}
+
+
+def strangers(fired: dict[Protocol, set[str]]) -> set[tuple[str, str]]:
+    """Rules that decided a step of a protocol to which they do not belong, with their choices."""
+    return {
+        (rule, str(RULES[rule].variants))
+        for protocol, rules in fired.items()
+        for rule in rules
+        if not RULES[rule].belongs_to(variant(protocol))
+    }
+
+
+def fired_in(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> dict[Protocol, set[str]]:
+    """The rules that decided a step of the scenario, by the protocol of the replica."""
+    fired: dict[Protocol, set[str]] = {}
+    poll_on = node._poll_on
+
+    def noting(protocol: Protocol, *arguments: Any, **named: Any) -> node.Execution:
+        execution = poll_on(protocol, *arguments, **named)
+        fired.setdefault(protocol, set()).update(execution.rules)
+        return execution
+
+    monkeypatch.setattr(node, "_poll_on", noting)
+    check(scenario, threads=1)
+    return fired
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["ping-pong", "scenario-a"])
+def test_rules_that_decide_belong_to_the_preset(
+    preset: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fired = fired_in(changed(name, protocol={"preset": preset}), monkeypatch)
+    assert sum(map(len, fired.values())) > 20
+    assert strangers(fired) == set()
+
+
+@pytest.mark.parametrize("name", ["removed-voter-disturbs-nobody", "single-voter", "zombie-leader"])
+def test_rules_that_decide_belong_to_the_protocol(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert strangers(fired_in(shipped()[name], monkeypatch)) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alter-quorum-crash", "kip595-elections", "removed-voter-wins"])
+def test_rules_that_decide_belong_to_the_protocol_of_larger_models(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert strangers(fired_in(shipped()[name], monkeypatch)) == set()
+
+
+def test_a_stranger_is_found() -> None:
+    assert strangers({PRESETS["kip595"]: {"PREVOTE-1"}}) == {("PREVOTE-1", str(RULES["PREVOTE-1"].variants))}
