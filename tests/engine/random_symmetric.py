@@ -71,7 +71,7 @@ class NamedAlike:
     def project(self, component: int, local: Any) -> Hashable:
         return (component, local.number)
 
-    def project_history(self, history: Any) -> Hashable:
+    def project_history(self, history: Hashable) -> Hashable:
         return history
 
     def holds(self, projections: tuple[Any, ...], history: Any) -> bool:
@@ -152,10 +152,10 @@ class RandomSymmetric:
         return At(self.local_after[local.number], -1)
 
     def clock(self, component: int, local: Any) -> int:
-        return self.clocks[local.number]
+        return self.clocks[int(local.number)]
 
     def expiry(self, message: Any) -> int | None:
-        return self.expiries[message.kind]
+        return self.expiries[int(message.kind)]
 
     def renamed(self, permutation: int, value: Any) -> Any:
         at = (*self.permutations[permutation], -1)

@@ -46,7 +46,7 @@ def check_against_twin(system: RandomSymmetric) -> None:
     symmetry = Symmetry(system)
     orbits = {
         frozenset(
-            (image.locals, tuple(sorted(image.messages)), image.history, image.budgets)
+            (image.locals, tuple(sorted(image.messages, key=repr)), image.history, image.budgets)
             for image in (symmetry.image(number, state) for number in range(len(symmetry.permutations)))
         )
         for state in states
