@@ -48,8 +48,7 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.by("ALTER-16")
         work.emit(CallFailed("no snapshot can say what voter assignments say"))
         return
-    valid = not logs.needs_snapshot(log, end, epoch) and logs.is_valid_position(log, end, epoch)
-    if not valid or not _is_at_boundary(log, end):
+    if not _is_at_boundary(log, end) or not _is_known_position(log, end, epoch):
         work.emit(CallFailed(f"no snapshot can end at {end} with epoch {epoch}: no batch of the log does"))
         return
     if any(known.id == event.id for known in log.snapshots):
@@ -63,6 +62,10 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.by("SNAP-3")
         work.emit(DeleteBefore(event.id))
         work.update(log=logs.delete_before(work.replica.log, end))
+
+
+def _is_known_position(log: logs.Log, offset: int, epoch: int) -> bool:
+    return not logs.needs_snapshot(log, offset, epoch) and logs.is_valid_position(log, offset, epoch)
 
 
 def _is_at_boundary(log: logs.Log, offset: int) -> bool:

@@ -6,16 +6,21 @@ Voter sets are read from the records of the log (:mod:`model_check.kraft.members
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from model_check.kraft import assignments, membership, names
-from model_check.kraft.membership import Keys
 from model_check.kraft.node import Execution
 from reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
-from reference.events import Append, Event, RequestReceived, ResponseReceived
-from reference.log import Batch, KRaftVersion, Log, Value, Voters
-from reference.messages import FetchRequest, RemoveRaftVoterRequest
+from reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
+from reference.log import Batch, KRaftVersion, Log, Record, Value, Voters
+from reference.messages import (
+    ApiVersionsResponse,
+    FetchRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
 from reference.replica import AddingVoter, Leader, Replica
-from reference.voters import ReplicaKey, Voter, VoterSet
+from reference.voters import Voter, VoterSet
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
@@ -48,14 +53,19 @@ def _batch_violations(
             yield names.CHANGE_AS_ASKED
         if not _changes_keys(before, batches, batch):
             return
-    elif not membership.has_voters(batch) and not assignments.is_in(batch):
+    elif _is_of_voters(batch):
+        if not _is_as_asked(before, batches, batch, event):
+            yield names.CHANGE_AS_ASKED
+    elif not assignments.is_in(batch):
         return
-    elif not _is_as_asked(before, batches, batch, event):
-        yield names.CHANGE_AS_ASKED
     added = assignments.added(membership.own_origin(before), tuple(batches), batch)
     if not added <= _caught_up(before, event):
         yield names.ADDED_VOTER_IS_READY
     yield from _change_violations(before, batches, batch, committed, event)
+
+
+def _is_of_voters(batch: Batch) -> bool:
+    return any(isinstance(entry, Voters | KRaftVersion) for entry in batch.records)
 
 
 def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
@@ -65,7 +75,8 @@ def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
 
 
 def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
-    """P-9: an epoch opens with the voter set only where the log has none, or another entry of the leader.
+    """P-9: an epoch opens with the voter set where the log has none, or another entry of the leader, and only
+    there.
 
     The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
     """
@@ -73,11 +84,9 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     _, old, version = changes[-1] if changes else start
     own = before.own_entry
     recorded = bool(changes) or start[0] > 0
-    if len(batch.records) == 1:
-        return True
     new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
     due = version >= 1 and (not recorded or new != old)
-    return due and batch.records[1:] == (KRaftVersion(version), Voters(new))
+    return batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
 
 
 def _caught_up(before: Replica, event: Event | None) -> set[int]:
@@ -137,25 +146,47 @@ def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet
 
 
 def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
-    """P-9: the one voter added or removed is the one that was asked for, and no id is there twice."""
-    adding = removing = None
-    if isinstance(event, RequestReceived) and isinstance(event.request, RemoveRaftVoterRequest):
-        removing = event.request.voter
-    elif isinstance(event, ResponseReceived) and isinstance(before.role, Leader):
-        change_asked = before.role.change
-        adding = change_asked.voter.key if isinstance(change_asked, AddingVoter) else None
+    """P-9: the records are what was asked for: one entry added, removed or replaced, and no id twice.
+
+    An upgrade of kraft.version comes in one batch with the voter set, which is as the voters described
+    themselves (KVER-5).
+    """
     _, old, _ = _history(before, batches)[-1]
-    return all(
-        membership.added(old, entry.voters) == _keys(adding)
-        and membership.removed(old, entry.voters) == _keys(removing)
-        and len(set(entry.voters.ids)) == len(entry.voters)
-        for entry in change.records
-        if isinstance(entry, Voters)
-    )
+    records: tuple[Record, ...]
+    if isinstance(event, UpgradeKRaftVersion):
+        records = (KRaftVersion(event.version), Voters(_as_described(before, old)))
+    else:
+        records = (Voters(_as_asked(before, old, event)),)
+    ids = [voter.key.id for entry in records if isinstance(entry, Voters) for voter in entry.voters.voters]
+    return change.records == records and len(set(ids)) == len(ids)
 
 
-def _keys(key: ReplicaKey | None) -> Keys:
-    return () if key is None else (key,)
+def _as_described(before: Replica, old: VoterSet) -> VoterSet:
+    told = before.role.reported if isinstance(before.role, Leader) else ()
+    known = {entry.key.id: entry for entry in (*told, before.own_entry)}
+    return VoterSet(tuple(known.get(voter.key.id, voter) for voter in old.voters))
+
+
+def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
+    """``old`` with the one entry added, removed or replaced that ``event`` asks for or allows."""
+    voters = old.voters
+    request = event.request if isinstance(event, RequestReceived) else None
+    response = event.response if isinstance(event, ResponseReceived) else None
+    change = before.role.change if isinstance(before.role, Leader) else None
+    if isinstance(request, RemoveRaftVoterRequest):
+        voters = tuple(voter for voter in voters if voter.key != request.voter)
+    elif isinstance(request, UpdateRaftVoterRequest):
+        new = told_entry(request)
+        voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
+    elif isinstance(response, ApiVersionsResponse) and isinstance(change, AddingVoter):
+        least, most = response.kraft_versions or (0, 0)
+        voters = (*voters, replace(change.voter, min_kraft_version=least, max_kraft_version=most))
+    return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
+
+
+def told_entry(request: UpdateRaftVoterRequest) -> Voter:
+    """What a voter says of itself."""
+    return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
 
 
 def _added_voters(old: VoterSet, new: VoterSet) -> list[Voter]:

@@ -91,10 +91,11 @@ class Altered:
 class Refused:
     """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
     such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
-    become of it.
+    become of it. ``adding``: the client wanted ``key`` added, not removed.
     """
 
     key: ReplicaKey
+    adding: bool
     has_id: bool
 
 
@@ -283,6 +284,8 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
         goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
         if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
             goals.append(names.GOAL_DISK_REPLACED)
+        if any(entry.key in before.keys and entry not in before.voters for entry in after.voters):
+            goals.append(names.GOAL_VOTER_UPDATED)
     if history.origin is not None:
         goals += assignments.goals(history.committed)
         finalized = _finalized(history.origin, history.committed)[1]
@@ -292,7 +295,9 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
 
 def _record_refused(history: History, label: Refused) -> Recorded:
     agree = [_agrees(known, label) for known in committed_sets(history)]
-    violations: tuple[str, ...] = () if any(agree) else (names.REFUSAL_TELLS_COMMITTED_SET,)
+    about_the_request = label.adding == label.has_id
+    told = any(agree) and about_the_request
+    violations: tuple[str, ...] = () if told else (names.REFUSAL_TELLS_COMMITTED_SET,)
     if not agree[-1]:
         violations += (names.REFUSAL_IS_UP_TO_DATE,)
     goal = names.GOAL_TOLD_DUPLICATE_VOTER if label.has_id else names.GOAL_TOLD_VOTER_NOT_FOUND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import cast
 
 from model_check.kraft import membership, names
@@ -12,7 +12,7 @@ from model_check.kraft.history import History
 from model_check.kraft.membership import Keys
 from model_check.kraft.node import Node
 from reference.log import Batch, Log
-from reference.replica import Leader
+from reference.replica import Leader, Replica
 from reference.voters import ReplicaKey
 
 _Prefix = tuple[Batch, ...]
@@ -188,3 +188,56 @@ class CommittedOnMajority:
 
 #: A replica, and what its log holds from which offset on.
 _Held = tuple[ReplicaKey, int, _Prefix]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedVoterHoldsEpoch:
+    """Whoever a leader has made a voter has the record that opens the leader's epoch, or a later one (S-27).
+
+    It had caught up with this leader, so that it must have it, whatever the leader has noted. It is not
+    judged on another disk, nor in a later epoch, in which it may have truncated it. ``ids`` are those of the
+    components.
+    """
+
+    ids: tuple[int, ...]
+    name: str = names.ADDED_VOTER_IS_READY
+
+    def project(self, component: int, local: Hashable) -> Hashable:
+        node, log = cast(Node, local), _log(local)
+        replica, stored = node.replica, node.disk.quorum_state
+        if replica is not None:
+            stored = replica.quorum_state
+        added: frozenset[ReplicaKey] = frozenset()
+        if replica is not None and isinstance(replica.role, Leader):
+            added = _added_in(replica)
+        last = [each.id.epoch for each in log.snapshots[-1:]] + [each.epoch for each in log.batches[-1:]]
+        epoch = 0 if stored is None else stored.epoch
+        return (node.key(self.ids[component]), epoch, max(last, default=0), added)
+
+    def project_history(self, history: Hashable) -> Hashable:
+        return None
+
+    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
+        known = cast(tuple[_Progress, ...], projections)
+        return not any(
+            other == key and at <= epoch and last < epoch
+            for _, epoch, _, added in known
+            for key in added
+            for other, at, last, _ in known
+        )
+
+
+#: A replica, its epoch, the last one in its log, and the voters that it has added as the leader.
+_Progress = tuple[ReplicaKey, int, int, frozenset[ReplicaKey]]
+
+
+def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
+    """The voters that ``leader`` has added in its epoch."""
+    history = membership.history_of(membership.own_origin(leader), leader.log)
+    own = {batch.end_offset for batch in leader.log.batches if batch.epoch == leader.epoch}
+    return frozenset(
+        key
+        for (_, before, _), (end, after, _) in pairwise(history)
+        if end in own
+        for key in membership.added(before, after)
+    )

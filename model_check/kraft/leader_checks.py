@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from model_check.kraft import membership, names
 from model_check.kraft.membership import Keys
 from model_check.kraft.node import Execution
-from reference.effects import ArmTimer
+from reference.effects import ArmTimer, Reply
+from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived, Timer
-from reference.messages import FetchRequest, FetchSnapshotRequest
+from reference.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+)
 from reference.replica import Leader, Replica, Resigned
+from reference.voters import ReplicaKey
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
@@ -19,15 +28,49 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
     if isinstance(after.role, Resigned) and after.parked:
         yield names.RESIGNED_KEEPS_NOBODY_WAITING
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
-        request = event.request
+        sender = _sender(event.request)
         rearmed = any(
             isinstance(effect, ArmTimer) and effect.timer is Timer.CHECK_QUORUM
             for effect in execution.effects
         )
-        if rearmed and isinstance(request, FetchRequest | FetchSnapshotRequest):
-            heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, request.replica))
+        if rearmed and sender is not None:
+            heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, sender))
             if 2 * heard <= len(before.voters):
                 yield names.CHECK_QUORUM_NEEDS_MAJORITY
+        contacts = after.role.contacts if isinstance(after.role, Leader) else ()
+        if rearmed and contacts:
+            # Whoever was counted this time would be counted again without having been heard from.
+            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+        counted = rearmed or not set(contacts) <= set(before.role.contacts)
+        if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
+            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+
+
+def _sender(request: Request) -> ReplicaKey | None:
+    """Who keeps a leader in office by ``request``."""
+    if isinstance(request, FetchRequest | FetchSnapshotRequest):
+        return request.replica
+    return request.voter if isinstance(request, UpdateRaftVoterRequest) else None
+
+
+def _epoch_of(request: Request) -> int | None:
+    if isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest):
+        return request.epoch
+    return None
+
+
+def _is_refused(event: RequestReceived, execution: Execution) -> bool:
+    """Whether the sender was answered, and got nothing of what it asked for."""
+    replies = (effect for effect in execution.effects if isinstance(effect, Reply))
+    answers = [reply.response for reply in replies if reply.to == event.source]
+    return bool(answers) and all(map(_gives_nothing, answers))
+
+
+def _gives_nothing(response: Response) -> bool:
+    if isinstance(response, FetchResponse) and (response.diverging or response.snapshot) is not None:
+        return True
+    error = getattr(response, "partition_error", ErrorCode.NONE)
+    return error is not ErrorCode.NONE or response.error is not ErrorCode.NONE
 
 
 def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:

@@ -113,6 +113,7 @@ class KRaftSystem:
             invariants.LogMatching(),
             invariants.LeaderCompleteness(),
             invariants.LeaderCompleteness(names.COMMITTED_SURVIVES_CHANGES),
+            invariants.AddedVoterHoldsEpoch(ids),
             majority,
             replace(majority, name=names.ACKNOWLEDGED_IS_DURABLE, durable=True),
             replace(majority, name=names.REMOVED_LEADER_DOES_NOT_COUNT, removed=True),

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from model_check.kraft import append_checks, assignments, membership, names
+from model_check.kraft import append_checks, assignments, membership, names, update_checks
 from model_check.kraft.administration import first_directory
 from model_check.kraft.node import Execution, Node
 from reference.effects import Effect, LoadSnapshot, Reply, Transition
+from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived, ResponseReceived
 from reference.messages import (
     AddRaftVoterResponse,
@@ -38,6 +39,9 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
     yield from append_checks.violations(before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
+        if _is_given_up_too_early(before.role, event, execution):
+            yield names.CHANGE_ANSWERED
+    yield from update_checks.violations(before, event, execution)
     if _leads_for_another(before, execution):
         yield names.WIPED_REPLICA_IS_ANOTHER
     if isinstance(event, RequestReceived):
@@ -97,6 +101,22 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
         told and isinstance(event, RequestReceived)
     ):  # which may be about another request
         yield names.CHANGE_ANSWERED
+
+
+#: What leaves open what becomes of a change.
+_OPEN = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> bool:
+    """P-8: a change whose voter set is in the log may still commit, and nobody is told that it has failed."""
+    change = role.change
+    if not isinstance(change, AddingVoter | RemovingVoter) or change.offset is None:
+        return False
+    if isinstance(event, RequestReceived) and event.source == change.source:
+        return False  # the answer may be about that request
+    answers = [effect.response for effect in execution.effects if isinstance(effect, Reply)]
+    told = [one for one in answers if isinstance(one, AddRaftVoterResponse | RemoveRaftVoterResponse)]
+    return any(answer.error not in _OPEN for answer in told)
 
 
 def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:

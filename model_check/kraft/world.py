@@ -87,7 +87,7 @@ class World:
     """What has happened to the disk, the network and the history after some effects of ``replica_id``.
 
     ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
-    being handled, ``asked`` the replica about which a client's request is that is being handled,
+    being handled, ``asked`` the replica about which a client's request is that is being handled or waits,
     ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica
     leads by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
     of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and ``after`` the
@@ -216,7 +216,8 @@ class World:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
         elif self.asked is not None and _is_telling(response):
-            self.labels.append(Refused(self.asked, response.error is ErrorCode.DUPLICATE_VOTER))
+            adding = isinstance(response, AddRaftVoterResponse)
+            self.labels.append(Refused(self.asked, adding, response.error is ErrorCode.DUPLICATE_VOTER))
 
     def _acknowledged(self) -> Acknowledged:
         assert self.addition is not None
@@ -233,7 +234,7 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         disk,
         membership.own_origin(replica),
         vote_request=_standard_vote(event),
-        asked=_asked(event),
+        asked=_asked(replica, event),
         addition=_addition(replica, event),
         leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
         change=_newest_change(execution) if wiring.origin else None,
@@ -259,10 +260,13 @@ def _standard_vote(event: Event) -> VoteRequest | None:
     return request if isinstance(request, VoteRequest) and not request.pre_vote else None
 
 
-def _asked(event: Event) -> ReplicaKey | None:
-    """The replica that an administrator wants added or removed."""
+def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed now, or that one who waits wants added."""
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
-    return request.voter if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) else None
+    if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
+        return request.voter
+    change = replica.role.change if isinstance(replica.role, Leader) else None
+    return change.voter.key if isinstance(change, AddingVoter) else None
 
 
 def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:

@@ -16,7 +16,7 @@ from reference.effects import Reply, Send, Transition, Truncate
 from reference.errors import ErrorCode
 from reference.events import RequestReceived
 from reference.messages import DescribeQuorumResponse, FetchRequest, VoteRequest, VoteResponse
-from reference.replica import AddingVoter, Leader, Replica
+from reference.replica import AddingVoter, Leader, QuorumState, Replica
 from reference.transitions import role_name
 
 
@@ -301,7 +301,22 @@ def _set(ids: Iterable[int]) -> str:
     return "{" + ",".join(map(str, ids)) + "}"
 
 
+def _torn_quorum_state(case: _Case) -> Iterator[str]:
+    voted = None if case.before is None else case.before.quorum_state
+    held = "nothing" if voted is None else _quorum_state(voted)
+    yield (
+        f"The process of replica {case.id} is killed while it writes its quorum-state file: before the step "
+        f"that held {held}, and what a start finds there was never written as a whole."
+    )
+
+
+def _quorum_state(state: QuorumState) -> str:
+    voted = "no vote" if state.voted is None else f"a vote for {print_key(state.voted)}"
+    return f"epoch {state.epoch}, leader {state.leader or 'unknown'} and {voted}"
+
+
 _EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
+    names.QUORUM_STATE_IS_ATOMIC: _torn_quorum_state,
     names.NO_FATAL: _fatal,
     names.STABLE_LEADERSHIP: _disturbed,
     names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbed,

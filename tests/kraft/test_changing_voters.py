@@ -431,14 +431,14 @@ def test_the_prelude_gives_up() -> None:
 
 def test_a_refusal_tells_what_has_been_committed() -> None:
     """DUPLICATE_VOTER of an id that no committed set has, or that only an older one has, is violated."""
-    refused = [Refused(_KEYS[3], True), Refused(_KEYS[1], False)]
+    refused = [Refused(_KEYS[3], True, True), Refused(_KEYS[1], False, False)]
     origin = Origin(voter_set(Voter(_KEYS[id]) for id in (1, 2)), 1)
     told = [record(History(origin=origin), label).violations for label in refused]
     assert told == [(names.REFUSAL_TELLS_COMMITTED_SET, names.REFUSAL_IS_UP_TO_DATE)] * 2
     batch = Batch(0, 1, (Voters(voter_set(Voter(_KEYS[id]) for id in (2, 3))),))
     later = History(origin=origin, committed=(batch,))
     assert [record(later, label).violations for label in refused] == [(), ()]
-    older = record(later, Refused(_KEYS[1], True))
+    older = record(later, Refused(_KEYS[1], True, True))
     assert older.violations == (names.REFUSAL_IS_UP_TO_DATE,)
     assert older.goals == (names.GOAL_TOLD_DUPLICATE_VOTER,)
 

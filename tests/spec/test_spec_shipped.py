@@ -251,7 +251,7 @@ def test_unknown_table(shipped: Specification) -> None:
 
 def test_properties_per_kind_of_id(shipped: Specification) -> None:
     prefixes = Counter(property_id[0] for property_id in shipped.properties)
-    assert prefixes == {"S": 42, "B": 10, "L": 17, "P": 10, "G": 24}
+    assert prefixes == {"S": 42, "B": 10, "L": 17, "P": 10, "G": 25}
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_property_texts_are_sentences(shipped: Specification) -> None:
 
 def test_counts_of_the_other_files(shipped: Specification) -> None:
     assert list(shipped.conflicts) == [f"C-{n}" for n in range(1, 29)]
-    assert len(shipped.variants) == 21
+    assert len(shipped.variants) == 23
     assert len(shipped.messages) == 43
     assert len(shipped.errors) == 32
     assert len(shipped.configs) == 32

@@ -1,0 +1,42 @@
+"""What a leader makes of UpdateRaftVoter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.kraft import membership, names
+from model_check.kraft.append_checks import told_entry
+from model_check.kraft.node import Execution
+from reference.effects import AppendBatch, Reply
+from reference.errors import ErrorCode
+from reference.events import Event, RequestReceived
+from reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from reference.replica import Leader, Replica
+
+
+def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """P-9: an update that is accepted is in the log, or noted for the upgrade where voters are static.
+
+    What is appended is judged by itself. An update that is refused leaves no trace.
+    """
+    request = event.request if isinstance(event, RequestReceived) else None
+    after = execution.replica.role
+    if not isinstance(request, UpdateRaftVoterRequest):
+        return
+    if not isinstance(before.role, Leader) or not isinstance(after, Leader):
+        return
+    appended = any(
+        isinstance(effect, AppendBatch) and membership.has_voters(effect.batch)
+        for effect in execution.effects
+    )
+    _, _, version = membership.history_of(membership.own_origin(before), before.log)[-1]
+    accepted = any(_accepts(effect.response) for effect in execution.effects if isinstance(effect, Reply))
+    noted = set(before.role.reported)
+    if accepted and version < 1:
+        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {told_entry(request)}
+    if appended != (accepted and version >= 1) or set(after.reported) != noted:
+        yield names.CHANGE_AS_ASKED
+
+
+def _accepts(response: object) -> bool:
+    return isinstance(response, UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE

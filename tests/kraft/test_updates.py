@@ -1,0 +1,125 @@
+"""What is judged of UpdateRaftVoter, of late answers, and of what a new voter really holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model_check.kraft import names, voter_checks
+from model_check.kraft.build import build
+from model_check.kraft.history import History, Refused, record
+from model_check.kraft.invariants import AddedVoterHoldsEpoch
+from model_check.kraft.leader_checks import violations as leader_violations
+from model_check.kraft.membership import Origin
+from model_check.kraft.node import Execution, Node, execute
+from model_check.scenario import shipped
+from reference.effects import AppendBatch
+from reference.events import RequestReceived
+from reference.log import KRaftVersion, Voters
+from reference.messages import UpdateRaftVoterRequest
+from reference.protocol import KAFKA
+from reference.replica import Leader, Replica
+from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+
+_ELSEWHERE = (Endpoint("CONTROLLER", "elsewhere", 9093),)
+
+
+def _leader(name: str = "moved-voter-is-known") -> Node:
+    node = build(shipped()[name]).nodes[0]
+    assert node.replica is not None and isinstance(node.replica.role, Leader)
+    return node
+
+
+def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution]:
+    key = ReplicaKey(2, "d2")
+    event = RequestReceived(key.id, UpdateRaftVoterRequest(epoch, key, _ELSEWHERE, 0, 1))
+    return event, execute(KAFKA, leader, event)
+
+
+def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
+    assert node.replica is not None
+    after = Node(execution.replica, node.disk)
+    found = {*voter_checks.violations(node.replica, event, execution, after)}
+    return found | {*leader_violations(node.replica, event, execution)}
+
+
+def test_an_accepted_update_is_appended() -> None:
+    node = _leader()
+    assert node.replica is not None
+    event, execution = _update(node.replica)
+    assert _judged(node, event, execution) == set()
+    silent = tuple(each for each in execution.effects if not isinstance(each, AppendBatch))
+    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=silent))
+
+
+@pytest.mark.parametrize("part", ["endpoints", "versions", "others", "with-version"])
+def test_the_new_entry_is_the_one_that_was_told(part: str) -> None:
+    node = _leader()
+    assert node.replica is not None
+    event, execution = _update(node.replica)
+    number = next(n for n, each in enumerate(execution.effects) if isinstance(each, AppendBatch))
+    appended = execution.effects[number]
+    assert isinstance(appended, AppendBatch)
+    (entry,) = appended.batch.records
+    assert isinstance(entry, Voters)
+    first, second = entry.voters.voters
+    assert second.endpoints == _ELSEWHERE
+    changed = {
+        "endpoints": (first, replace(second, endpoints=())),
+        "versions": (first, replace(second, max_kraft_version=9)),
+        "others": (replace(first, endpoints=()), second),
+        "with-version": (first, second),
+    }[part]
+    records = (KRaftVersion(1),) if part == "with-version" else ()
+    batch = replace(appended.batch, records=(*records, Voters(voter_set(changed))))
+    effects = (*execution.effects[:number], AppendBatch(batch), *execution.effects[number + 1 :])
+    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=effects))
+
+
+def test_a_refused_update_leaves_no_trace_and_keeps_nobody_in_office() -> None:
+    node = _leader("upgrade-three-voters")
+    leader = node.replica
+    assert leader is not None and isinstance(leader.role, Leader)
+    event, execution = _update(leader, epoch=0)
+    assert execution.replica.role == leader.role
+    assert _judged(node, event, execution) == set()
+    noted = (Voter(ReplicaKey(2, "d2"), _ELSEWHERE, 0, 1),)
+    roles = {
+        names.CHANGE_AS_ASKED: replace(leader.role, reported=noted),
+        names.CHECK_QUORUM_NEEDS_MAJORITY: replace(leader.role, contacts=(2,)),
+    }
+    for name, role in roles.items():
+        assert _judged(node, event, replace(execution, replica=replace(leader, role=role))) == {name}
+
+
+def test_a_description_of_a_static_voter_is_noted_beside_the_others() -> None:
+    node = _leader("upgrade-three-voters")
+    assert node.replica is not None
+    event, execution = _update(node.replica)
+    assert _judged(node, event, execution) == set()
+    role = execution.replica.role
+    assert isinstance(role, Leader) and len(role.reported) == 1
+    forgotten = replace(execution.replica, role=replace(role, reported=()))
+    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, replica=forgotten))
+
+
+def test_an_addition_is_never_told_that_there_is_no_such_voter() -> None:
+    """The words are those of the other request, whatever has been committed."""
+    two = Origin(voter_set(Voter(ReplicaKey(id, f"d{id}")) for id in (1, 2)), 1)
+    three = ReplicaKey(3, "d3")
+    assert record(History(origin=two), Refused(three, True, False)).violations == (
+        names.REFUSAL_TELLS_COMMITTED_SET,
+    )
+    assert not record(History(origin=two), Refused(three, False, False)).violations
+
+
+def test_a_new_voter_holds_the_epoch_in_which_it_was_added() -> None:
+    judge = AddedVoterHoldsEpoch((1, 2))
+    new, nobody = ReplicaKey(2, "d2"), frozenset[ReplicaKey]()
+    leader = (ReplicaKey(1, "d1"), 3, 3, frozenset({new}))
+    assert judge.holds((leader, (new, 3, 3, nobody)), None)
+    assert not judge.holds((leader, (new, 3, 2, nobody)), None)
+    assert not judge.holds((leader, (new, 2, 0, nobody)), None)
+    assert judge.holds((leader, (new, 4, 2, nobody)), None)
+    assert judge.holds((leader, (ReplicaKey(2, "d2-2"), 3, 0, nobody)), None)
