@@ -286,10 +286,12 @@ class Tables:
             self._pool.append(number)
         self._most_sends = max(self._most_sends, len(sends))
         consumes = outcome.consumes and message >= 0
-        hashes = self._local_hash.data, self._message_hash.data
-        difference = hashes[0][local] - hashes[0][before] + hashes[1][sends].sum(axis=0, dtype=np.uint64)
+        of_locals, of_messages = self._local_hash.data, self._message_hash.data
+        difference = of_locals[local] - of_locals[before]
+        for number in sends:
+            difference += of_messages[number]
         if consumes:
-            difference = difference - hashes[1][message]
+            difference -= of_messages[message]
         self._differences.append(difference)
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
