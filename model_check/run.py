@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
-from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.engine.system import Exploration, Limits, SymmetryError, Verdict
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude
+from model_check.kraft.symmetry import refused, symmetric
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso
@@ -18,6 +20,8 @@ from model_check.trace import build as build_trace
 
 #: How many states an *eventually* property can be judged on.
 MAX_GRAPH_STATES = 2_000_000
+#: How much of what differs a sentence shows.
+MOST_TEXT = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,8 @@ class CheckResult:
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
     ``None`` if the graph was too large to judge the *eventually* properties. ``prelude`` is the scenario of
     the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
-    ``exploration`` and traces are then those of the run.
+    ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
+    renaming states were looked at.
     """
 
     scenario: Scenario
@@ -35,6 +40,7 @@ class CheckResult:
     differences: tuple[str, ...]
     liveness: tuple[Judged, ...] | None = ()
     prelude: Scenario | None = None
+    interchangeable: tuple[int, ...] = ()
 
     def traces(self) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, and lassos."""
@@ -84,15 +90,37 @@ def check(
     limits: Limits = Limits(),  # noqa: B008
     keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> CheckResult:
-    """Explore ``scenario`` and compare. Raises InputError where the scenario contradicts itself."""
+    """Explore ``scenario`` and compare.
+
+    ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
+    properties is always collected anew). Raises InputError where the scenario contradicts itself or its
+    replicas are not as interchangeable as it says, and CheckpointError where the checkpoint cannot be used.
+    """
     try:
         system = build(scenario)
     except BrokenPrelude as broken:
         return _of_prelude(scenario, broken)
-    exploration = explore(system, threads=threads, limits=limits, keep_going=keep_going, progress=progress)
+    interchangeable = symmetric(system, scenario) if scenario.reduction.symmetry else ()
+    try:
+        exploration = explore(
+            system,
+            threads=threads,
+            limits=limits,
+            keep_going=keep_going,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    except SymmetryError as error:
+        raise refused(scenario, f"it makes a difference who is who: {_shortened(str(error))}") from None
     liveness = _judge_liveness(scenario, exploration, threads, limits)
-    return CheckResult(scenario, system, exploration, _differences(scenario, exploration, liveness), liveness)
+    differences = _differences(scenario, exploration, liveness)
+    return CheckResult(scenario, system, exploration, differences, liveness, None, interchangeable)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} ..."
 
 
 def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
@@ -101,6 +129,7 @@ def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
     exploration = Exploration(
         verdict=Verdict.VIOLATED,
         distinct=depth + 1,
+        states=depth + 1,
         generated=depth,
         depth=depth,
         levels=(1,) * (depth + 1),
@@ -142,8 +171,8 @@ def _differences(
     if expected.verdict == "holds":
         differences += [f"{name} is violated" for name in violated]
         differences += [f"goal {goal} was never reached" for goal in found.missing_goals]
-        if expected.states is not None and found.distinct != expected.states:
-            differences.append(f"{found.distinct:,} distinct states, expected {expected.states:,}")
+        if expected.states is not None and found.states != expected.states:
+            differences.append(f"{found.states:,} distinct states, expected {expected.states:,}")
     else:
         missing = sorted(set(expected.violates) - set(violated))
         unexpected = sorted(set(violated) - set(expected.violates)) if expected.violates else []

@@ -136,9 +136,10 @@ class EnvironmentChoice(_Table):
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
     leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
     unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
-    ``boundaries``: a crash may fall between the effects of a step; ``crashes-at``: which processes may crash,
-    ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``: whether
-    state machines ask for them at their high watermark, or for any; ``snapshot-size``: of each, in bytes.
+    ``boundaries``: a crash may fall between the effects of a step; ``sends``: requests that a step sends to
+    several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may
+    crash, ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``:
+    whether state machines ask for them at their high watermark, or for any; ``snapshot-size``: in bytes.
     ``tick``: by how many ms the clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run;
     ``clock``: whether it only goes forward or may be set back as well.
     """
@@ -153,6 +154,7 @@ class EnvironmentChoice(_Table):
     power_loss: Annotated[bool, Field(alias="power-loss")] = True
     write_back: Annotated[bool, Field(alias="write-back")] = False
     boundaries: bool = True
+    sends: Literal["listed", "any-order"] = "listed"
     crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
     snapshots: Literal["committed", "any"] = "committed"
@@ -236,9 +238,17 @@ class Check(_Table):
     prelude: bool = True
 
 
+class Reduction(_Table):
+    """Which states are left out because others stand for them. ``symmetry``: those that differ from another
+    only in which of the voters is which that nothing in the scenario tells apart.
+    """
+
+    symmetry: bool = False
+
+
 class Expected(_Table):
     """The expected verdict; of a violation also the properties, and optionally the number of its steps.
-    ``states`` pins the exact number of distinct states.
+    ``states`` pins the exact number of distinct states, those included for which others stand.
     """
 
     verdict: Literal["holds", "violated"]
@@ -272,6 +282,7 @@ class Scenario(_Table):
     budgets: Budgets = Budgets()
     bounds: Bounds = Bounds()
     check: Check = Check()
+    reduction: Reduction = Reduction()
     expect: Expected
     _file: str = PrivateAttr("")
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from model_check.engine.explorer import explore, resident_bytes
-from model_check.engine.system import Exploration, Limits
+from model_check.engine.system import Exploration, Limits, System
 from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively
+from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.symmetry import symmetric
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
 
@@ -36,11 +38,14 @@ QUICK = Plan(engine_states=10_000, twin_states=200, rounds=1)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin."""
+    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin;
+    and all states and those up to renaming, on one thread with filled tables, where voters may be renamed.
+    """
 
     cold: dict[int, Exploration]
     filled: dict[int, Exploration]
     twin: Exploration
+    symmetry: tuple[Exploration, Exploration] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Measurement:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """The figures, in the order in which they are reported."""
-        return (*self._rates(), *self._ratios(), *self._counts(), *self._bytes())
+        return (*self._rates(), *self._ratios(), *self._symmetry(), *self._counts(), *self._bytes())
 
     def _over_rounds(self, value: Callable[[Round], float]) -> float:
         return median(value(one) for one in self.rounds)
@@ -90,6 +95,18 @@ class Measurement:
             ("two_to_one", "2 threads : 1 thread, filled", lambda r: rate(r.filled[2]) / rate(r.filled[1])),
         ]
         return [Figure(key, label, self._over_rounds(of), "times") for key, label, of in ratios]
+
+    def _symmetry(self) -> list[Figure]:
+        """How many states one stands for, and what generating one costs more for that."""
+        pairs = [one.symmetry for one in self.rounds if one.symmetry is not None]
+        if not pairs:
+            return []
+        factor = median(reduced.states / reduced.distinct for _, reduced in pairs)
+        cost = median(cost_of(reduced) / cost_of(whole) for whole, reduced in pairs)
+        return [
+            Figure("symmetry_factor", "states up to renaming of voters: all", factor, "states/state"),
+            Figure("symmetry_cost", "time per generated state, symmetry : none", cost, "times"),
+        ]
 
     def _counts(self) -> list[Figure]:
         engine, twin = self.rounds[0].cold[1], self.rounds[0].twin
@@ -133,6 +150,11 @@ def rate(found: Exploration) -> float:
     return found.distinct / max(found.seconds, 1e-9)
 
 
+def cost_of(found: Exploration) -> float:
+    """Seconds per generated state."""
+    return found.seconds / max(found.generated, 1)
+
+
 def measure(scenario: Scenario, plan: Plan) -> Measurement:
     """Measure the engine on ``scenario``. Compilation and first-touch costs are paid before."""
     system = build(scenario)
@@ -142,23 +164,38 @@ def measure(scenario: Scenario, plan: Plan) -> Measurement:
     rounds = []
     growth = 0
     for number in range(plan.rounds):
-        one = _round(system, plan)
+        one = _round(system, scenario, plan)
         rounds.append(one)
         if number == 0:
             growth = max(0, one.cold[1].peak_memory - before)
     return Measurement(scenario.name, plan, tuple(rounds), growth)
 
 
-def _round(system: KRaftSystem, plan: Plan) -> Round:
+def _round(system: KRaftSystem, scenario: Scenario, plan: Plan) -> Round:
     cold, filled = {}, {}
     for threads in THREADS:
         tables = Tables(system)
         cold[threads] = _engine(system, threads, plan.engine_states, tables)
         filled[threads] = _engine(system, threads, plan.engine_states, tables)
     twin, _ = explore_naively(system, Limits(max_states=plan.twin_states), keep_going=True)
-    return Round(cold, filled, twin)
+    return Round(cold, filled, twin, _with_symmetry(scenario, plan))
 
 
-def _engine(system: KRaftSystem, threads: int, states: int, tables: Tables | None) -> Exploration:
+def _with_symmetry(scenario: Scenario, plan: Plan) -> tuple[Exploration, Exploration] | None:
+    """All states of ``scenario``, and those up to renaming of voters; ``None`` where that is refused."""
+    environment = scenario.environment.model_copy(update={"sends": "any-order"})
+    chosen = scenario.model_copy(update={"environment": environment})
+    whole, reduced = build(chosen), build(chosen)
+    try:
+        symmetric(reduced, chosen)
+    except InputError:
+        return None
+    tables = [Tables(system) for system in (whole, reduced)]
+    for _ in range(2):
+        runs = [_engine(each.system, 1, plan.engine_states // 4, each) for each in tables]
+    return runs[0], runs[1]
+
+
+def _engine(system: System, threads: int, states: int, tables: Tables | None) -> Exploration:
     limits = Limits(max_states=states)
     return explore(system, threads=threads, limits=limits, keep_going=True, tables=tables)

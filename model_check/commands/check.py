@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +19,14 @@ from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, say
+from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.run import CheckResult, check
-from model_check.scenario import Scenario, find, shipped
+from model_check.scenario import Reduction, Scenario, find, shipped
+from model_check.sources import source_digest
 from model_check.trace import json_form, terminal
 
 MAX_THREADS = 256
@@ -43,7 +48,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
     parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument(
+        "--symmetry",
+        action=argparse.BooleanOptionalAction,
+        help="states up to renaming of interchangeable voters, or all (default: as the scenario says)",
+    )
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="keep what was explored there, and go on from what an earlier run left there",
+    )
+    parser.add_argument(
+        "--checkpoint-every", type=_seconds, default=60.0, metavar="S", help="default: 60 seconds"
+    )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
@@ -56,6 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
         _list(out, arguments)
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    if arguments.symmetry is not None:
+        reduction = Reduction(symmetry=arguments.symmetry)
+        scenarios = [scenario.model_copy(update={"reduction": reduction}) for scenario in scenarios]
     if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
         raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
@@ -84,6 +106,12 @@ def _positive(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
+    return float(text)
 
 
 def _threads(text: str) -> int:
@@ -125,16 +153,36 @@ def _list(out: Console, arguments: argparse.Namespace) -> None:
 
 def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
     show = sys.stderr.isatty() and not arguments.json
-    if not show:
-        return check(scenario, threads=arguments.threads, limits=limits, keep_going=arguments.keep_going)
-    with Console(stderr=True).status(f"{scenario.name} …") as status:
-        return check(
-            scenario,
-            threads=arguments.threads,
-            limits=limits,
-            keep_going=arguments.keep_going,
-            progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}"),
+    run = partial(check, scenario, threads=arguments.threads, limits=limits, keep_going=arguments.keep_going)
+    with _checkpoint(scenario, arguments) as checkpoint:
+        if not show:
+            return run(checkpoint=checkpoint)
+        with Console(stderr=True).status(f"{scenario.name} …") as status:
+            return run(
+                checkpoint=checkpoint,
+                progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}"),
+            )
+
+
+@contextmanager
+def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Checkpoint | None]:
+    """The checkpoint of ``scenario``, in a folder of its own. Raises InputError if it cannot be used."""
+    if arguments.checkpoint is None:
+        yield None
+        return
+    purpose = f"{source_digest()} {scenario.model_dump_json()} keep-going={arguments.keep_going}"
+    try:
+        checkpoint = Checkpoint(
+            arguments.checkpoint / scenario.name,
+            hashlib.sha256(purpose.encode()).hexdigest(),
+            arguments.checkpoint_every,
         )
+        try:
+            yield checkpoint
+        finally:
+            checkpoint.close()
+    except CheckpointError as error:
+        raise InputError(str(error)) from None
 
 
 def progress_line(progress: Progress) -> str:
@@ -158,6 +206,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "differences": list(result.differences),
         "limit": result.limit,
         "distinct_states": found.distinct,
+        "interchangeable": list(result.interchangeable),
+        "states_with_renamed": found.states,
         "generated_states": found.generated,
         "depth": found.depth,
         "states_per_level": list(found.levels),
@@ -202,7 +252,7 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             verdict = f"violated: {judged.name} out of reach after {judged.stem} steps"
     cut = sum(found.constrained.values())
     line = (
-        f"{result.scenario.name:<32} {verdict}; {found.distinct:,} states, depth {found.depth}, "
+        f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
@@ -218,6 +268,15 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         for trace in result.traces():
             out.print()
             terminal.show(trace, out)
+
+
+def _states(result: CheckResult) -> str:
+    """How many states were looked at, and for how many they stand."""
+    found = result.exploration
+    if not result.interchangeable:
+        return f"{found.distinct:,} states"
+    who = ", ".join(map(str, result.interchangeable))
+    return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
 
 
 def _write_traces(result: CheckResult, folder: Path) -> None:

@@ -15,11 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import BLOCK, Batch, Blocks, Worker
+from model_check.engine.block import Batch, Blocks, Generation, Worker
+from model_check.engine.checkpoint import Checkpoint
+from model_check.engine.frontier import IN_MEMORY, Frontier
 from model_check.engine.links import Links
+from model_check.engine.resume import restore, save
 from model_check.engine.steps import initial_states
 from model_check.engine.system import UNLIMITED, Exploration, Limits, System, Violation
-from model_check.engine.tables import Tables
+from model_check.engine.tables import Tables, orbits
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
 
@@ -59,37 +62,6 @@ def resident_bytes() -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-class Frontier:
-    """The states of one level in order, in pieces of rows and fingerprints.
-
-    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant).
-    """
-
-    def __init__(self) -> None:
-        self._pieces: list[tuple[NDArray[np.int32], NDArray[np.uint64]]] = []
-        self.size = 0
-        self.alive = 0
-
-    def append(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> None:
-        """Append states; small pieces are joined, so that late levels do not crumble."""
-        self.alive += int(np.count_nonzero(rows[:, 0] >= 0))
-        if self._pieces and len(rows) and len(self._pieces[-1][0]) + len(rows) <= BLOCK:
-            last = self._pieces.pop()
-            rows, fps = np.concatenate([last[0], rows]), np.concatenate([last[1], fps])
-            self.size -= len(last[0])
-        if len(rows):
-            self._pieces.append((rows, fps))
-            self.size += len(rows)
-
-    def blocks(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint64]]]:
-        """At most ``BLOCK`` states at a time; what was handed out is let go."""
-        self._pieces.reverse()
-        while self._pieces:
-            rows, fps = self._pieces.pop()
-            for begin in range(0, len(rows), BLOCK):
-                yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
-
-
 @dataclass(slots=True)
 class Search:
     """The state of one exploration."""
@@ -104,63 +76,76 @@ class Search:
     progress: Callable[[Progress], None] | None
     on_candidates: Callable[[int, list[Worker]], None] | None = None
     on_states: Callable[[Batch], None] | None = None
+    checkpoint: Checkpoint | None = None
     levels: list[int] = field(default_factory=list)
     violations: dict[str, Violation] = field(default_factory=dict)
+    origins: dict[str, tuple[int, int, list[int]]] = field(default_factory=dict)
     distinct: int = 0
     peak: int = 0
     begin: float = field(default_factory=time.monotonic)
     _reported: tuple[float, int] = (0.0, 0)
 
+    def new_frontier(self) -> Frontier:
+        """An empty level. A quarter of the memory that is allowed is for two of them."""
+        most = self.limits.max_memory
+        return Frontier(self.links.folder, IN_MEMORY if most is None else min(IN_MEMORY, most // 8))
+
+    def elapsed(self) -> float:
+        """Seconds of this search, those before a checkpoint that it was taken up from included."""
+        return time.monotonic() - self.begin
+
     def start(self) -> Frontier:
         """Level 0."""
-        encoded = [self.tables.encode(state) for state in initial_states(self.system)]
-        if not encoded:
+        states = initial_states(self.system)
+        if not states:
             raise ValueError("the system has no initial state")
-        rows = np.stack([row for row, _ in encoded])
-        fps = np.array([fp for _, fp in encoded], np.uint64)
-        numbers = np.flatnonzero(self.visited.add_all(fps))
+        self.tables.symmetry.check_initial(states)
+        rows = np.stack([self.tables.encode(state) for state in states])
+        fps = self.tables.fingerprints(rows)
+        numbers = np.flatnonzero(self.visited.add_all(orbits(fps)))
         self.links.next_level()
         batch = Batch(
             rows[numbers], fps[numbers], numbers.astype(np.uint32), np.zeros(len(numbers), np.uint32)
         )
-        frontier = Frontier()
+        frontier = self.new_frontier()
         self.levels.append(0)
         self._admit(batch, frontier)
         return frontier
 
     def _admit(self, batch: Batch, frontier: Frontier) -> None:
         """Take new states of the current level in: links, invariants, frontier."""
-        self.links.append(batch.parents, batch.codes)
+        self.links.append(batch.parents, batch.codes, batch.orbits)
         level, first = len(self.levels) - 1, self.levels[-1]
         self.levels[-1] += len(batch.rows)
         self.distinct += len(batch.rows)
+        self.blocks.totals.states += batch.states
         broken = self.blocks.judge(batch.rows)
         for name, row in sorted(broken.items(), key=lambda item: item[1]):
-            self._violate(name, level, first + row, [])
+            self.violate(name, level, first + row, [])
         if self.on_states is not None:
             self.on_states(batch)
         frontier.append(batch.rows, batch.fps)
 
-    def _violate(self, name: str, level: int, number: int, more: list[int]) -> None:
+    def violate(self, name: str, level: int, number: int, more: list[int]) -> None:
         """Report a violation by the steps to state ``number`` of ``level``, then the step codes ``more``."""
         if check_property(self.system, name) in self.violations:
             return
         initial, codes = self.links.trace(level, number)
         path = tuple(self.tables.path_step(code) for code in codes + more)
+        self.origins[name] = level, number, more
         self.violations[name] = Violation(name, len(path), path, initial)
 
     def expand_level(self, frontier: Frontier) -> Frontier:
         """Generate the next level."""
-        following = Frontier()
+        following = self.new_frontier()
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
         self.levels.append(0)
         try:
-            for rows, fps in frontier.blocks():
-                workers = self.blocks.generate(rows, fps)
+            for rows, workers in self._generated(frontier):
                 found = self.blocks.violations(workers)
                 for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
-                    self._violate(name, level, base + row, [code])
+                    self.violate(name, level, base + row, [code])
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
                 self.blocks.deduplicate(workers)
@@ -173,6 +158,24 @@ class Search:
                 self.levels.pop()
         return following
 
+    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
+        """Block by block, the rows and the workers with their candidates; one block is generated ahead.
+
+        Its candidates do not depend on what the block before adds to the visited set. With one thread nothing
+        is gained by that.
+        """
+        ahead: Generation | None = None
+        for rows, fps in frontier.blocks():
+            following = self.blocks.begin(rows, fps)
+            if ahead is not None:
+                yield ahead.rows, self.blocks.finish(ahead)
+            ahead = following
+            if self.blocks.threads == 1:
+                yield rows, self.blocks.finish(ahead)
+                ahead = None
+        if ahead is not None:
+            yield ahead.rows, self.blocks.finish(ahead)
+
     def _check_limits(self) -> None:
         limits = self.limits
         memory = resident_bytes()
@@ -181,13 +184,13 @@ class Search:
             raise LimitReached("max_states")
         if limits.max_memory is not None and memory > limits.max_memory:
             raise LimitReached("max_memory")
-        if limits.max_seconds is not None and time.monotonic() - self.begin > limits.max_seconds:
+        if limits.max_seconds is not None and self.elapsed() > limits.max_seconds:
             raise LimitReached("max_seconds")
 
     def _report(self, frontier: int, expanded: int) -> None:
         if self.progress is None:
             return
-        seconds = time.monotonic() - self.begin
+        seconds = self.elapsed()
         since, before = self._reported
         if seconds - since < PROGRESS_SECONDS:
             return
@@ -216,16 +219,32 @@ class Search:
     def run(self) -> str | None:
         """Explore; the limit that ended it, if any."""
         try:
-            frontier = self.start()
+            frontier = self._first_frontier()
             while frontier.alive and (self.keep_going or not self.violations):
                 if self.limits.max_depth is not None and len(self.levels) > self.limits.max_depth:
                     return "max_depth"
+                level = len(self.levels)
                 frontier = self.expand_level(frontier)
+                if self.checkpoint is not None and self.checkpoint.due() and len(self.levels) == level + 1:
+                    save(self, self.checkpoint, frontier)
         except LimitReached as reached:
             return str(reached)
         except KeyboardInterrupt:
             return "interrupted"
         return None
+
+    def _first_frontier(self) -> Frontier:
+        saved = None if self.checkpoint is None else self.checkpoint.load()
+        if self.checkpoint is None or saved is None:
+            return self.start()
+        return restore(self, self.checkpoint, saved)
+
+    def _collisions(self) -> float:
+        """Pairs of states times the chance of one. The least of g random numbers takes fewer values than one
+        does: two such agree g * g / (2 * g - 1) times as often.
+        """
+        group = len(self.tables.symmetry.permutations)
+        return float(min(1.0, self.distinct**2 / 2.0**65 * group**2 / (2 * group - 1)))
 
     def result(self, limit: str | None) -> Exploration:
         """What :meth:`run` found."""
@@ -234,6 +253,7 @@ class Search:
         return Exploration(
             verdict=verdict_of(bool(self.violations), limit, missing),
             distinct=self.distinct,
+            states=totals.states,
             generated=totals.generated,
             depth=len(self.levels) - 1,
             levels=tuple(self.levels),
@@ -243,10 +263,10 @@ class Search:
             constrained={"capacity": totals.capacity, "within": totals.within},
             deadlocks=totals.deadlocks,
             calls=self.tables.calls,
-            seconds=time.monotonic() - self.begin,
+            seconds=self.elapsed(),
             peak_memory=max(self.peak, resident_bytes()),
             visited_bytes=self.visited.bytes,
-            collision_probability=min(1.0, self.distinct**2 / 2.0**65),
+            collision_probability=self._collisions(),
             limit=limit,
         )
 
@@ -258,7 +278,7 @@ def explore(
     limits: Limits = UNLIMITED,
     keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    links_dir: Path | str | None = None,
+    checkpoint: Checkpoint | None = None,
     on_candidates: Callable[[int, list[Worker]], None] | None = None,
     on_states: Callable[[Batch], None] | None = None,
     tables: Tables | None = None,
@@ -266,20 +286,27 @@ def explore(
     """Explore all states of ``system`` within ``limits``.
 
     The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
-    and reports for each property the first violation. ``links_dir``: where predecessor links go (8 bytes a
-    state; default: a temporary folder). ``progress`` is called about once a second.
+    and reports for each property the first violation. ``checkpoint``: where the search is written to now and
+    then, and taken up from if it is there already; it is removed when the search has come to its end.
+    ``progress`` is called about once a second.
     ``on_candidates``, ``on_states`` and ``tables`` are for parts of the engine that collect the graph.
     Counts, levels, violations and paths do not depend on ``threads``.
-    Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`).
+    Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`), and
+    CheckpointError for a checkpoint that cannot be used.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
     blocks = Blocks(tables, visited, max(1, threads), filtered=on_candidates is None)
     try:
-        with Links(links_dir) as links:
+        folder = None if checkpoint is None else checkpoint.folder
+        with Links(folder, fingerprints=checkpoint is not None) as links:
             search = Search(
-                system, tables, visited, blocks, links, limits, keep_going, progress, on_candidates, on_states
-            )
-            return search.result(search.run())
+                system, tables, visited, blocks, links, limits, keep_going,
+                progress, on_candidates, on_states, checkpoint,
+            )  # fmt: skip
+            limit = search.run()
+            if checkpoint is not None and limit is None:
+                checkpoint.remove()
+            return search.result(limit)
     finally:
         blocks.close()

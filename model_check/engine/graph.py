@@ -50,7 +50,7 @@ class _Collector:
 
     def on_states(self, batch: Batch) -> None:
         self.rows.append(batch.rows)
-        self.fps.append(batch.fps)
+        self.fps.append(batch.fps[:, 0])
         self.count += len(batch.fps)
 
     def on_candidates(self, base: int, workers: list[Worker]) -> None:
@@ -74,6 +74,8 @@ def collect_graph(system: System, *, threads: int = 1, max_states: int = 2_000_0
     are more than ``max_states`` states.
     """
     tables, collector = Tables(system), _Collector()
+    if not tables.symmetry.trivial:
+        raise ValueError("a graph shows all states: symmetry is for searches")
     exploration = explore(
         system, threads=threads, limits=Limits(max_states=max_states), keep_going=True,
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,

@@ -2,7 +2,10 @@
 
 A *row* is int32[components + 3 + capacity]: one local number per component, the history's number, the
 budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots.
-A row whose first column is negative is not expanded (it breaks an invariant).
+A row whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under
+each permutation of the system's symmetry group, the identity first; what the least of them gives is its
+orbit's, which alone goes to the visited set (:mod:`model_check.engine.symmetry`). Without symmetry there is
+just the one.
 
 Kernels release the GIL and only read the tables. A look-up that fails is written down; the row is then
 *pending*: its candidates are taken back and it is expanded again when Python has resolved it.
@@ -19,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from model_check.engine.jit import compiled, inlined
-from model_check.engine.native_map import find, spread
+from model_check.engine.native_map import MULTIPLIER, find, spread
 from model_check.engine.tables import (
     ACT,
     CONSUMES,
@@ -40,6 +43,9 @@ DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
 GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, POSITION, MISSES, PENDING = range(7)
 COUNTERS = 7
 ID = (1 << 30) - 1
+# What a step adds to a state or takes away, for the sums under other permutations: number << 3 | part | sign.
+A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
+ADDED, TAKEN = 0, 1
 
 
 @inlined
@@ -73,6 +79,14 @@ def _budget_delta(view, budget, cost):
 
 
 @inlined
+def _change(changes, what):
+    """Note a change; ``changes[0]`` is how many there are. Without symmetry nothing is noted."""
+    if changes.shape[0] > 1:
+        changes[0] += 1
+        changes[changes[0]] = what
+
+
+@inlined
 def _expired(view, row, actor, local, message):
     """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""
     destination = view.destination[message]
@@ -81,7 +95,7 @@ def _expired(view, row, actor, local, message):
 
 
 @inlined
-def _expire(view, row, count, actor, local, consumed):
+def _expire(view, row, count, actor, local, consumed, changes):
     """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
     gone = np.uint64(0)
     kept = 0
@@ -91,14 +105,15 @@ def _expire(view, row, count, actor, local, consumed):
         if message == left:
             left = np.int64(-1)
         elif _expired(view, row, actor, local, message):
-            gone += view.message_hash[message]
+            gone += view.message_hash[message, 0]
+            _change(changes, (message << 3) | A_MESSAGE | TAKEN)
         else:
             kept += 1
     return gone, kept
 
 
 @inlined
-def _forget(view, row, count, forgets, actor, local, consumed, misses, counters):
+def _forget(view, row, count, forgets, actor, local, consumed, misses, counters, changes):
     """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
     n = view.components
     delta = np.uint64(0)
@@ -109,7 +124,9 @@ def _forget(view, row, count, forgets, actor, local, consumed, misses, counters)
             if after < 0:
                 missed = True
             elif after != row[component]:
-                delta += view.local_hash[after] - view.local_hash[row[component]]
+                delta += view.local_hash[after, 0] - view.local_hash[row[component], 0]
+                _change(changes, (after << 3) | A_LOCAL | ADDED)
+                _change(changes, (np.int64(row[component]) << 3) | A_LOCAL | TAKEN)
                 if view.outside[after]:
                     return WITHIN, count, delta
     kept = 0
@@ -124,14 +141,21 @@ def _forget(view, row, count, forgets, actor, local, consumed, misses, counters)
             continue
         if after > 0 and not _expired(view, row, actor, local, after - 1):
             kept += 1
-            delta += view.message_hash[after - 1]
-        delta -= view.message_hash[message]
+            delta += view.message_hash[after - 1, 0]
+            _change(changes, ((after - 1) << 3) | A_MESSAGE | ADDED)
+        delta -= view.message_hash[message, 0]
+        _change(changes, (np.int64(message) << 3) | A_MESSAGE | TAKEN)
     return MISSED if missed else ENABLED, kept, delta
 
 
 @inlined
-def _transition(view, row, count, budget, number, message, duplicate, misses, counters):
-    """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``."""
+def _transition(view, row, count, budget, number, message, duplicate, misses, counters, changes):
+    """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``.
+
+    ``changes`` (scratch, int64, see :func:`_change`) receives what changes beside the outcome's own
+    difference and the budgets.
+    """
+    changes[0] = 0
     outcome = view.outcomes[number]
     n = view.components
     delta = np.uint64(outcome[DELTA])
@@ -145,7 +169,8 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
             return DISABLED, delta, recorded
         delta += change
     if duplicate:
-        delta += view.message_hash[message]
+        delta += view.message_hash[message, 0]
+        _change(changes, (message << 3) | A_MESSAGE | ADDED)
         if view.duplicate_cost:
             enough, change = _budget_delta(view, budget - cost, view.duplicate_cost)
             if not enough:
@@ -160,19 +185,20 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
     local = outcome[LOCAL]
     if outcome[FORGETS]:
         status, kept, change = _forget(
-            view, row, count, outcome[FORGETS], actor, local, consumed, misses, counters
+            view, row, count, outcome[FORGETS], actor, local, consumed, misses, counters, changes
         )
         if status != ENABLED:
             return status, delta, recorded
         delta += change
     elif view.clock[local] > view.clock[row[actor]]:
-        change, kept = _expire(view, row, count, actor, local, consumed)
+        change, kept = _expire(view, row, count, actor, local, consumed, changes)
         delta -= change
     first = outcome[SENDS] >> 20
     for i in range(outcome[SENDS] & 0xFFFFF):
         sent = np.int64(view.pool[first + i])
         if _expired(view, row, actor, local, sent):
-            delta -= view.message_hash[sent]
+            delta -= view.message_hash[sent, 0]
+            _change(changes, (sent << 3) | A_MESSAGE | TAKEN)
         else:
             kept += 1
     if kept > view.capacity:
@@ -181,8 +207,47 @@ def _transition(view, row, count, budget, number, message, duplicate, misses, co
         recorded = _look_up(view, RECORD, row[n], outcome[LABELS], misses, counters)
         if recorded < 0:
             return MISSED, delta, recorded
-        delta += view.history_hash[recorded & ID] - view.history_hash[row[n]]
+        delta += view.history_hash[recorded & ID, 0] - view.history_hash[row[n], 0]
+        _change(changes, ((recorded & ID) << 3) | A_HISTORY | ADDED)
+        _change(changes, (np.int64(row[n]) << 3) | A_HISTORY | TAKEN)
     return status, delta, recorded
+
+
+@inlined
+def _changed(view, changes, permutation):
+    """The sum of ``changes`` under ``permutation``."""
+    total = np.uint64(0)
+    for i in range(1, changes[0] + 1):
+        what = changes[i]
+        number = what >> 3
+        if what & 6 == A_LOCAL:
+            part = view.local_hash[number, permutation]
+        elif what & 6 == A_MESSAGE:
+            part = view.message_hash[number, permutation]
+        else:
+            part = view.history_hash[number, permutation]
+        if what & 1 == TAKEN:
+            total -= part
+        else:
+            total += part
+    return total
+
+
+@inlined
+def _orbit(view, fps, number, delta, changes):
+    """The fingerprint of the orbit of the successor by outcome ``number``, whose parent has ``fps``.
+
+    ``delta``: the difference under the identity; budgets differ by the same under all permutations.
+    """
+    least = fps[0] + delta
+    rest = delta - view.differences[number, 0] - _changed(view, changes, 0)
+    for permutation in range(1, fps.shape[0]):
+        other = fps[permutation] + view.differences[number, permutation] + rest
+        if changes[0]:
+            other += _changed(view, changes, permutation)
+        if other < least:
+            least = other
+    return least * MULTIPLIER
 
 
 @inlined
@@ -210,8 +275,8 @@ def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
 
 @inlined
 def _fire(
-    view, row, place, count, budget, fp, value, message, position, misses, recent,
-    cand_fp, cand_row, cand_code, firsts, goals, counters,
+    view, row, place, count, budget, fps, value, message, position, misses, recent,
+    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
 ):  # fmt: skip
     """All transitions of one event; (enabled ones, whether something was missing, whether room ran out)."""
     start, size = value >> 20, value & 0xFFFFF
@@ -221,7 +286,7 @@ def _fire(
         if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & CONSUMES):
             continue
         status, delta, recorded = _transition(
-            view, row, count, budget, number, message, duplicate == 1, misses, counters
+            view, row, count, budget, number, message, duplicate == 1, misses, counters, changes
         )
         if status == DISABLED:
             continue
@@ -239,7 +304,10 @@ def _fire(
             else:
                 if counters[POSITION] >= cand_fp.shape[0]:
                     return enabled, missed, True
-                _emit(fp + delta, place, code, recent, cand_fp, cand_row, cand_code, counters)
+                fp = fps[0] + delta
+                if fps.shape[0] > 1:
+                    fp = _orbit(view, fps, number, delta, changes)
+                _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters)
         elif status == WITHIN:
             counters[CUT_WITHIN] += 1
         elif status == CAPACITY:
@@ -265,13 +333,15 @@ def expand(
     goals,
     counters,
     saved,
+    changes,
 ):
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
     Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
     int32, uint32) are full. ``pending`` (int32) receives the rows with missing table entries, ``misses``
     (int64) the keys. ``firsts``: int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
-    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``recent``: uint64[2**k], or of length 1 to
+    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``changes``: scratch, int64, of length 1 without
+    symmetry; ``fps``: uint64[rows, permutations]; ``recent``: uint64[2**k], or of length 1 to
     switch the filter off.
     """
     n = view.components
@@ -282,7 +352,6 @@ def expand(
             continue
         for i in range(COUNTERS):
             saved[i] = counters[i]
-        fp = fps[place]
         budget = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
         count = 0
         while count < view.capacity and row[n + 3 + count] >= 0:
@@ -303,8 +372,8 @@ def expand(
                 continue
             if value & 0xFFFFF:
                 more, gap, full = _fire(
-                    view, row, place, count, budget, fp, value, message, event, misses, recent,
-                    cand_fp, cand_row, cand_code, firsts, goals, counters,
+                    view, row, place, count, budget, fps[place], value, message, event, misses, recent,
+                    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
                 )  # fmt: skip
                 enabled += more
                 missed = missed or gap
@@ -320,7 +389,13 @@ def expand(
                     break
                 enabled += 1
                 counters[GENERATED] += 1
-                lost = fp - view.message_hash[message]
+                lost = fps[place, 0] - view.message_hash[message, 0]
+                for permutation in range(1, fps.shape[1]):
+                    other = fps[place, permutation] - view.message_hash[message, permutation]
+                    if other < lost:
+                        lost = other
+                if fps.shape[1] > 1:
+                    lost *= MULTIPLIER
                 code = (message << 2) | LOSE
                 _emit(lost, place, code, recent, cand_fp, cand_row, cand_code, counters)
         if full or missed:
@@ -344,9 +419,9 @@ def expand(
 @inlined
 def _put(view, slots, count, message):
     """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
-    key = view.message_hash[message]
+    key = view.message_hash[message, 0]
     i = count
-    while i > 0 and view.message_hash[slots[i - 1]] > key:
+    while i > 0 and view.message_hash[slots[i - 1], 0] > key:
         slots[i] = slots[i - 1]
         i -= 1
     slots[i] = message
@@ -400,6 +475,25 @@ def _apply(view, row, number, duplicate, after, slots):
     return count
 
 
+@inlined
+def _sums(view, row, fps):
+    """Write the fingerprints of ``row`` under all permutations to ``fps``."""
+    n = view.components
+    budgets = np.uint64(0)
+    packed = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
+    for i in range(7):
+        budgets += view.budget_hash[i, (packed >> (8 * i)) & 255]
+    for permutation in range(fps.shape[0]):
+        total = budgets + view.history_hash[row[n], permutation]
+        for component in range(n):
+            total += view.local_hash[row[component], permutation]
+        for slot in range(n + 3, row.shape[0]):
+            if row[slot] < 0:
+                break
+            total += view.message_hash[row[slot], permutation]
+        fps[permutation] = total
+
+
 @compiled
 def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots):
     """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
@@ -433,7 +527,9 @@ def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, pa
             count = _apply(view, row, code >> 2, code & 3 == DUPLICATE, after, slots)
         for j in range(view.capacity):
             after[n + 3 + j] = slots[j] if j < count else -1
-        next_fps[written] = cand_fp[i]
+        next_fps[written, 0] = cand_fp[i]
+        if next_fps.shape[1] > 1:
+            _sums(view, after, next_fps[written])
         parents[written] = base + cand_row[i]
         codes[written] = cand_code[i]
         written += 1

@@ -54,9 +54,25 @@ class NativeMap:
     def __init__(self) -> None:
         self.pairs: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
         self.count = 0
+        self._later: dict[int, int] = {}
 
     def __contains__(self, key: int) -> bool:
-        return bool(find(self.pairs, key) >= 0)
+        return self.get(key) >= 0
+
+    def get(self, key: int) -> int:
+        """The value of ``key``, or -1."""
+        later = self._later.get(key)
+        return int(find(self.pairs, key)) if later is None else later
+
+    def put_later(self, key: int, value: int) -> None:
+        """Set a key that is not in the map yet; kernels see it after :meth:`settle`."""
+        self._later[key] = value
+
+    def settle(self) -> None:
+        """Put what waits to be put. No kernel may be running."""
+        for key, value in self._later.items():
+            self.put(key, value)
+        self._later.clear()
 
     def put(self, key: int, value: int) -> None:
         """Set a key that is not in the map yet. ``key`` is positive, ``value`` not negative."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
@@ -71,10 +72,19 @@ class LeadersKnown:
 
 
 class Synthetic:
-    """The system. ``epochs``, ``entries``: bounds; ``restarts``: a budget; ``capacity``: messages."""
+    """The system. ``epochs``, ``entries``: bounds; ``restarts``: a budget; ``capacity``: messages.
+
+    ``symmetry``: whether it says that its nodes are interchangeable.
+    """
 
     def __init__(
-        self, nodes: int = 3, epochs: int = 2, entries: int = 2, restarts: int = 1, capacity: int = 6
+        self,
+        nodes: int = 3,
+        epochs: int = 2,
+        entries: int = 2,
+        restarts: int = 1,
+        capacity: int = 6,
+        symmetry: bool = False,
     ) -> None:
         self.name = "synthetic"
         self.components = nodes
@@ -82,6 +92,7 @@ class Synthetic:
         self.epochs, self.entries = epochs, entries
         self.budgets = (restarts, entries)
         self.budget_names = ("restarts", "appends")
+        self.permutations = tuple(permutations(range(nodes))) if symmetry else ()
         self.invariants = (OneLeader(), LeadersKnown())
         self.properties = ("one-leader", "leaders-known", "two-leaders-ever")
         self.goals = ("a leader", "all have all")
@@ -165,6 +176,22 @@ class Synthetic:
 
     def expiry(self, message: Any) -> int | None:
         return None
+
+    def renamed(self, permutation: int, value: Any) -> Any:
+        """``value`` with every node's number replaced."""
+        at = self.permutations[permutation]
+        if isinstance(value, Packet):
+            return replace(value, source=at[value.source], target=at[value.target])
+        if isinstance(value, Node):
+            votes = sum(1 << at[c] for c in range(self.components) if value.votes >> c & 1)
+            acked = [0] * len(value.acked)
+            for c, entry in enumerate(value.acked):
+                acked[at[c]] = entry
+            voted = at[value.voted] if value.voted >= 0 else -1
+            return replace(value, voted=voted, votes=votes, acked=tuple(acked))
+        if value and isinstance(value[0], tuple):
+            return tuple(sorted((epoch, at[c]) for epoch, c in value))
+        return (value[0], at[value[1]]) if value else value
 
     def record(self, history: Any, label: Any) -> Recorded:
         violations = ("two-leaders-ever",) if any(epoch == label[0] for epoch, _ in history) else ()

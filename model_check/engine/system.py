@@ -115,6 +115,10 @@ class GlobalState:
     budgets: tuple[int, ...]
 
 
+class SymmetryError(ValueError):
+    """The system does not behave the same under a permutation that it names; the argument says where."""
+
+
 class Invariant(Protocol):
     """A property of single global states, evaluated once per distinct projection of the state.
 
@@ -156,6 +160,18 @@ class System(Protocol):
     def properties(self) -> tuple[str, ...]: ...
     @property
     def goals(self) -> tuple[str, ...]: ...
+    @property
+    def permutations(self) -> tuple[tuple[int, ...], ...]:
+        """Permutations of the components under which the system behaves the same.
+
+        They are a group; the identity comes first. Component c takes the place of component p[c]. Empty:
+        there is none but the identity.
+        """
+        ...
+
+    def renamed(self, permutation: int, value: Hashable) -> Hashable:
+        """``value`` (a local state, message, label or history) under a permutation, given by its number."""
+        ...
 
     def initial_states(self) -> Sequence[GlobalState]:
         """The initial states, in a fixed order."""
@@ -269,7 +285,8 @@ class PathStep:
 class Exploration:
     """The result of an exploration; counts are exact and independent of the number of threads.
 
-    ``distinct``: distinct states found; ``generated``: successors generated, constrained ones excluded;
+    ``distinct``: distinct states found; ``states``: those and their images under the system's symmetry, which
+    were not looked at; ``generated``: successors generated, constrained ones excluded;
     ``depth``: number of the last level (initial states are level 0); ``levels``: new states per level;
     ``constrained``: successors cut by the state constraint or the network's capacity, by reason
     (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
@@ -289,6 +306,7 @@ class Exploration:
     deadlocks: int = 0
     calls: int = 0
     seconds: float = 0.0
+    states: int = 0
     peak_memory: int = 0
     visited_bytes: int = 0
     collision_probability: float = 0.0

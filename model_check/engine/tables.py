@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.native_map import NativeMap
+from model_check.engine.native_map import MULTIPLIER, NativeMap
+from model_check.engine.symmetry import Symmetry
 from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
 
 # Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
@@ -42,7 +43,8 @@ class View(NamedTuple):
     cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
     | (delivered message + 1) << 32, sends as start << 20 | count,
     label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
-    local_hash, message_hash, history_hash: uint64. destination: int32. outside: uint8, the local state is
+    local_hash, message_hash, history_hash: uint64[n, permutations]; differences: the same of outcomes'
+    fingerprint differences (column 0 repeats theirs). destination: int32. outside: uint8, the local state is
     outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).
     budget_hash: uint64[7, 256]. projection_hash, history_projection_hash: uint64[n, invariants + 1], the last
     column mixes the others. The rest describes the network.
@@ -55,6 +57,7 @@ class View(NamedTuple):
     local_hash: NDArray[np.uint64]
     message_hash: NDArray[np.uint64]
     history_hash: NDArray[np.uint64]
+    differences: NDArray[np.uint64]
     destination: NDArray[np.int32]
     outside: NDArray[np.uint8]
     clock: NDArray[np.int64]
@@ -85,6 +88,10 @@ class Column:
         return self.count - 1
 
 
+def _used(column: Column) -> NDArray[Any]:
+    return column.data[: column.count]
+
+
 def content_hash(salt: Hashable, value: Hashable) -> int:
     """A 64-bit hash of what ``value`` is, the same in every process; ``salt`` says which part it is."""
     return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
@@ -96,14 +103,28 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The fingerprints of orbits, from those of states under all permutations (rows, permutations).
+
+    The least under all of them is small where they are many; the factor spreads its bits over the shards of
+    the visited set again.
+    """
+    return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
+
+
 class Tables:
-    """The tables of one system. ``calls`` counts calls of ``System.deliver`` and ``System.actions``."""
+    """The tables of one system.
+
+    ``calls`` counts calls of ``System.deliver`` and ``System.actions``. ``resolved`` are the keys of ``memo``
+    in the order in which they were resolved, which alone decides the numbers of all that is interned.
+    """
 
     def __init__(self, system: System) -> None:
         if len(system.budgets) > MAX_BUDGETS or any(not 0 <= b <= 255 for b in system.budgets):
             raise ValueError(f"at most {MAX_BUDGETS} budgets of 0 to 255 each, not {system.budgets}")
         self.system = system
         self.calls = 0
+        self.resolved: list[int] = []
         self.memo = NativeMap()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
@@ -117,9 +138,14 @@ class Tables:
         self.projections: list[tuple[Hashable, ...]] = []
         self.history_projections: list[tuple[Hashable, ...]] = []
         self._ids: dict[Hashable, int] = {}
+        self._most_sends = 0
         self._outcomes = Column(np.int64, 8)
         self._pool = Column(np.int32)
-        self._local_hash, self._message_hash, self._history_hash = (Column(np.uint64) for _ in range(3))
+        self.symmetry = Symmetry(system)
+        group = len(self.symmetry.permutations)
+        self._local_hash, self._message_hash, self._history_hash, self._differences = (
+            Column(np.uint64, group) for _ in range(4)
+        )
         self._destination, self._outside = Column(np.int32), Column(np.uint8)
         self._clock, self._expiry = Column(np.int64), Column(np.int64)
         width = len(system.invariants) + 1
@@ -149,9 +175,11 @@ class Tables:
         """The number of a component's local state (numbers are shared by all components)."""
         number, new = self._intern(component, local, self.locals, (component, local))
         if new:
-            self._local_hash.append(content_hash(("local", component), local))
+            images = self.symmetry.locals(component, local)
+            self._local_hash.append([content_hash(("local", at), image) for at, image in images])
             self._outside.append(not self.system.within(component, local))
             self._clock.append(self.system.clock(component, local))
+            self.symmetry.check_local(component, local)
             parts = tuple(inv.project(component, local) for inv in self.system.invariants)
             self.projections.append(parts)
             self._projection_hash.append(self._projection_hashes(component, parts))
@@ -163,17 +191,18 @@ class Tables:
         if new:
             if message is None:
                 raise ValueError("None is not a message")
-            self._message_hash.append(content_hash("message", message))
+            self._message_hash.append([content_hash("message", it) for it in self.symmetry.images(message)])
             self._destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
             self._expiry.append(NEVER if expiry is None else expiry)
+            self.symmetry.check_value(self.system.destination(message), expiry, message)
         return number
 
     def intern_history(self, history: Hashable) -> int:
         """The number of a history."""
         number, new = self._intern("history", history, self.histories, history)
         if new:
-            self._history_hash.append(content_hash("history", history))
+            self._history_hash.append([content_hash("history", it) for it in self.symmetry.images(history)])
             parts = tuple(inv.project_history(history) for inv in self.system.invariants)
             self.history_projections.append(parts)
             self._history_projection_hash.append(self._projection_hashes("history", parts))
@@ -202,7 +231,7 @@ class Tables:
     # -- resolving what the kernels did not find ------------------------------------------------------
 
     def resolve(self, key: int) -> None:
-        """Ask the system for what memo key ``key`` stands for."""
+        """Ask the system for what memo key ``key`` stands for; kernels see it after :meth:`settle`."""
         if key in self.memo:
             return
         kind, a, b = key >> 60, key >> 30 & (LIMIT - 1), key & (LIMIT - 1)
@@ -221,14 +250,23 @@ class Tables:
             value = self._forget_message(a, b)
         else:
             component, local = self.locals[b]
-            value = self.intern_local(component, self._forget_local(a, component, local))
+            left = self._forget_local(a, component, local)
+            self.symmetry.check_forget_local(self.forget_sequences[a], component, local, left)
+            value = self.intern_local(component, left)
             if self._clock.data[value] != self._clock.data[b]:
                 raise ValueError(f"a forget of another component changes the clock of {local!r}")
-        self.memo.put(key, value)
+        self.resolved.append(key)
+        self.memo.put_later(key, value)
+
+    def settle(self) -> None:
+        """Let the kernels see what was resolved. None of them may be running."""
+        self.memo.settle()
 
     def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:
         start = self._outcomes.count
         component = self.locals[local][0]
+        delivered = None if message < 0 else self.messages[message]
+        self.symmetry.check_outcomes(component, self.locals[local][1], delivered, outcomes)
         for choice, outcome in enumerate(outcomes):
             self.owners.append((component, message, choice))
             self.actions.append(outcome.action)
@@ -246,11 +284,15 @@ class Tables:
         first = self._pool.count
         for number in sends:
             self._pool.append(number)
-        hashes = self._local_hash.data, self._message_hash.data
-        delta = int(hashes[0][local]) - int(hashes[0][before]) + sum(int(hashes[1][m]) for m in sends)
+        self._most_sends = max(self._most_sends, len(sends))
         consumes = outcome.consumes and message >= 0
+        of_locals, of_messages = self._local_hash.data, self._message_hash.data
+        difference = of_locals[local] - of_locals[before]
+        for number in sends:
+            difference += of_messages[number]
         if consumes:
-            delta -= int(hashes[1][message])
+            difference -= of_messages[message]
+        self._differences.append(difference)
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
             raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
@@ -260,7 +302,16 @@ class Tables:
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)
-        return signed(delta), packed, local, flags, first << 20 | len(sends), labels, forgets, names
+        return (
+            signed(int(difference[0])),
+            packed,
+            local,
+            flags,
+            first << 20 | len(sends),
+            labels,
+            forgets,
+            names,
+        )
 
     def _record(self, history: int, labels: int) -> int:
         value = self.histories[history]
@@ -271,6 +322,8 @@ class Tables:
             value = recorded.history
             violations += recorded.violations
             goals += recorded.goals
+        names = {*violations, *goals}
+        self.symmetry.check_record(self.histories[history], self.label_sequences[labels], (value, names))
         sets = self.intern_names(violations) << 30 | self.intern_names(goals) << 46
         return self.intern_history(value) | sets
 
@@ -278,9 +331,9 @@ class Tables:
         """The message's number plus 1, or 0 when it leaves the network."""
         message: Hashable | None = self.messages[number]
         for forget in self.forget_sequences[forgets]:
-            if message is None:
-                return 0
-            message = self.system.forget_message(forget, message)
+            if message is not None:
+                message = self.system.forget_message(forget, message)
+        self.symmetry.check_forget(self.forget_sequences[forgets], self.messages[number], message)
         return 0 if message is None else self.intern_message(message) + 1
 
     def _forget_local(self, forgets: int, component: int, local: Hashable) -> Hashable:
@@ -302,6 +355,8 @@ class Tables:
         holds = self.system.invariants[invariant].holds(
             projections, self.history_projections[row[width]][invariant]
         )
+        locals_ = [self.locals[local][1] for local in row[:width]]
+        self.symmetry.check_invariant(invariant, locals_, self.histories[row[width]], holds)
         self.verdicts.put(key, 1 if holds else 0)
 
     # -- rows and states ---------------------------------------------------------------------------
@@ -311,8 +366,8 @@ class Tables:
         """Columns of a row: locals, history, two of packed budgets, message slots."""
         return self.system.components + 3 + self.system.network.capacity
 
-    def encode(self, state: GlobalState) -> tuple[NDArray[np.int32], int]:
-        """(row, fingerprint) of ``state``. Messages are ordered by hash; an empty slot is -1."""
+    def encode(self, state: GlobalState) -> NDArray[np.int32]:
+        """The row of ``state``. Messages are ordered by hash; an empty slot is -1."""
         n = self.system.components
         row = np.full(self.width, -1, np.int32)
         row[:n] = [self.intern_local(c, local) for c, local in enumerate(state.locals)]
@@ -320,13 +375,40 @@ class Tables:
         packed = sum(value << 8 * i for i, value in enumerate(state.budgets))
         row[n + 1], row[n + 2] = packed & 0x7FFFFFFF, packed >> 31
         messages = [self.intern_message(m) for m in state.messages]
-        messages.sort(key=lambda number: int(self._message_hash.data[number]))
+        messages.sort(key=lambda number: int(self._message_hash.data[number, 0]))
         row[n + 3 : n + 3 + len(messages)] = messages
-        total = sum(int(self._local_hash.data[local]) for local in row[:n])
-        total += int(self._history_hash.data[row[n]]) + sum(int(self._message_hash.data[m]) for m in messages)
-        values = [*state.budgets, *[0] * (MAX_BUDGETS - len(state.budgets))]
-        total += sum(int(self._budget_hash[i, value]) for i, value in enumerate(values))
-        return row, total & MASK64
+        return row
+
+    def fingerprints(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """The fingerprints of ``rows`` (also of those that are marked as not to be expanded).
+
+        Shape (rows, permutations); :func:`orbits` makes of them what the visited set knows. Raises IndexError
+        for a number that nothing has.
+        """
+        n = self.system.components
+        numbers = rows[:, : n + 1].astype(np.int64)
+        numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
+        total = _used(self._history_hash)[numbers[:, n]].copy()
+        for component in range(n):
+            total += _used(self._local_hash)[numbers[:, component]]
+        packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
+        for i in range(MAX_BUDGETS):
+            total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
+        for slot in range(n + 3, rows.shape[1]):
+            held = rows[:, slot] >= 0
+            total[held] += _used(self._message_hash)[rows[held, slot]]
+        return total
+
+    def digest(self) -> str:
+        """A digest of what the system has said so far."""
+        parts = (
+            self._local_hash, self._message_hash, self._history_hash, self._outcomes, self._pool,
+            self._outside, self._clock, self._expiry,
+        )  # fmt: skip
+        found = blake2b(digest_size=16)
+        for part in parts:
+            found.update(_used(part).tobytes())
+        return found.hexdigest()
 
     def decode(self, row: NDArray[np.int32]) -> GlobalState:
         """The state in ``row`` (also of one that is marked as not to be expanded)."""
@@ -360,12 +442,19 @@ class Tables:
         price = 1 << 8 * network.duplicate_budget if network.duplicate_budget >= 0 else 0
         return View(
             self.memo.pairs, self.verdicts.pairs, self._outcomes.data, self._pool.data,
-            self._local_hash.data, self._message_hash.data, self._history_hash.data,
+            self._local_hash.data, self._message_hash.data, self._history_hash.data, self._differences.data,
             self._destination.data, self._outside.data, self._clock.data, self._expiry.data,
             self._budget_hash,
             self._projection_hash.data, self._history_projection_hash.data,
             self.system.components, network.capacity, loss, int(network.duplicates), price,
         )  # fmt: skip
+
+    @property
+    def changes_at_most(self) -> int:
+        """Entries that a kernel needs to note what a step changes; 1 without symmetry."""
+        if self.symmetry.trivial:
+            return 1
+        return 2 * self.system.components + 2 * self.system.network.capacity + self._most_sends + 8
 
     def goal_names(self, number: int) -> tuple[str, ...]:
         """The names in set ``number``."""

@@ -2,8 +2,10 @@
 
 The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
 shard may have any size and grow by less than a factor of two). A shard is grown when it is four fifths
-full, by a factor of 1.4: 10 to 14 bytes a state, plus one shard's worth while it grows. Shards are
-anonymous memory maps, which give their pages back to the system at once when they are replaced.
+full, by a quarter. The shards begin with different sizes, so that they grow one after the other: at any
+time some are nearly full and some have just grown, and the set takes 11.2 bytes a state on average, plus
+one shard's worth while it grows. Shards are anonymous memory maps, which give their pages back to the system
+at once when they are replaced.
 
 Insertion loads the slots of a batch of fingerprints before it probes any of them: the cache misses of a
 batch overlap, where a probe at a time would wait for each.
@@ -21,7 +23,8 @@ from model_check.engine.jit import compiled
 SHARD_BITS = 6
 SHARDS = 1 << SHARD_BITS
 MAX_LOAD = 0.8
-GROWTH = 1.4
+GROWTH = 1.25
+SMALLEST = 512
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -125,7 +128,7 @@ class Visited:
     """A set of 64-bit fingerprints (0 and 1 count as the same)."""
 
     def __init__(self) -> None:
-        self._shards = [_anonymous(512) for _ in range(SHARDS)]
+        self._shards = [_anonymous(int(SMALLEST * GROWTH ** (i / SHARDS))) for i in range(SHARDS)]
         self._counts = [0] * SHARDS
 
     def __len__(self) -> int:

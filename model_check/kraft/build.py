@@ -110,6 +110,7 @@ class _Builder:
             addable=identities_of.addable(scenario),
             targets=targets if scenario.admin.alters else None,
             known_deaths=scenario.check.known_deaths,
+            any_order=scenario.environment.sends == "any-order",
             idle_left_out=scenario.network.idle_answers == "left-out",
         )
 

@@ -10,11 +10,12 @@ from typing import cast
 
 from model_check.engine.system import Outcome
 from model_check.kraft import checks, goals, membership, verdicts
+from model_check.kraft.cuts import happen
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
-from model_check.kraft.world import World, before_step, is_boundary
+from model_check.kraft.world import World, before_step
 from reference import disk as disks
 from reference.effects import Fatal, Stop
 from reference.events import Event
@@ -35,11 +36,11 @@ def steps(
     before = node.replica
     world = before_step(wiring, before, node.disk, event, execution)
     cut: list[Step] = []
-    for count, effect in enumerate(execution.effects, 1):
-        world.happen(effect)
-        if wiring.boundaries and is_boundary(effect) and count < len(execution.effects):
-            torn = checks.cut_short(node.disk, execution.effects, world.disk)
-            cut += judged(crashes(world, protocol, before, action, costs, execution, count), torn)
+    for each in happen(world, execution):
+        if wiring.boundaries and each.completed < len(execution.effects):
+            torn = checks.cut_short(node.disk, each.execution.effects, each.world.disk)
+            crashed = crashes(each.world, protocol, before, action, costs, each.execution, each.completed)
+            cut += judged(crashed, torn)
     ended = execution.ended
     if isinstance(ended, Stop):
         # An orderly shutdown closes the log, which flushes it.

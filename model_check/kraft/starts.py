@@ -11,12 +11,13 @@ from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import assignments, checks, goals, membership, verdicts
+from model_check.kraft.cuts import Cut, happen
 from model_check.kraft.history import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
 from model_check.kraft.step import Action, CutStart, Step
 from model_check.kraft.wiring import Wiring
-from model_check.kraft.world import World, is_boundary
+from model_check.kraft.world import World
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import Fatal
@@ -131,11 +132,7 @@ def booted(
     origin, labels = membership.own_origin(identity), list(labels_before)
     decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
     world = World(wiring, identity.id, disk, origin, labels=labels, assignment=decided)
-    cuts: list[tuple[int, World]] = []
-    for count, effect in enumerate(execution.effects, 1):
-        world.happen(effect)
-        if is_boundary(effect):
-            cuts.append((count, world.copy()))
+    cuts = happen(world, execution)
     orphans = _unanswerable(wiring, identity.id, sends_before)
     after = world.node_after(execution)
     outcome = Outcome(
@@ -155,13 +152,13 @@ def booted(
     yield full
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
-        cuts = [(count, cut) for count, cut in cuts if not cut.is_as(world)]
+        cuts = [cut for cut in cuts if not cut.world.is_as(world)]
         found = (
             judged(
-                _cut_short(cut, protocol, identity, full, orphans, count),
-                checks.cut_short(disk, execution.effects, cut.disk),
+                _cut_short(cut, protocol, identity, full, orphans),
+                checks.cut_short(disk, cut.execution.effects, cut.world.disk),
             )
-            for count, cut in cuts
+            for cut in cuts
         )
         yield from distinct(chain.from_iterable(found))
 
@@ -174,22 +171,21 @@ def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
 
 
 def _cut_short(
-    world: World,
+    crash: Cut,
     protocol: Protocol,
     identity: Replica,
     full: Step,
     orphans: tuple[InFlight, ...],
-    completed: int,
 ) -> Iterator[Step]:
     """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
-    wiring = world.wiring
-    assert wiring.crash is not None and full.restarted is not None
+    world, wiring, completed = crash.world, crash.world.wiring, crash.completed
+    assert wiring.crash is not None
     sends = [*orphans, *world.sends]
     costs = (*full.outcome.costs, wiring.crash)
     for loses in _losses(wiring, world.disk):
         disk = _disk_found(wiring, world.disk, loses)
-        cut = CutStart(full.restarted, completed, loses)
-        when = f"after effect {completed} of {len(full.restarted.effects)} of its start"
+        cut = CutStart(crash.execution, completed, loses)
+        when = f"after effect {completed} of {len(crash.execution.effects)} of its start"
         named = _named(cast(Action, full.outcome.action), f"{_cause(loses)} {when}")
         for start in booted(wiring, protocol, identity, disk, named, costs, sends, world.labels):
             yield replace(start, cut=(cut, *start.cut))

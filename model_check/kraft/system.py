@@ -90,6 +90,7 @@ class KRaftSystem:
         self.wiring = wiring
         self.bounds = bounds
         self.absorbs = absorbs
+        self.permutations: tuple[tuple[int, ...], ...] = ()
         self._initial_messages = initial_messages
         self._initial_history = initial_history or History()
         self.voters = voters
@@ -289,6 +290,10 @@ class KRaftSystem:
     def expiry(self, message: Hashable) -> int | None:
         """See :func:`model_check.kraft.network.expiry`."""
         return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
+
+    def renamed(self, permutation: int, value: Hashable) -> Hashable:
+        """No permutation is named."""
+        raise NotImplementedError
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`model_check.kraft.history.record`."""

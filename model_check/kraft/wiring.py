@@ -26,8 +26,9 @@ class Wiring:
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
     (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
-    known_deaths: parts of reasons to die that are not judged; the process starts again. idle_left_out:
-    whether answers that tell nothing are not modelled.
+    known_deaths: parts of reasons to die that are not judged; the process starts again; any_order: whether
+    requests that go out one after the other go out in any order, where a crash falls between them;
+    idle_left_out: whether answers that tell nothing are not modelled.
     """
 
     component: Callable[[int], int]
@@ -49,4 +50,5 @@ class Wiring:
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
     known_deaths: tuple[str, ...] = ()
+    any_order: bool = False
     idle_left_out: bool = False

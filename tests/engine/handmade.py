@@ -19,6 +19,7 @@ class Plain:
     invariants: tuple[Invariant, ...] = ()
     properties: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
+    permutations: tuple[tuple[int, ...], ...] = ()
 
     def initial_states(self) -> Sequence[GlobalState]:
         return [GlobalState((0,) * self.components, (), 0, self.budgets)]
@@ -46,6 +47,9 @@ class Plain:
 
     def expiry(self, message: Any) -> int | None:
         return None
+
+    def renamed(self, permutation: int, value: Any) -> Any:
+        return value
 
     def record(self, history: Any, label: Any) -> Recorded:
         return Recorded(history)

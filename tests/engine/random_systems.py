@@ -72,6 +72,7 @@ class RandomSystem:
     properties: tuple[str, ...] = PROPERTIES
     goals: tuple[str, ...] = GOALS
     budget_names: tuple[str, ...] = ("a", "b")
+    permutations: tuple[tuple[int, ...], ...] = ()
 
     def initial_states(self) -> tuple[GlobalState, ...]:
         return self.initial
@@ -103,6 +104,9 @@ class RandomSystem:
 
     def expiry(self, message: Any) -> int | None:
         return self.expiries[message]
+
+    def renamed(self, permutation: int, value: Any) -> Any:
+        return value
 
     def record(self, history: Any, label: Any) -> Recorded:
         after = (history + label) % 4

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.engine import block, explorer
+from model_check.engine import block, frontier
 from model_check.engine.block import Batch
 from model_check.engine.explorer import explore
 from model_check.engine.steps import confirms
@@ -66,7 +66,7 @@ def test_results_do_not_depend_on_threads_or_buffers(system: RandomSystem, keep_
         two, others = reachable(system, 2, keep_going)
     with mock.patch.object(block, "SMALL", 1), mock.patch.object(block, "MISSES", 1):
         three, again = reachable(system, 3, keep_going)
-    with mock.patch.object(block, "BLOCK", 4), mock.patch.object(explorer, "BLOCK", 4):
+    with mock.patch.object(block, "BLOCK", 4), mock.patch.object(frontier, "BLOCK", 4):
         tiny, pieces = reachable(system, 1, keep_going)
     timeless = [
         dataclasses.replace(result, seconds=0.0, peak_memory=0, visited_bytes=0)

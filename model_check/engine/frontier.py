@@ -1,0 +1,90 @@
+"""The states of one level, in order: in memory, and on disk what does not fit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.block import BLOCK
+
+#: Bytes of rows and fingerprints that a level keeps in memory, unless a limit on memory leaves less.
+IN_MEMORY = 1 << 30
+
+Piece = tuple[NDArray[np.int32], NDArray[np.uint64]]
+
+
+class Frontier:
+    """The states of one level as pieces of rows and fingerprints.
+
+    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant), ``bytes``
+    what is in memory. Pieces beyond ``in_memory`` bytes go to a temporary file in ``folder``.
+    """
+
+    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+        self._folder = folder
+        self._in_memory = in_memory
+        self._pieces: list[Piece | int] = []
+        self._file: IO[bytes] | None = None
+        self.size = 0
+        self.alive = 0
+        self.bytes = 0
+
+    def append(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> None:
+        """Append states; small pieces are joined, so that late levels do not crumble."""
+        if not len(rows):
+            return
+        self.alive += int(np.count_nonzero(rows[:, 0] >= 0))
+        self.size += len(rows)
+        last = self._pieces[-1] if self._pieces else None
+        if isinstance(last, tuple) and len(last[0]) + len(rows) <= BLOCK:
+            self._pieces.pop()
+            self.bytes -= last[0].nbytes + last[1].nbytes
+            rows, fps = np.concatenate([last[0], rows]), np.concatenate([last[1], fps])
+        if self.bytes + rows.nbytes + fps.nbytes > self._in_memory:
+            self._pieces.append(self._write(rows, fps))
+        else:
+            self._pieces.append((rows, fps))
+            self.bytes += rows.nbytes + fps.nbytes
+
+    def _write(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> int:
+        """Write a piece; where it begins in the file."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        begin = self._file.tell()
+        np.save(self._file, rows, allow_pickle=False)
+        np.save(self._file, fps, allow_pickle=False)
+        return begin
+
+    def _read(self, begin: int) -> Piece:
+        assert self._file is not None
+        end = self._file.tell()
+        self._file.seek(begin)
+        piece = np.load(self._file, allow_pickle=False), np.load(self._file, allow_pickle=False)
+        self._file.seek(end)
+        return piece
+
+    def pieces(self) -> Iterator[Piece]:
+        """All pieces in order."""
+        for piece in self._pieces:
+            yield self._read(piece) if isinstance(piece, int) else piece
+
+    def blocks(self) -> Iterator[Piece]:
+        """At most ``BLOCK`` states at a time; what was handed out is let go."""
+        self._pieces.reverse()
+        while self._pieces:
+            piece = self._pieces.pop()
+            if isinstance(piece, int):
+                rows, fps = self._read(piece)
+            else:
+                rows, fps = piece
+                self.bytes -= rows.nbytes + fps.nbytes
+            for begin in range(0, len(rows), BLOCK):
+                yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,104 @@
+"""Writing the state of a search to a checkpoint, and taking it up again from there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from model_check.engine.block import BLOCK, Totals
+from model_check.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
+from model_check.engine.frontier import Frontier
+from model_check.engine.steps import initial_states
+from model_check.engine.system import SymmetryError
+from model_check.engine.tables import orbits
+
+if TYPE_CHECKING:
+    from model_check.engine.explorer import Search
+
+
+def save(search: Search, checkpoint: Checkpoint, frontier: Frontier) -> None:
+    """Write the search, whose last complete level is ``frontier``, to ``checkpoint``."""
+    keys, keys_checksum = checkpoint.append_keys(search.tables.resolved)
+    level = len(search.levels) - 1
+    rows_checksum = checkpoint.write_rows(level, (rows for rows, _ in frontier.pieces()))
+    written = search.links.written()
+    links, fingerprints = zip(*search.links.checksums, strict=True)
+    saved = Saved(
+        format=FORMAT,
+        made_for=checkpoint.made_for,
+        tables=search.tables.digest(),
+        levels=search.levels,
+        links=list(links),
+        fingerprints=list(fingerprints),
+        keys=keys,
+        keys_checksum=keys_checksum,
+        rows_checksum=rows_checksum,
+        width=search.tables.width,
+        totals=Sums(**asdict(search.blocks.totals)),
+        goals=sorted(search.blocks.goals),
+        violations=[
+            Found(property=name, level=level, number=number, more=more)
+            for name, (level, number, more) in search.origins.items()
+        ],
+        calls=search.tables.calls,
+        seconds=search.elapsed(),
+    )
+    checkpoint.commit(saved, written)
+
+
+def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
+    """Bring ``search``, which has done nothing yet, to where ``saved`` was; returns its last complete level.
+
+    Raises CheckpointError for a checkpoint that does not fit together.
+    """
+    _ask_again(search, checkpoint, saved)
+    search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
+    last = np.empty(0, np.uint64)
+    for level, size in enumerate(saved.levels):
+        checkpoint.read(search.links.links_of(level), 2 * size, np.uint32, saved.links[level])
+        path = search.links.fingerprints_of(level)
+        last = checkpoint.read(path, size, np.uint64, saved.fingerprints[level])
+        for begin in range(0, size, BLOCK):
+            if not search.visited.add_all(last[begin : begin + BLOCK]).all():
+                raise checkpoint.damaged(path, "holds a state that was found before")
+    rows = checkpoint.read_rows(saved)
+    frontier = search.new_frontier()
+    for begin in range(0, len(rows), BLOCK):
+        part = rows[begin : begin + BLOCK]
+        try:
+            fps = search.tables.fingerprints(part)
+        except IndexError:
+            fps = np.empty((1, 1), np.uint64)
+        if not np.array_equal(orbits(fps), last[begin : begin + BLOCK]):
+            raise checkpoint.damaged(
+                checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
+            )
+        frontier.append(part, fps)
+    search.levels = list(saved.levels)
+    search.distinct = sum(saved.levels)
+    search.blocks.totals = Totals(**saved.totals.model_dump())
+    search.blocks.goals.update(saved.goals)
+    for found in saved.violations:
+        search.violate(found.property, found.level, found.number, found.more)
+    search.begin -= saved.seconds
+    return frontier
+
+
+def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
+    """Make the tables what they were: ask the system the same questions in the same order."""
+    tables = search.tables
+    for state in initial_states(search.system):
+        tables.encode(state)
+    try:
+        for key in checkpoint.read_keys(saved):
+            tables.resolve(key)
+    except SymmetryError:
+        raise
+    except (IndexError, ValueError):
+        raise checkpoint.damaged(checkpoint.folder / "keys", "is not what was written") from None
+    tables.settle()
+    if tables.digest() != saved.tables or tables.width != saved.width:
+        raise checkpoint.damaged(checkpoint.folder / "keys", "leads to other outcomes than before")
+    tables.calls = saved.calls

@@ -1,0 +1,205 @@
+"""Symmetry: states that differ only in which component is which are explored once.
+
+A system may name permutations of its components under which it behaves the same (scalarsets: Ip and Dill,
+"Better verification through symmetry", 1996). Every interned value then has its content hash under each of
+them, a state one fingerprint under each, and the least of these names its orbit: only that goes to the
+visited set. What is explored of an orbit is the state of it that was reached first, by steps of the system:
+traces need no translation back.
+
+Sound only if the system really behaves the same: a step that a state has, each of its images must have, with
+the image as its target, and invariants must not tell them apart. Systems promise that, and the engine does
+not take their word for it: initial states must be images of each other, and a sample of everything else that
+the system says is compared with what it says of the images. A difference ends the search with SymmetryError.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from model_check.engine.system import Forget, GlobalState, Outcome, SymmetryError, System
+
+#: Of each kind of question, so many are compared under all permutations, and every so-many-th after that.
+ALWAYS, EVERY = 200, 50
+
+
+class Symmetry:
+    """The permutations of ``system``, the identity first, and the images of values under them.
+
+    Raises SymmetryError if they are no group.
+    """
+
+    def __init__(self, system: System) -> None:
+        identity = tuple(range(system.components))
+        self.system = system
+        self.permutations = system.permutations or (identity,)
+        self._asked: Counter[str] = Counter()
+        known = set(self.permutations)
+        closed = all(tuple(p[q[c]] for c in identity) in known for p in known for q in known)
+        if self.permutations[0] != identity or len(known) != len(self.permutations) or not closed:
+            raise SymmetryError("the permutations are no group that begins with the identity")
+
+    @property
+    def trivial(self) -> bool:
+        """Whether there is nothing but the identity."""
+        return len(self.permutations) == 1
+
+    def images(self, value: Hashable) -> list[Hashable]:
+        """``value`` (a message, label or history) under each permutation."""
+        return [value, *(self.system.renamed(i, value) for i in range(1, len(self.permutations)))]
+
+    def locals(self, component: int, local: Hashable) -> list[tuple[int, Hashable]]:
+        """Under each permutation, what takes the place of ``component``, and its local state."""
+        images = zip(self.permutations, self.images(local), strict=True)
+        return [(permutation[component], image) for permutation, image in images]
+
+    def check_initial(self, states: Sequence[GlobalState]) -> None:
+        """Raise SymmetryError unless every image of an initial state is an initial state."""
+        if self.trivial:
+            return
+        known = {self._shape(state) for state in states}
+        for number in range(1, len(self.permutations)):
+            for state in states:
+                if self._shape(self.image(number, state)) not in known:
+                    raise SymmetryError(f"an initial state changes under {self.permutations[number]}")
+
+    @staticmethod
+    def _shape(state: GlobalState) -> Hashable:
+        return state.locals, frozenset(Counter(state.messages).items()), state.history, state.budgets
+
+    def image(self, number: int, state: GlobalState) -> GlobalState:
+        """``state`` under permutation ``number``; messages in no particular order."""
+        if number == 0:
+            return state
+        permutation = self.permutations[number]
+        locals_: list[Any] = [None] * len(state.locals)
+        for component, local in enumerate(state.locals):
+            locals_[permutation[component]] = self.system.renamed(number, local)
+        messages = tuple(self.system.renamed(number, message) for message in state.messages)
+        return GlobalState(
+            tuple(locals_), messages, self.system.renamed(number, state.history), state.budgets
+        )
+
+    def _due(self, kind: str) -> bool:
+        if self.trivial:
+            return False
+        self._asked[kind] += 1
+        return self._asked[kind] <= ALWAYS or self._asked[kind] % EVERY == 0
+
+    def check_outcomes(
+        self, component: int, local: Hashable, message: Hashable | None, outcomes: Sequence[Outcome]
+    ) -> None:
+        """Compare, now and then, ``outcomes`` with those of the images. Raises SymmetryError."""
+        if not self._due("outcomes"):
+            return
+        for number in range(1, len(self.permutations)):
+            at = self.permutations[number][component]
+            there = self.system.renamed(number, local)
+            if message is None:
+                found = self.system.actions(at, there)
+            else:
+                found = self.system.deliver(at, there, self.system.renamed(number, message))
+            expected = Counter(self._outcome(number, outcome) for outcome in outcomes)
+            if expected != Counter(self._outcome(0, outcome) for outcome in found):
+                raise SymmetryError(
+                    f"{'actions' if message is None else 'a delivery'} of component {component} and of "
+                    f"{at}, which takes its place, differ; state {local!r}, message {message!r}"
+                )
+
+    def _outcome(self, number: int, outcome: Outcome) -> Hashable:
+        """What ``outcome`` is under a permutation, but for its name."""
+
+        def renamed(value: Hashable) -> Hashable:
+            return self.system.renamed(number, value) if number else value
+
+        return (
+            renamed(outcome.local),
+            frozenset(Counter(map(renamed, outcome.sends)).items()),
+            tuple(map(renamed, outcome.labels)),
+            tuple(sorted(outcome.costs)),
+            tuple(self.forget(number, forget) for forget in outcome.forgets),
+            outcome.consumes,
+            frozenset(outcome.violations),
+            frozenset(outcome.goals),
+        )
+
+    def forget(self, number: int, forget: Forget) -> Forget:
+        """``forget`` under permutation ``number``."""
+        permutation = self.permutations[number]
+        destination = None if forget.destination is None else permutation[forget.destination]
+        return Forget(permutation[forget.component], destination)
+
+    def check_record(self, history: Hashable, labels: Sequence[Hashable], result: Any) -> None:
+        """Compare, now and then, what recording ``labels`` gave with what their images give."""
+        if not self._due("records"):
+            return
+        for number in range(1, len(self.permutations)):
+            value = self.system.renamed(number, history)
+            names: set[str] = set()
+            for label in labels:
+                recorded = self.system.record(value, self.system.renamed(number, label))
+                value = recorded.history
+                names.update(recorded.violations, recorded.goals)
+            if (value, names) != (self.system.renamed(number, result[0]), result[1]):
+                raise SymmetryError(f"the history tells components apart: {labels!r} after {history!r}")
+
+    def check_forget(self, forgets: Sequence[Forget], message: Hashable, result: Hashable | None) -> None:
+        """Compare, now and then, what ``forgets`` leave of ``message`` with what is left of its images."""
+        if not self._due("forgets"):
+            return
+        for number in range(1, len(self.permutations)):
+            left: Hashable | None = self.system.renamed(number, message)
+            for forget in forgets:
+                if left is not None:
+                    left = self.system.forget_message(self.forget(number, forget), left)
+            if left != (None if result is None else self.system.renamed(number, result)):
+                raise SymmetryError(f"forgetting tells components apart: {message!r} after {forgets!r}")
+
+    def check_forget_local(
+        self, forgets: Sequence[Forget], component: int, local: Hashable, result: Hashable
+    ) -> None:
+        """Compare, now and then, what others' ``forgets`` make of a local state with the same of images."""
+        if not self._due("forgets of others"):
+            return
+        for number in range(1, len(self.permutations)):
+            at = self.permutations[number][component]
+            left = self.system.renamed(number, local)
+            for forget in (self.forget(number, forget) for forget in forgets):
+                if forget.component != at:
+                    left = self.system.forget_local(forget, at, left)
+            if left != self.system.renamed(number, result):
+                raise SymmetryError(f"forgetting tells components apart: {local!r} after {forgets!r}")
+
+    def check_value(self, destination: int, expiry: int | None, message: Hashable) -> None:
+        """Compare, now and then, where a message goes and when it expires with the same of its images."""
+        if not self._due("messages"):
+            return
+        for number in range(1, len(self.permutations)):
+            image = self.system.renamed(number, message)
+            at = self.permutations[number][destination]
+            if self.system.destination(image) != at or self.system.expiry(image) != expiry:
+                raise SymmetryError(f"the network tells components apart: {message!r}")
+
+    def check_local(self, component: int, local: Hashable) -> None:
+        """Compare, now and then, the constraint and the clock of a local state with those of its images."""
+        if not self._due("locals"):
+            return
+        system = self.system
+        expected = system.within(component, local), system.clock(component, local)
+        for at, image in self.locals(component, local)[1:]:
+            if (system.within(at, image), system.clock(at, image)) != expected:
+                raise SymmetryError(f"bounds or clocks tell components apart: {local!r}")
+
+    def check_invariant(
+        self, invariant: int, locals_: Sequence[Hashable], history: Hashable, holds: bool
+    ) -> None:
+        """Compare, now and then, the verdict of an invariant on a state with those on its images."""
+        if not self._due("invariants"):
+            return
+        judged = self.system.invariants[invariant]
+        for number in range(1, len(self.permutations)):
+            state = self.image(number, GlobalState(tuple(locals_), (), history, ()))
+            parts = tuple(judged.project(c, local) for c, local in enumerate(state.locals))
+            if judged.holds(parts, judged.project_history(state.history)) != holds:
+                raise SymmetryError(f"invariant {judged.name} tells components apart")

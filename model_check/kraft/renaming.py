@@ -1,0 +1,171 @@
+"""States, messages and histories with other replicas in the place of some, by the types of what they hold.
+
+Symmetry (:mod:`model_check.kraft.symmetry`) needs to know of every number and every text in a state whether
+it names a replica. Nothing is guessed: the tables below say so for each name of a field, and for each tuple
+that holds replicas whether it is kept in their order; a field or a type that they do not know raises
+TypeError. ``tests/kraft`` goes through all types that occur.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, cast
+
+from reference.voters import ReplicaKey
+
+#: Fields that hold ids of replicas; "votes.0" is what stands first in each tuple of ``votes``. What a leader
+#: appends is its own id (:mod:`model_check.kraft.environment`).
+_IDS = frozenset({
+    "id", "leader", "node", "source", "destination", "replica", "voter", "candidate", "voters", "target",
+    "granted", "rejected", "granting_voters", "contacts", "unacknowledged", "value", "values",
+    "leaders.1", "votes.0", "votes.2", "gone_votes.2",
+})  # fmt: skip
+#: Fields that hold other numbers, or texts in which no replica is named.
+_PLAIN = frozenset({
+    "epoch", "leader_epoch", "last_epoch", "committed_epoch", "offset", "base_offset", "end_offset",
+    "position", "start_offset", "log_start_offset", "epoch_start_offset", "leader_end_offset",
+    "assignment_offset", "assignment", "flushed", "high_watermark", "length", "size",
+    "max_bytes", "max_wait_ms", "timeout_ms",
+    "last_fetch_time", "last_caught_up_time", "caught_up", "now", "held", "kept", "start", "version",
+    "kraft_version", "bootstrap_kraft_version", "min_kraft_version", "max_kraft_version", "correlation",
+    "next_correlation", "port", "name", "partition", "cluster_id", "leaders.0", "votes.1", "gone_votes.1",
+    "gone.2", "voter_sets.0", "assignments.0", "kraft_versions.0", "kraft_versions.1", "ends.0", "ends.1",
+    "latest.0", "latest.1",
+})  # fmt: skip
+#: Tuples that are kept in ascending order of the replicas in them, and of their directories.
+_SORTED = frozenset({
+    "voters", "granted", "rejected", "granting_voters", "progress", "contacts", "observers", "reported",
+    "unacknowledged", "connections", "target", "leaders", "votes", "gone", "gone_votes", "fetches", "nodes",
+})  # fmt: skip
+#: Tuples whose order means something else, such as that in which things came.
+_IN_SEQUENCE = frozenset({
+    "batches", "records", "values", "pending", "parked", "alterations", "preferred_successors", "snapshots",
+    "endpoints", "leader_endpoints", "voter_sets", "assignments", "committed", "prefix", "before", "held",
+    "gone.1",
+})  # fmt: skip
+#: Texts that name replicas, with the patterns of the ids in them.
+_TEXTS = {
+    "directory": re.compile(r"(?<=^d)\d+(?=-\d+$|$)"),
+    "host": re.compile(r"(?<=^node-)\d+$|(?<=^new-node-)\d+$"),
+    "died": re.compile(r"(?<=\bnode )\d+|(?<=\bvoter )\d+|(?<=EndQuorumEpoch from )\d+"),
+}
+#: Texts that name a replica in any case.
+_NAMING = ("directory", "host")
+
+Ids = Mapping[int, int]
+_Rename = Callable[[Any, Ids], Any]
+
+
+def renamed(value: Any, ids: Ids) -> Any:
+    """``value``, a dataclass of the reference or of this package, with each replica replaced as ``ids`` says.
+
+    Raises TypeError for a type, or a field, of which it is not known what it holds.
+    """
+    cls: Any = type(value)
+    rename = _of_class(cls)
+    return value if rename is None else rename(value, ids)
+
+
+@cache
+def _of_class(cls: Any) -> _Rename | None:
+    """How values of a dataclass are renamed; ``None``: no replica is in them."""
+    if not dataclasses.is_dataclass(cls):
+        raise TypeError(f"no renaming for values of type {cls.__name__}")
+    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
+    fields = [(field.name, _of_type(field.name, hints[field.name])) for field in dataclasses.fields(cls)]
+    if all(rename is None for _, rename in fields):
+        return None
+
+    def rename(value: Any, ids: Ids) -> Any:
+        return make(*[
+            getattr(value, name) if each is None else each(getattr(value, name), ids) for name, each in fields
+        ])  # fmt: skip
+
+    return rename
+
+
+def _of_type(name: str, hint: Any) -> _Rename | None:
+    """How what is called ``name`` and has the type ``hint`` is renamed."""
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
+    if all(dataclasses.is_dataclass(one) for one in options):
+        if all(_of_class(one) is None for one in options):
+            return None
+        return lambda value, ids: None if value is None else renamed(value, ids)
+    if len(options) != 1:
+        raise TypeError(f"{name}: no renaming for {hint}")
+    rename = _of_part(name, options[0])
+    if rename is None or not union:
+        return rename
+    return lambda value, ids: None if value is None else rename(value, ids)
+
+
+def _of_part(name: str, hint: Any) -> _Rename | None:
+    if typing.get_origin(hint) is tuple:
+        return _of_tuple(name, typing.get_args(hint))
+    if hint is int:
+        if (name in _IDS) == (name in _PLAIN):
+            raise TypeError(f"{name}: it is not known whether this number is the id of a replica")
+        return (lambda value, ids: ids.get(value, value)) if name in _IDS else None
+    if hint is str:
+        return _of_text(name)
+    if hint is bool or (isinstance(hint, type) and issubclass(hint, Enum)):
+        return None
+    raise TypeError(f"{name}: no renaming for {hint}")
+
+
+def _of_text(name: str) -> _Rename | None:
+    pattern = _TEXTS.get(name)
+    if pattern is None:
+        if name not in _PLAIN:
+            raise TypeError(f"{name}: it is not known whether this text names a replica")
+        return None
+
+    def rename(text: str, ids: Ids) -> str:
+        if name in _NAMING and not pattern.search(text):
+            raise TypeError(f"{name}: '{text}' does not say which replica it belongs to")
+        return pattern.sub(lambda match: str(ids.get(int(match[0]), int(match[0]))), text)
+
+    return rename
+
+
+def _of_tuple(name: str, arguments: tuple[Any, ...]) -> _Rename | None:
+    if len(arguments) != 2 or arguments[1] is not Ellipsis:
+        parts = [_of_type(f"{name}.{place}", each) for place, each in enumerate(arguments)]
+        if all(part is None for part in parts):
+            return None
+        return lambda value, ids: tuple(
+            each if part is None else part(each, ids) for part, each in zip(parts, value, strict=True)
+        )
+    inner = _of_type(name, arguments[0])
+    if inner is None:
+        return None
+    if (name in _SORTED) == (name in _IN_SEQUENCE):
+        raise TypeError(f"{name}: it is not known in which order this is kept")
+    if name in _SORTED:
+        return lambda value, ids: tuple(sorted([inner(each, ids) for each in value], key=_place))
+    return lambda value, ids: tuple([inner(each, ids) for each in value])
+
+
+def _place(item: Any) -> tuple[Any, ...]:
+    """What a sorted tuple is sorted by: ids with their directories, or the numbers in a tuple."""
+    if isinstance(item, int):
+        return (item,)
+    if isinstance(item, ReplicaKey):
+        return (item.id, item.directory or "")
+    if isinstance(item, tuple):
+        place: tuple[Any, ...] = ()
+        for part in item:
+            if not isinstance(part, int | ReplicaKey):
+                break
+            place += _place(part)
+        return place
+    if hasattr(item, "key"):
+        return _place(item.key)
+    return (item.node if hasattr(item, "node") else item.id,)

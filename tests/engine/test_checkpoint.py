@@ -1,0 +1,148 @@
+"""A search that is cut short, taken up again from its checkpoint, and compared with one that was not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from model_check.engine import explorer
+from model_check.engine.checkpoint import Checkpoint, CheckpointError
+from model_check.engine.explorer import explore
+from model_check.engine.synthetic import Synthetic
+from model_check.engine.system import UNLIMITED, Exploration, Limits, System
+from tests.engine.random_systems import RandomSystem, systems
+
+SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
+
+
+def facts(found: Exploration) -> Exploration:
+    """``found`` without what no two runs have in common."""
+    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
+
+
+def cut_short(
+    system: System, folder: Path, limits: Limits, keep_going: bool, threads: int = 1
+) -> Exploration:
+    checkpoint = Checkpoint(folder, "test", every=0.0)
+    try:
+        return explore(system, limits=limits, keep_going=keep_going, threads=threads, checkpoint=checkpoint)
+    finally:
+        checkpoint.close()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(systems(), st.booleans(), st.lists(st.integers(1, 12), max_size=3), st.integers(0, 2**32))
+def test_taken_up_again_is_as_never_interrupted(
+    tmp_path_factory: pytest.TempPathFactory,
+    system: RandomSystem,
+    keep_going: bool,
+    depths: list[int],
+    seed: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    rng = Random(seed)
+    for depth in sorted(depths):
+        cut_short(system, folder, Limits(max_depth=depth), keep_going, rng.choice([1, 2]))
+    found = cut_short(system, folder, UNLIMITED, keep_going, rng.choice([1, 2]))
+    assert facts(found) == facts(explore(system, keep_going=keep_going))
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+
+
+def test_a_large_one_on_any_number_of_threads(tmp_path: Path) -> None:
+    whole = facts(explore(SMALL))
+    for states, threads in ((1_000, 2), (5_000, 1), (20_000, 2)):
+        cut_short(SMALL, tmp_path, Limits(max_states=states), False, threads)
+    assert facts(cut_short(SMALL, tmp_path, UNLIMITED, False, 2)) == whole
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    cut_short(SMALL, tmp_path, Limits(max_states=2_000), False)
+    assert (tmp_path / "checkpoint.json").exists()
+    return tmp_path
+
+
+def test_every_damaged_byte_is_recognised(begun: Path) -> None:
+    rng = Random(0)
+    for path in sorted(begun.iterdir()):
+        original = path.read_bytes()
+        counted = _counted(begun, path)
+        for _ in range(5 if counted else 0):
+            place = rng.randrange(counted)
+            changed = bytearray(original)
+            changed[place] ^= 1 << rng.randrange(8)
+            path.write_bytes(changed)
+            if path.name == "checkpoint.json":
+                _load_or_refuse(begun)
+                continue
+            with pytest.raises(CheckpointError, match="damaged"):
+                cut_short(SMALL, begun, UNLIMITED, False)
+        path.write_bytes(original)
+
+
+def _counted(folder: Path, path: Path) -> int:
+    """How many bytes of a file the checkpoint speaks of: what comes after them is of no account."""
+    saved = json.loads((folder / "checkpoint.json").read_text())
+    if path.suffix in (".links", ".fingerprints"):
+        level = int(path.stem.removeprefix("level-"))
+        return 8 * int(saved["levels"][level]) if level < len(saved["levels"]) else 0
+    return path.stat().st_size
+
+
+def _load_or_refuse(folder: Path) -> None:
+    """A changed bit of the description may leave it what it means; then the answer must be the same."""
+    copy = {path.name: path.read_bytes() for path in folder.iterdir()}
+    try:
+        found = cut_short(SMALL, folder, UNLIMITED, False)
+    except CheckpointError:
+        return
+    finally:
+        for name, content in copy.items():
+            (folder / name).write_bytes(content)
+    assert replace(facts(found), calls=0) == replace(facts(explore(SMALL)), calls=0)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 10_000, b'{"format": 1e999}']
+)
+def test_noise_instead_of_the_description(begun: Path, content: bytes) -> None:
+    (begun / "checkpoint.json").write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        cut_short(SMALL, begun, UNLIMITED, False)
+
+
+def test_a_checkpoint_of_something_else_is_refused(begun: Path) -> None:
+    with pytest.raises(CheckpointError, match="another scenario"):
+        explore(SMALL, checkpoint=Checkpoint(begun, "something else"))
+
+
+def test_a_system_that_says_something_else_is_refused(begun: Path) -> None:
+    with pytest.raises(CheckpointError, match="other outcomes"):
+        cut_short(Synthetic(nodes=3, epochs=2, entries=2, restarts=1, capacity=4), begun, UNLIMITED, False)
+
+
+def test_one_process_at_a_time(begun: Path) -> None:
+    checkpoint = Checkpoint(begun, "test")
+    with pytest.raises(CheckpointError, match="another process"):
+        Checkpoint(begun, "test")
+    checkpoint.close()
+    Checkpoint(begun, "test").close()
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(CheckpointError, match="no folder"):
+        Checkpoint(file, "test")
+
+
+def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = facts(explore(SMALL))
+    monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)
+    assert facts(explore(SMALL, threads=2)) == whole
