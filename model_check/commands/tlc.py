@@ -101,7 +101,6 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     if arguments.trace is not None:
         return _follow(arguments, modules)
-    tools = find_tools(arguments.jar)
     wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
     works: list[tuple[str, Callable[[Report | None], Comparison]]] = []
     if arguments.mutants:
@@ -109,11 +108,16 @@ def run(arguments: argparse.Namespace) -> int:
         for word in arguments.scenarios or known:
             if word not in known:
                 raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
+        tools = find_tools(arguments.jar)
+        for word in arguments.scenarios or known:
             mutant = known[word]
             works.append((word, lambda r, m=mutant: compare_mutant(m, modules, tools, wanted, r)))  # type: ignore[misc]
     else:
-        for scenario in _chosen(arguments, modules):
+        chosen = _chosen(arguments, modules)
+        for scenario in chosen:
             modules.configuration(scenario.name)
+        tools = find_tools(arguments.jar)
+        for scenario in chosen:
             works.append(
                 (scenario.name, lambda r, s=scenario: compare(s, modules, tools, wanted, r))  # type: ignore[misc]
             )

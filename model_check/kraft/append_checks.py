@@ -156,9 +156,17 @@ def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Ev
     if isinstance(event, UpgradeKRaftVersion):
         records = (KRaftVersion(event.version), Voters(_as_described(before, old)))
     else:
-        records = (Voters(_as_asked(before, old, event)),)
+        asked = _as_asked(before, old, event)
+        if asked == old and not _is_update(event):
+            return False
+        records = (Voters(asked),)
     ids = [voter.key.id for entry in records if isinstance(entry, Voters) for voter in entry.voters.voters]
     return change.records == records and len(set(ids)) == len(ids)
+
+
+def _is_update(event: Event | None) -> bool:
+    """Whether a voter describes itself, which may be as the log has it already."""
+    return isinstance(event, RequestReceived) and isinstance(event.request, UpdateRaftVoterRequest)
 
 
 def _as_described(before: Replica, old: VoterSet) -> VoterSet:
