@@ -292,8 +292,8 @@ class KRaftSystem:
         return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
-        """No permutation is named."""
-        raise NotImplementedError
+        """``value``: there is only the identity; others are in :mod:`model_check.kraft.symmetry`."""
+        return value
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`model_check.kraft.history.record`."""
