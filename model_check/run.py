@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from model_check.counterexamples import simplest_of
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
+from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Limits, SymmetryError, Verdict
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
@@ -41,11 +43,25 @@ class CheckResult:
     liveness: tuple[Judged, ...] | None = ()
     prelude: Scenario | None = None
     interchangeable: tuple[int, ...] = ()
+    _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def simplest(self) -> dict[str, Found]:
+        """By property the simplest of the shortest counterexamples; see :func:`simplest_of`."""
+        if not self._simplest:
+            self._simplest.append(simplest_of(self.system, self.exploration.violations))
+        return self._simplest[0]
 
     def traces(self) -> list[Trace]:
-        """The counterexamples: shortest paths of violated properties, and lassos."""
+        """The counterexamples: shortest paths of violated properties, the simplest where that is known, and
+        lassos.
+        """
         explored = self.prelude or self.scenario
-        found = [build_trace(self.system, explored, each) for each in self.exploration.violations]
+        chosen = [
+            self.simplest[each.property].violation if each.property in self.simplest else each
+            for each in self.exploration.violations
+        ]
+        found = [build_trace(self.system, explored, each) for each in chosen]
         for judged in self.judged:
             if judged.lasso is not None:
                 lasso = judged.lasso

@@ -27,7 +27,7 @@ from model_check.files import write_atomically
 from model_check.run import CheckResult, check
 from model_check.scenario import Reduction, Scenario, find, shipped
 from model_check.sources import source_digest
-from model_check.trace import json_form, terminal
+from model_check.trace import Trace, json_form, terminal
 
 MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -268,6 +268,26 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         for trace in result.traces():
             out.print()
             terminal.show(trace, out)
+            _say_how_simple(out, result, trace)
+
+
+def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
+    """Whether this counterexample was chosen among those of its length, and by what."""
+    if trace.property not in {each.property for each in result.exploration.violations}:
+        return
+    found = result.simplest.get(trace.property)
+    if found is None:
+        say(out, "There are too many states to look for the simplest one of this length; the first found.")
+        return
+    faults = ", ".join(found.faults) or "none"
+    simplest = (
+        "No other one of this length is simpler" if found.exact else "One of the simplest of its length"
+    )
+    say(
+        out,
+        f"{simplest}: faults: {faults}; replicas that act: {found.actors}; from one to another: "
+        f"{found.switches} times.",
+    )
 
 
 def _states(result: CheckResult) -> str:

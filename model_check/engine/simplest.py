@@ -1,0 +1,214 @@
+"""Among the shortest ways to a violation the simplest: fewest faults, then actors, then context switches.
+
+A *fault* is a message lost or copied, or a unit of a budget that the caller calls one. The *actors* are the
+components that take a step. A *context switch* is a step by another component than the one before; a loss has
+no actor. The choice is exact: faults add up, so that the steps on ways with fewest faults are those that fit
+least sums from both sides; and of all ways through these that end in one state with the same actors and the
+same last actor only one with fewest switches can be part of a simplest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.layers import Edges, Layers
+from model_check.engine.system import PathStep, Violation
+from model_check.engine.witness import faults_of
+
+#: How many partial ways of one level are compared, at most; beyond that one for each state is kept.
+MOST_PARTIAL = 4_000_000
+_NOBODY = 63
+_FAR = np.int64(1) << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A way to a violation, the faults on it by name, and how simple it is.
+
+    ``exact``: no way of the same length is simpler.
+    """
+
+    violation: Violation
+    faults: tuple[str, ...]
+    actors: int
+    switches: int
+    exact: bool = True
+
+    @property
+    def cost(self) -> tuple[int, int, int]:
+        """What is to be small, the most important first."""
+        return len(self.faults), self.actors, self.switches
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """The ways to the states of a level worth going on with: column for column."""
+
+    states: NDArray[np.int32]
+    actors: NDArray[np.int64]
+    last: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    origins: NDArray[np.int64]
+    codes: NDArray[np.uint32]
+
+    def take(self, chosen: NDArray[np.int64]) -> _Partial:
+        return _Partial(
+            self.states[chosen], self.actors[chosen], self.last[chosen], self.switches[chosen],
+            self.origins[chosen], self.codes[chosen],
+        )  # fmt: skip
+
+
+class Ways:
+    """The shortest ways to states of one level: chosen by what is on them."""
+
+    def __init__(
+        self, layers: Layers, level: int, targets: NDArray[np.bool_], faults: frozenset[str]
+    ) -> None:
+        self.layers, self.level, self.targets = layers, level, targets
+        self._faults = faults
+        self.edges = _leading_to(layers, level, targets)
+        self._steps: dict[int, tuple[PathStep, Hashable]] = {}
+
+    def step(self, code: int) -> tuple[PathStep, Hashable]:
+        """The step that ``code`` stands for and its action."""
+        if code not in self._steps:
+            self._steps[code] = self.layers.step(code)
+        return self._steps[code]
+
+    def faults(self, code: int) -> list[str]:
+        """The names of the faults in the step that ``code`` stands for."""
+        return faults_of(*self.step(code), self.layers.system.budget_names, self._faults)
+
+    def of_codes(self, codes: NDArray[np.uint32], ask: Callable[[int], int]) -> NDArray[np.int64]:
+        """``ask(code)`` for each of ``codes``; each code is asked for once."""
+        distinct, places = np.unique(codes, return_inverse=True)
+        return np.array([ask(code) for code in distinct.tolist()], np.int64)[places]
+
+    def actor(self, code: int) -> int:
+        step, _ = self.step(code)
+        return _NOBODY if step.kind == "lose" else step.component
+
+    def simplest(self, violated: str) -> Found:
+        """The simplest of all these ways."""
+        edges, targets = _with_least(self)
+        partial = [self._begin()]
+        exact = True
+        for level_edges in edges:
+            following, all_of_them = self._extend(partial[-1], level_edges)
+            partial.append(following)
+            exact = exact and all_of_them
+        final = partial[-1]
+        ends = np.flatnonzero(targets[final.states])
+        counts = _count_bits(final.actors[ends])
+        best = int(ends[np.lexsort((final.switches[ends], counts))[0]])
+        actors, switches = int(_count_bits(final.actors[[best]])[0]), int(final.switches[best])
+        codes: list[int] = []
+        for level in range(self.level, 0, -1):
+            codes.append(int(partial[level].codes[best]))
+            best = int(partial[level].origins[best])
+        codes.reverse()
+        path = tuple(self.step(code)[0] for code in codes)
+        initial = self.layers.initial[int(partial[0].states[best])]
+        named = tuple(name for code in codes for name in self.faults(code))
+        return Found(Violation(violated, self.level, path, initial), named, actors, switches, exact)
+
+    def _begin(self) -> _Partial:
+        states = np.arange(self.layers.sizes[0], dtype=np.int32)
+        zero = np.zeros(len(states), np.int64)
+        return _Partial(states, zero, zero + _NOBODY, zero, zero - 1, zero.astype(np.uint32))
+
+    def _extend(self, partial: _Partial, edges: Edges) -> tuple[_Partial, bool]:
+        """All ways one step longer that are worth it, and whether those are all."""
+        begins = np.searchsorted(partial.states, edges.sources, "left")
+        counts = np.searchsorted(partial.states, edges.sources, "right") - begins
+        which = np.repeat(np.arange(len(edges.sources)), counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        origins = begins[which] + within
+        who = self.of_codes(edges.codes, self.actor)[which]
+        acts = who != _NOBODY
+        before = partial.last[origins]
+        longer = _Partial(
+            states=edges.targets[which],
+            actors=partial.actors[origins] | np.where(acts, np.int64(1) << who, 0),
+            last=np.where(acts, who, before),
+            switches=partial.switches[origins] + (acts & (before != _NOBODY) & (before != who)),
+            origins=origins,
+            codes=edges.codes[which],
+        )
+        kept = longer.take(_firsts(longer.switches, longer.last, longer.actors, longer.states))
+        if len(kept.states) <= MOST_PARTIAL:
+            return kept, True
+        few = _count_bits(kept.actors)
+        return kept.take(_firsts(kept.switches, few, kept.states, unique=1)), False
+
+
+def _firsts(*columns: NDArray[np.generic], unique: int | None = None) -> NDArray[np.int64]:
+    """Rows in the order of ``columns`` (the last one first), one for each value of all but the first.
+
+    ``unique``: one for each value of as many columns from the end.
+    """
+    order = np.lexsort(columns)
+    keys = columns[1:] if unique is None else columns[-unique:]
+    new = np.ones(len(order), np.bool_)
+    if len(order):
+        same = [column[order[1:]] == column[order[:-1]] for column in keys]
+        new[1:] = ~np.logical_and.reduce(same)
+    return order[new]
+
+
+def _count_bits(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    left, found = values.copy(), np.zeros(len(values), np.int64)
+    while left.any():
+        found += left & 1
+        left >>= 1
+    return found
+
+
+def _leading_to(layers: Layers, level: int, targets: NDArray[np.bool_]) -> list[Edges]:
+    """Of each level before ``level`` the steps on ways to ``targets``."""
+    found: list[Edges] = []
+    alive = targets
+    for edges in reversed(layers.edges[:level]):
+        kept = edges.keep(alive[edges.targets])
+        found.append(kept)
+        alive = np.zeros(layers.sizes[level - len(found)], np.bool_)
+        alive[kept.sources] = True
+    return found[::-1]
+
+
+def _with_least(ways: Ways) -> tuple[list[Edges], NDArray[np.bool_]]:
+    """The steps on those ways that have the fewest faults, and where they end."""
+    sizes = ways.layers.sizes
+    sums = [np.zeros(sizes[0], np.int64)]
+    through = []
+    for number, edges in enumerate(ways.edges):
+        prices = ways.of_codes(edges.codes, lambda code: len(ways.faults(code)))
+        costs = sums[-1][edges.sources] + prices
+        least = np.full(sizes[number + 1], _FAR)
+        np.minimum.at(least, edges.targets, costs)
+        sums.append(least)
+        through.append(costs)
+    ends = alive = ways.targets & (sums[-1] == sums[-1][ways.targets].min())
+    found: list[Edges] = []
+    for number in range(len(ways.edges) - 1, -1, -1):
+        edges = ways.edges[number]
+        kept = edges.keep(alive[edges.targets] & (through[number] == sums[number + 1][edges.targets]))
+        found.append(kept)
+        alive = np.zeros(sizes[number], np.bool_)
+        alive[kept.sources] = True
+    return found[::-1], ends
+
+
+def simplest(layers: Layers, violated: str, faults: frozenset[str]) -> Found | None:
+    """The simplest of the shortest ways to a violation of ``violated``; ``None`` if ``layers`` has none.
+
+    ``faults``: the names of the budgets whose units are faults.
+    """
+    level = layers.depth(violated)
+    if level is None:
+        return None
+    return Ways(layers, level, layers.targets(violated, level), faults).simplest(violated)

@@ -1,0 +1,115 @@
+"""The simplest of the shortest counterexamples, against a search through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from model_check.engine.explorer import explore
+from model_check.engine.layers import collect_layers
+from model_check.engine.simplest import simplest
+from model_check.engine.steps import Step, broken_invariants, confirms, initial_states, steps
+from model_check.engine.system import GlobalState, Limits, PathStep
+from model_check.engine.twin import explore_naively
+from tests.engine.random_systems import random_system
+
+FAULTS = frozenset({"a"})
+MOST = 400
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def all_ways(system: Any, state: GlobalState, violated: str, depth: int) -> Iterator[list[Step]]:
+    """Every way of ``depth`` steps from ``state`` that ends in a violation and violates nothing before."""
+    for step in steps(system, state):
+        if step.cut is not None:
+            continue
+        names = step.violations or broken_invariants(system, step.target)
+        if depth == 1 and violated in names:
+            yield [step]
+        elif depth > 1 and not names:
+            yield from ([step, *rest] for rest in all_ways(system, step.target, violated, depth - 1))
+
+
+def cost(path: list[Step]) -> tuple[int, int, int]:
+    """What the module under test is to make small, counted one by one."""
+    faults = sum(
+        (step.path.kind == "lose")
+        + step.path.duplicate
+        + (0 if step.outcome is None else step.outcome.costs.count(0))
+        for step in path
+    )
+    actors = [step.path.component for step in path if step.path.kind != "lose"]
+    switches = sum(one != other for one, other in pairwise(actors))
+    return faults, len(set(actors)), switches
+
+
+def as_steps(system: Any, path: tuple[PathStep, ...], initial: int) -> list[Step]:
+    state, found = initial_states(system)[initial], []
+    for wanted in path:
+        step = next(each for each in steps(system, state) if each.path == wanted and each.cut is None)
+        found.append(step)
+        state = step.target
+    return found
+
+
+@MANY
+@given(st.integers(0, 10_000))
+def test_nothing_is_simpler(seed: int) -> None:
+    system = random_system(seed)
+    naive, _ = explore_naively(system, Limits(max_states=MOST))
+    assume(naive.limit is None and naive.violations)
+    layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+    assert layers is not None
+    for violation in naive.violations:
+        found = simplest(layers, violation.property, FAULTS)
+        assert found is not None and found.exact
+        assert found.violation.depth == violation.depth
+        assert confirms(system, found.violation)
+        taken = as_steps(system, found.violation.path, found.violation.initial)
+        assert found.cost == cost(taken)
+        if 0 < violation.depth <= 6:
+            begins = set(initial_states(system))
+            ways = [
+                way
+                for state in begins
+                for way in all_ways(system, state, violation.property, violation.depth)
+            ]
+            assert found.cost == min(map(cost, ways))
+
+
+@MANY
+@given(st.integers(0, 10_000))
+def test_threads_make_no_difference(seed: int) -> None:
+    system = random_system(seed)
+    result = explore(system, limits=Limits(max_states=MOST))
+    assume(result.violations)
+    found = [collect_layers(system, result.depth, 10 * MOST, threads=threads) for threads in (1, 3)]
+    assert found[0] is not None and found[1] is not None
+    for violation in result.violations:
+        assert simplest(found[0], violation.property, FAULTS) == simplest(
+            found[1], violation.property, FAULTS
+        )
+
+
+def test_too_large_is_said() -> None:
+    system = next(s for s in map(random_system, range(100)) if explore_naively(s)[0].distinct > 20)
+    assert collect_layers(system, 100, 10) is None
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_where_too_many_ways_are_compared_one_is_found_still(most: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr("model_check.engine.simplest.MOST_PARTIAL", most)
+    for seed in range(300):
+        system = random_system(seed)
+        naive, _ = explore_naively(system, Limits(max_states=MOST))
+        if naive.limit is None and naive.violations:
+            layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+            assert layers is not None
+            for violation in naive.violations:
+                found = simplest(layers, violation.property, FAULTS)
+                assert found is not None and confirms(system, found.violation)
