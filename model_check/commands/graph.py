@@ -1,30 +1,58 @@
-"""``kraftcheck graph``: export the state graph of a small scenario."""
+"""``kraftcheck graph``: export the state graph of a small scenario, or ask it."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
-from model_check import graph, scenario
-from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check import scenario
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.engine.graph import IncompleteGraphError
+from model_check.errors import InputError
 from model_check.files import write_atomically
+from model_check.graphs.answers import Answers, in_words
+from model_check.graphs.formats import FORMATS
+from model_check.graphs.projection import Projection, parse_condition, parse_projection
+from model_check.graphs.queries import Queries
+from model_check.graphs.states import States, collect_states, fold, state_graph
 from model_check.kraft.build import build as build_system
+from model_check.printable import printable
+
+EPILOG = """\
+Steps that lead out of the bounds are no edges of the graph; a step that
+violates a property leads to a state of its own, from which nothing goes on.
+
+What is looked at (--fold) are fields of replicas, of all or of one:
+  --fold role,epoch        --fold role.1,leader.2,high-watermark,messages
+States are named by conditions (--from, --to, --shared):
+  role.1=Leader,epoch.2=2  these replicas
+  role=Leader,epoch=2      some replica that is both
+  violated                 a property is violated (violated=NoFatal: this one)
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.epilog = "Steps that violate a property or lead out of the bounds are no edges of the graph."
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
-    parser.add_argument("--format", choices=tuple(graph.FORMATS), default="graphml", help="default: graphml")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
     parser.add_argument(
         "--fold",
-        choices=("role-epoch", "none"),
         default="role-epoch",
-        help="one node for all states of the same roles and epochs (default), or one for each state",
+        metavar="FIELDS",
+        help="one node for all states that look alike (default: role-epoch), or 'none': one for each state",
     )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--to", metavar="STATES", help="show a shortest way there")
+    asked.add_argument("--shared", metavar="STATES", help="show what every way there has in common")
+    asked.add_argument(
+        "--after-faults", action="store_true", help="show what there is only after a fault (FIELDS of states)"
+    )
+    parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
         "--max-states",
@@ -36,11 +64,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the graph. Exit status: 0 written, 3 too big."""
+    """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
     chosen = scenario.find(arguments.scenario)
     system = build_system(chosen, arguments.scenario)
+    ids = [identity.id for identity in system.identities]
+    asks = bool(arguments.to or arguments.shared or arguments.after_faults)
+    if asks and arguments.format not in (None, "json"):
+        raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
+    if arguments.begin is not None and arguments.to is None:
+        raise InputError("--from: goes with --to, which says where the way leads; add it.")
+    if arguments.fold == "none" and asks:
+        raise InputError("--fold none: states are shown by fields in answers; name some.")
+    projection = parse_projection("role-epoch" if arguments.fold == "none" else arguments.fold, ids, "--fold")
+    conditions = {
+        option: parse_condition(text, system, f"--{option}")
+        for option, text in (("from", arguments.begin), ("to", arguments.to), ("shared", arguments.shared))
+        if text is not None
+    }
     try:
-        found = graph.state_graph(system, arguments.max_states)
+        states = collect_states(system, arguments.max_states)
     except IncompleteGraphError as error:
         print(
             f"kraftcheck: {chosen.name}: {error}, so there is no graph; lower the scenario's bounds or raise "
@@ -48,13 +90,35 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return EXIT_UNDETERMINED
-    if arguments.fold == "role-epoch":
-        found = graph.fold(found)
-    text = graph.FORMATS[arguments.format](found)
-    if arguments.output is None:
+    if not asks:
+        return _export(states, projection, arguments)
+    asked = Answers(Queries(states), chosen, projection)
+    if arguments.after_faults:
+        data = asked.after_faults()
+    elif arguments.shared is not None:
+        data = asked.shared(conditions["shared"])
+    else:
+        data = asked.way(conditions.get("from"), conditions["to"])
+    if arguments.format == "json":
+        _write(json.dumps(data, ensure_ascii=False) + "\n", arguments.output)
+    else:
+        _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
+    return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
         print(text, end="")
     else:
-        write_atomically(arguments.output, text)
+        write_atomically(output, text)
+
+
+def _export(states: States, projection: Projection, arguments: argparse.Namespace) -> int:
+    found = state_graph(states, projection)
+    if arguments.fold != "none":
+        found = fold(found, arguments.fold)
+    _write(FORMATS[arguments.format or "graphml"](found), arguments.output)
+    if arguments.output is not None:
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         print(f"{arguments.output}: {nodes:,} nodes, {edges:,} edges of {found.graph['states']:,} states")
     return EXIT_EXPECTED

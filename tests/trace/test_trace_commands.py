@@ -1,21 +1,16 @@
-"""The commands trace, graph and simulate."""
+"""The commands trace and simulate."""
 
 from __future__ import annotations
 
 import io
 import json
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pytest
-from trace_samples import POWER_LOSS, UNSTABLE, counterexample, scenario_of
+from trace_samples import POWER_LOSS, UNSTABLE, counterexample
 
-from model_check import graph
 from model_check.cli import main
-from model_check.engine.twin import state_graph as naive_graph
-from model_check.kraft.build import build as build_system
 from model_check.trace import json_form, markdown, program, terminal
 
 SCENARIO = """
@@ -97,43 +92,6 @@ def test_replay_refuses(tmp_path: Path, capsys: Any) -> None:
     assert main(["trace", "replay", str(tmp_path / "missing.json")]) == 2
     assert main(["trace", "show", "three-voters-elect"]) == 2
     assert "is a scenario" in capsys.readouterr().err
-
-
-def test_graph_agrees_with_the_naive_one() -> None:
-    system = build_system(scenario_of(POWER_LOSS))
-    found = graph.state_graph(system, 1000)
-    naive = naive_graph(system)
-    assert found.number_of_nodes() == naive.number_of_nodes()
-    assert found.number_of_edges() == naive.number_of_edges()
-    folded = graph.fold(found)
-    assert sum(states for _, states in folded.nodes(data="states")) == found.number_of_nodes()
-    steps = sum(count for _, _, count in folded.edges(data="steps"))
-    assert steps + sum(count for _, count in folded.nodes(data="internal")) == found.number_of_edges()
-
-
-@pytest.mark.parametrize("fold", ("none", "role-epoch"))
-def test_graph_formats(scenario_file: str, tmp_path: Path, capsys: Any, fold: str) -> None:
-    command = ["graph", scenario_file, "--fold", fold, "--format"]
-    assert main([*command, "json"]) == 0
-    read = nx.node_link_graph(json.loads(capsys.readouterr().out), edges="edges")
-    file = tmp_path / "graph.xml"
-    assert main([*command, "graphml", "-o", str(file)]) == 0
-    assert f"{read.number_of_nodes()} nodes" in capsys.readouterr().out
-    assert ET.parse(file).getroot().tag.endswith("graphml")
-    assert nx.read_graphml(file).number_of_edges() == read.number_of_edges()
-    assert main([*command, "dot"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith('digraph "power-loss" {') and text.count(" -> ") == read.number_of_edges()
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
-
-
-def test_graph_refuses(scenario_file: str, tmp_path: Path, capsys: Any) -> None:
-    file = tmp_path / "graph.xml"
-    assert main(["graph", scenario_file, "--max-states", "2", "-o", str(file)]) == 3
-    assert "more states than the 2 allowed" in capsys.readouterr().err
-    assert not file.exists()
-    assert main(["graph", scenario_file, "-o", str(tmp_path / "no" / "such" / "place")]) == 2
-    assert main(["graph", scenario_file, "--max-states", "0"]) == 2
 
 
 def test_simulate(scenario_file: str, tmp_path: Path, capsys: Any) -> None:

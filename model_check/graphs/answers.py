@@ -1,0 +1,125 @@
+"""What a state graph answers: as data, and in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from model_check.graphs.projection import Condition, Projection
+from model_check.graphs.queries import Queries, Way, initial, where
+from model_check.scenario import Scenario
+from model_check.trace import build as build_trace
+from model_check.trace.narrate import path_text
+
+
+class Answers:
+    """Answers about the graph of ``chosen``, with states shown by ``projection``.
+
+    Each is a mapping for JSON: ``question``, ``found`` (whether there is anything of the kind), and what.
+    """
+
+    def __init__(self, queries: Queries, chosen: Scenario, projection: Projection) -> None:
+        self.queries, self.chosen, self.projection = queries, chosen, projection
+        self.states = queries.states
+
+    def way(self, begin: Condition | None, end: Condition) -> dict[str, Any]:
+        """A shortest way from ``begin`` (from the beginning, if it is ``None``) to ``end``."""
+        first = initial(self.states) if begin is None else where(self.states, begin)
+        found = self.queries.shortest(first, where(self.states, end))
+        data: dict[str, Any] = {"question": "way", "scenario": self.chosen.name, "found": found is not None}
+        return data if found is None else data | self._told(found)
+
+    def shared(self, end: Condition) -> dict[str, Any]:
+        """What every way from the beginning to ``end`` has in common."""
+        found = self.queries.shared(where(self.states, end), self.projection)
+        data: dict[str, Any] = {
+            "question": "shared",
+            "scenario": self.chosen.name,
+            "found": found is not None,
+        }
+        if found is None:
+            return data
+        single = [self.states.label(number, self.projection) for number in found.states]
+        return data | {
+            "shared_steps": list(found.steps),
+            "shared_looks": list(found.labels),
+            "shared_states": single,
+            "shortest": self._told(found.way),
+        }
+
+    def after_faults(self) -> dict[str, Any]:
+        """What is seen of states only after a fault."""
+        found = self.queries.after_faults(self.projection)
+        return {
+            "question": "after-faults",
+            "scenario": self.chosen.name,
+            "found": bool(found),
+            "looks": [
+                {"look": each.label, "states": each.states, "steps": each.steps, "faults": list(each.faults)}
+                for each in found
+            ],
+        }
+
+    def _told(self, way: Way) -> dict[str, Any]:
+        """A way, with the path by which ``kraftcheck trace show`` shows it from the beginning."""
+        begin = np.zeros(self.states.graph.size, np.bool_)
+        begin[way.states[0]] = True
+        before = self.queries.shortest(initial(self.states), begin)
+        assert before is not None
+        steps = (*before.steps(self.states), *way.steps(self.states))
+        return {
+            "begins": self.states.label(way.states[0], self.projection),
+            "steps_before": len(before.labels),
+            "steps": [
+                {"action": self.states.names[label], "then": self.states.label(number, self.projection)}
+                for label, number in zip(way.labels, way.states[1:], strict=True)
+            ],
+            "violates": list(self.states.violated.get(way.states[-1], ())),
+            "path": path_text(build_trace(self.states.system, self.chosen, steps).path),
+        }
+
+
+def in_words(data: dict[str, Any]) -> Iterator[str]:
+    """An answer as lines of text."""
+    if data["question"] == "way":
+        yield from _way(data) if data["found"] else ("There is no such way within the bounds.",)
+    elif data["question"] == "shared":
+        yield from _shared(data) if data["found"] else ("No way leads there within the bounds.",)
+    elif not data["found"]:
+        yield "Everything that can be seen of states is there without a fault as well."
+    else:
+        for each in data["looks"]:
+            many = "1 state" if each["states"] == 1 else f"{each['states']:,} states"
+            faults = Counter(each["faults"])
+            needed = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in faults.items())
+            yield f"{each['look']}: {many}; the first one {_steps(each['steps'])} away, with {needed}"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count:,} steps"
+
+
+def _way(data: dict[str, Any]) -> Iterator[str]:
+    before = data["steps_before"]
+    yield f"     {data['begins']}" + (f" (after {_steps(before)})" if before else "")
+    for number, step in enumerate(data["steps"], 1):
+        yield f"{number:3}. {step['action']}"
+        yield f"     {step['then']}"
+    if data["violates"]:
+        yield f"     violates {', '.join(data['violates'])}"
+    yield f"Again: kraftcheck trace show {data['scenario']} --path {data['path']}"
+
+
+def _shared(data: dict[str, Any]) -> Iterator[str]:
+    yield "Every way there takes steps called:"
+    yield from (f"  {name}" for name in data["shared_steps"] or ["(none that all ways take)"])
+    yield "and passes states that look like this:"
+    yield from (f"  {look}" for look in data["shared_looks"] or ["(nothing that all ways pass)"])
+    many = len(data["shared_states"])
+    yield f"Single states that are on every way: {many}" + (", the last of them" if many else "")
+    yield from (f"  {look}" for look in data["shared_states"][-1:])
+    yield f"A shortest way ({_steps(len(data['shortest']['steps']))}):"
+    yield from _way(data["shortest"] | {"scenario": data["scenario"]})

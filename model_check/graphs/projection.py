@@ -1,0 +1,151 @@
+"""What of a global state is looked at: fields of replicas, by name; and conditions on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+from model_check.engine.system import GlobalState
+from model_check.errors import InputError
+from model_check.kraft.node import Node
+from model_check.kraft.system import KRaftSystem
+from model_check.trace.words import node_fields
+
+#: Fields that replicas have, in the words of traces with "-" for blanks; "messages" counts those in flight.
+FIELDS = (
+    "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
+    "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",
+    "leader-has-updated", "loads",
+    "epoch-start", "granting-voters", "progress", "pending", "contacts", "resign-requested", "observers",
+    "voter-change", "reported-entries", "alterations", "unacknowledged", "preferred-successors", "awaiting",
+    "backing-off", "parked", "shutting-down", "clock", "messages",
+)  # fmt: skip
+MESSAGES = "messages"
+VIOLATED = "violated"
+#: What fields are called where several are shown beside each other.
+_SHORT = {"end-offset": "end", "high-watermark": "hw"}
+
+
+@lru_cache(maxsize=1 << 16)
+def _fields(node: Node) -> dict[str, str]:
+    return {name.replace(" ", "-"): value for name, value in node_fields(node).items()}
+
+
+def value(node: Node, field: str) -> str:
+    """A field of a node as text; ``none`` where it has none, and ``stopped`` for the role of no process."""
+    if field == "role" and node.replica is None:
+        return "stopped"
+    return _fields(node).get(field, "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Fields of all replicas (``None``) or of one. No fields at all: all states look the same."""
+
+    fields: tuple[tuple[str, int | None], ...]
+
+    def label(self, system: KRaftSystem, state: GlobalState) -> str:
+        """What is seen of ``state``: a part for each replica, as in ``1 Leader e1, 2 Follower e1``."""
+        parts = []
+        for identity, local in zip(system.identities, state.locals, strict=True):
+            wanted = [name for name, who in self.fields if who in (None, identity.id) and name != MESSAGES]
+            shown = [text for name in wanted if (text := _shown(cast(Node, local), name))]
+            if wanted:
+                parts.append(f"{identity.id} {' '.join(shown)}")
+        if (MESSAGES, None) in self.fields:
+            parts.append(f"{len(state.messages)} in flight")
+        return ", ".join(parts) or "all states"
+
+
+def _shown(node: Node, field: str) -> str:
+    text = value(node, field).replace(", ", ",")
+    if field == "role":
+        return text
+    if field == "epoch":
+        return "" if text == "none" else f"e{text}"
+    return f"{_SHORT.get(field, field)}={text}"
+
+
+#: Role and epoch of every replica.
+ROLE_EPOCH = Projection((("role", None), ("epoch", None)))
+
+
+def parse_projection(text: str, ids: Sequence[int], option: str) -> Projection:
+    """``role,epoch`` or ``role.1,leader.2``. Raises InputError, which names ``option``."""
+    if text == "role-epoch":
+        return ROLE_EPOCH
+    return Projection(tuple(_field(word, ids, option) for word in text.split(",")))
+
+
+def _field(word: str, ids: Sequence[int], option: str) -> tuple[str, int | None]:
+    name, dot, who = word.partition(".")
+    if name not in FIELDS:
+        raise InputError(
+            f"{option}: there is no field '{name[:40]}', only {', '.join(FIELDS)}; correct the name."
+        )
+    if not dot:
+        return name, None
+    if name == MESSAGES or not re.fullmatch(r"\d{1,2}", who, re.ASCII) or int(who) not in ids:
+        raise InputError(
+            f"{option}: '{word[:40]}' names no replica; add one of {', '.join(map(str, ids))} after the dot, "
+            "or nothing for all."
+        )
+    return name, int(who)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A conjunction on states: field, replica (``None``: some replica; the same for all such), wanted text.
+
+    ``violated``: a property that is violated there, or the empty text for any; ``None`` if it does not
+    matter.
+    """
+
+    wanted: tuple[tuple[str, int | None, str], ...]
+    violated: str | None = None
+
+    def holds(self, system: KRaftSystem, state: GlobalState, violated: Sequence[str]) -> bool:
+        """Whether ``state``, in which the properties ``violated`` are violated, is meant."""
+        if self.violated is not None and not (self.violated in violated or (violated and not self.violated)):
+            return False
+        nodes = {
+            identity.id: cast(Node, local)
+            for identity, local in zip(system.identities, state.locals, strict=True)
+        }
+        some = []
+        for field, who, text in self.wanted:
+            if field == MESSAGES:
+                if str(len(state.messages)) != text:
+                    return False
+            elif who is None:
+                some.append((field, text))
+            elif value(nodes[who], field) != text:
+                return False
+        return not some or any(
+            all(value(node, field) == text for field, text in some) for node in nodes.values()
+        )
+
+
+def parse_condition(text: str, system: KRaftSystem, option: str) -> Condition:
+    """``role.1=Leader,epoch.2=2``; ``role=Leader,epoch=2`` for one replica, whichever; ``violated`` or
+    ``violated=NoFatal`` for states in which a property is violated. Raises InputError, with ``option``.
+    """
+    ids = [identity.id for identity in system.identities]
+    wanted: list[tuple[str, int | None, str]] = []
+    violated: str | None = None
+    for word in text.split(","):
+        name, equals, text_of = word.partition("=")
+        if name == VIOLATED:
+            if text_of and text_of not in system.properties:
+                raise InputError(f"{option}: {text_of[:60]} is not judged here; name a property that is.")
+            violated = text_of
+        elif not equals or not text_of:
+            raise InputError(
+                f"{option}: '{word[:60]}' says nothing of a field; write for example role.1=Leader,epoch.2=2."
+            )
+        else:
+            wanted.append((*_field(name, ids, option), text_of))
+    return Condition(tuple(wanted), violated)

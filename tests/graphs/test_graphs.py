@@ -1,0 +1,207 @@
+"""State graphs: against the naive one, folded, and in all formats."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_check.cli import main
+from model_check.engine.system import System
+from model_check.engine.twin import state_graph as naive_graph
+from model_check.engine.witness import Witnessing
+from model_check.errors import InputError
+from model_check.graphs.layout import GAP, lay_out
+from model_check.graphs.picture import as_svg
+from model_check.graphs.projection import FIELDS, Projection, parse_condition, parse_projection
+from model_check.graphs.states import States, collect_states, fold, merged, state_graph
+from model_check.kraft.build import build
+from model_check.kraft.system import KRaftSystem
+from model_check.scenario import find, from_data
+from model_check.trace.words import node_fields
+
+POWER_LOSS: dict[str, Any] = {
+    "name": "power-loss",
+    "about": "A quorum of one loses what it committed.",
+    "replicas": {"voters": [1], "led-by": 1},
+    "network": {"capacity": 2},
+    "environment": {"timers": []},
+    "budgets": {"appends": 1, "crashes": 1},
+    "bounds": {"max-epoch": 3},
+    "expect": {"verdict": "violated", "violates": ["StateMachineSafety"]},
+}
+FOLDS = ("role-epoch", "role,epoch", "leader,high-watermark,end-offset", "role.1,messages", "messages")
+
+
+def collected(name: str) -> States:
+    system = build(from_data(POWER_LOSS, "power-loss") if name == "power-loss" else find(name))
+    return collect_states(system, 5000)
+
+
+def ids(system: KRaftSystem) -> list[int]:
+    return [identity.id for identity in system.identities]
+
+
+@pytest.mark.parametrize("name", ("power-loss", "single-voter", "scenario-a-granting-by-log"))
+def test_the_graph_is_the_naive_one(name: str) -> None:
+    states = collected(name)
+    found = state_graph(states)
+    naive = naive_graph(cast(System, Witnessing(states.system)))
+    assert found.number_of_nodes() == naive.number_of_nodes()
+    assert found.number_of_edges() == naive.number_of_edges()
+    counted = Counter(action for _, _, action in found.edges(data="action"))
+    assert counted == Counter(
+        f"loss of {step.message}" if action == "lose" else str(action)
+        for _, _, (step, action) in (
+            (source, target, (data["step"], data["action"]))
+            for source, target, data in naive.edges(data=True)
+        )
+    )
+
+
+def test_states_after_violating_steps_are_marked_and_lead_nowhere() -> None:
+    graph = state_graph(collected("scenario-a-granting-by-log"))
+    violating = [node for node, violates in graph.nodes(data="violates") if violates]
+    assert violating
+    assert all(graph.out_degree(node) == 0 for node in violating)
+    assert {graph.nodes[node]["violates"] for node in violating} == {"ReturningReplicaDeposesNobody"}
+
+
+@pytest.mark.parametrize("text", FOLDS)
+def test_folding_loses_no_state_and_no_step(text: str) -> None:
+    states = collected("single-voter")
+    projection = parse_projection(text, ids(states.system), "--fold")
+    whole = state_graph(states, projection)
+    folded = fold(whole, text)
+    labels = Counter(label for _, label in whole.nodes(data="label"))
+    assert {label: count for _, (label, count) in _seen(folded).items()} == labels
+    assert sum(count for _, count in folded.nodes(data="states")) == whole.number_of_nodes()
+    steps = sum(count for _, _, count in folded.edges(data="steps"))
+    assert steps + sum(count for _, count in folded.nodes(data="internal")) == whole.number_of_edges()
+    simple = merged(folded)
+    assert sum(count for _, _, count in simple.edges(data="steps")) == steps
+    assert all(sum(actions.values()) == count for _, _, actions, count in (
+        (one, other, data["actions"], data["steps"]) for one, other, data in simple.edges(data=True)
+    ))  # fmt: skip
+
+
+def _seen(folded: nx.MultiDiGraph) -> dict[int, tuple[str, int]]:
+    return {node: (data["label"], data["states"]) for node, data in folded.nodes(data=True)}
+
+
+def test_a_projection_shows_what_is_asked_for() -> None:
+    states = collected("scenario-a")
+    found = states.label(0, Projection((("role", None), ("leader", 2), ("high-watermark", None))))
+    assert found.startswith("1 Leader hw=") and ", 2 Follower leader=1 hw=" in found
+    assert states.label(0, Projection(())) == "all states"
+
+
+def test_all_fields_of_replicas_can_be_asked_for() -> None:
+    """What traces call the fields of replicas is what projections call them."""
+    for name in ("scenario-a", "single-voter", "ping-pong"):
+        states = collected(name)
+        for number in range(0, states.graph.size, 7):
+            for node in states.graph.state(number).locals:
+                assert {field.replace(" ", "-") for field in node_fields(node)} <= {  # type: ignore[arg-type]
+                    *FIELDS, "leader-endpoints", "next-correlation",
+                }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    (
+        ("nonsense", "no field"),
+        ("role.9", "no replica"),
+        ("messages.1", "no replica"),
+        ("", "no field"),
+        ("role.", "no replica"),
+    ),
+)
+def test_bad_projections_are_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        parse_projection(text, [1, 2, 3], "--fold")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    (
+        ("role", "says nothing"),
+        ("role=", "says nothing"),
+        ("x=1", "no field"),
+        ("violated=Nonsense", "not judged"),
+    ),
+)
+def test_bad_conditions_are_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        parse_condition(text, build(find("scenario-a")), "--to")
+
+
+@pytest.mark.parametrize("how", ("none", "role-epoch", "role,high-watermark"))
+def test_formats(how: str, tmp_path: Path, capsys: Any) -> None:
+    command = ["graph", "finding-single-voter-power-loss", "--fold", how, "--format"]
+    assert main([*command, "json"]) == 0
+    read = nx.node_link_graph(json.loads(capsys.readouterr().out), edges="edges")
+    file = tmp_path / "graph.xml"
+    assert main([*command, "graphml", "-o", str(file)]) == 0
+    assert f"{read.number_of_nodes()} nodes" in capsys.readouterr().out
+    assert ET.parse(file).getroot().tag.endswith("graphml")
+    assert nx.read_graphml(file).number_of_edges() == read.number_of_edges()
+    assert main([*command, "dot"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("digraph ") and text.count(" -> ") == read.number_of_edges()
+    assert main([*command, "svg", "-o", str(file)]) == 0
+    drawn = ET.parse(file).getroot()
+    groups = [each.get("class") for each in drawn.iter("{http://www.w3.org/2000/svg}g")]
+    assert len(groups) == read.number_of_nodes()
+    assert groups.count("violating") == sum(bool(bad) for _, bad in read.nodes(data="violates"))
+    assert "initial" in groups
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_refusals(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "graph.xml"
+    assert main(["graph", "single-voter", "--max-states", "2", "-o", str(file)]) == 3
+    assert "more states than the 2 allowed" in capsys.readouterr().err
+    assert not file.exists()
+    assert main(["graph", "scenario-a", "-o", str(tmp_path / "no" / "such" / "place")]) == 2
+    assert main(["graph", "scenario-a", "--max-states", "0"]) == 2
+    assert main(["graph", "single-voter", "--fold", "none", "--format", "svg"]) == 2
+    assert "fold more" in capsys.readouterr().err
+
+
+def test_a_picture_escapes_what_it_shows() -> None:
+    graph = nx.MultiDiGraph(name="<&>", fold="none", states=1)
+    graph.add_node(0, label='1 Leader "<e1>"', in_flight=0, initial=True, violates="")
+    graph.add_edge(0, 0, action="a<b")
+    texts = [each.text for each in ET.fromstring(as_svg(graph)).iter("{http://www.w3.org/2000/svg}text")]
+    assert '1 Leader "<e1>"' in texts and "1 steps lead back to it" in texts
+
+
+@given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=25))
+def test_nothing_is_drawn_over_anything_else(nodes: int, pairs: list[tuple[int, int]]) -> None:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(nodes))
+    graph.add_edges_from((one, other) for one, other in pairs if one != other and max(one, other) < nodes)
+    sizes: dict[Any, tuple[float, float]] = {node: (30.0 + 7 * node, 20.0 + node) for node in graph}
+    texts: dict[Any, tuple[float, float]] = dict.fromkeys(graph.edges, (40.0, 12.0))
+    layout = lay_out(graph, [0], sizes, texts)
+    boxes = [(layout.nodes[node], sizes[node]) for node in graph]
+    boxes += [(layout.texts[edge], texts[edge]) for edge in graph.edges]
+    for number, ((x, y), (width, height)) in enumerate(boxes):
+        assert x - width / 2 >= 0 and x + width / 2 <= layout.width
+        assert y - height / 2 >= 0 and y + height / 2 <= layout.height
+        for (other_x, other_y), (other_width, other_height) in boxes[:number]:
+            apart = abs(x - other_x) >= (width + other_width) / 2 + GAP - 0.01
+            assert apart or abs(y - other_y) >= (height + other_height) / 2
+    for (source, target), points in layout.edges.items():
+        assert points[0] == layout.nodes[source] and points[-1] == layout.nodes[target]
+        assert layout.texts[source, target] in points
+        assert all(one != other for one, other in pairwise(points))
