@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from model_check.counterexamples import simplest_of
+from model_check.coverage.covering import Covered, Covering
+from model_check.coverage.items import parse
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.simplest import Found
-from model_check.engine.system import Exploration, Limits, SymmetryError, Verdict
+from model_check.engine.system import Exploration, Limits, SymmetryError, System, Verdict
+from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude
@@ -33,7 +37,7 @@ class CheckResult:
     ``None`` if the graph was too large to judge the *eventually* properties. ``prelude`` is the scenario of
     the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
     ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
-    renaming states were looked at.
+    renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
     """
 
     scenario: Scenario
@@ -43,6 +47,7 @@ class CheckResult:
     liveness: tuple[Judged, ...] | None = ()
     prelude: Scenario | None = None
     interchangeable: tuple[int, ...] = ()
+    covered: Covered | None = None
     _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -107,21 +112,31 @@ def check(
     keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    coverage: bool = False,
 ) -> CheckResult:
     """Explore ``scenario`` and compare.
 
     ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
-    properties is always collected anew). Raises InputError where the scenario contradicts itself or its
-    replicas are not as interchangeable as it says, and CheckpointError where the checkpoint cannot be used.
+    properties is always collected anew). ``coverage``: note what is exercised, guards of the reference
+    included; it is noted without them where the scenario asks for ``expect.covers``.
+    Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
+    says, and CheckpointError where the checkpoint cannot be used.
     """
+    for wanted in scenario.expect.covers:
+        if parse(wanted) is None:
+            raise InputError(
+                f"{scenario.file}: expect.covers: there is nothing called '{wanted[:80]}'; name an action, "
+                "rule, transition, message or error as in docs/scenarios.md."
+            )
     try:
         system = build(scenario)
     except BrokenPrelude as broken:
         return _of_prelude(scenario, broken)
     interchangeable = symmetric(system, scenario) if scenario.reduction.symmetry else ()
+    covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
     try:
         exploration = explore(
-            system,
+            system if covering is None else cast(System, covering),
             threads=threads,
             limits=limits,
             keep_going=keep_going,
@@ -130,9 +145,18 @@ def check(
         )
     except SymmetryError as error:
         raise refused(scenario, f"it makes a difference who is who: {_shortened(str(error))}") from None
+    covered = None
+    if covering is not None:
+        exploration, covered = covering.split(exploration)
     liveness = _judge_liveness(scenario, exploration, threads, limits)
     differences = _differences(scenario, exploration, liveness)
-    return CheckResult(scenario, system, exploration, differences, liveness, None, interchangeable)
+    if covered is not None and exploration.verdict is not Verdict.UNDETERMINED:
+        differences += tuple(
+            f"{wanted} was expected to be covered, and is not"
+            for wanted in scenario.expect.covers
+            if parse(wanted) not in covered.items
+        )
+    return CheckResult(scenario, system, exploration, differences, liveness, None, interchangeable, covered)
 
 
 def _shortened(text: str) -> str:

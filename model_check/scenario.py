@@ -248,13 +248,15 @@ class Reduction(_Table):
 
 class Expected(_Table):
     """The expected verdict; of a violation also the properties, and optionally the number of its steps.
-    ``states`` pins the exact number of distinct states, those included for which others stand.
+    ``states`` pins the exact number of distinct states, those included for which others stand. ``covers``:
+    what some step that is taken must exercise ("rule VOTE-10", see :mod:`model_check.coverage.items`).
     """
 
     verdict: Literal["holds", "violated"]
     violates: Annotated[tuple[str, ...], Field(strict=False)] = ()
     steps: Annotated[int, Field(ge=0)] | None = None
     states: Annotated[int, Field(ge=1)] | None = None
+    covers: Annotated[tuple[Text, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
     def _coherent(self) -> Expected:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, fitted, say
+from model_check.consult.terminal import console, entry, fitted, heading, say
+from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import Progress
 from model_check.engine.system import Limits
@@ -63,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint-every", type=_seconds, default=60.0, metavar="S", help="default: 60 seconds"
     )
+    parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="say what of the reference the steps exercise, and what none of them does",
+    )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
@@ -97,6 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
             _write_traces(result, arguments.traces)
     if not arguments.json:
         _summarize(out, results)
+    if arguments.coverage:
+        _tell_coverage(out, results, arguments)
     if any(result.differences for result in results):
         return EXIT_DIFFERS
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
@@ -154,6 +162,7 @@ def _list(out: Console, arguments: argparse.Namespace) -> None:
 def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
     show = sys.stderr.isatty() and not arguments.json
     run = partial(check, scenario, threads=arguments.threads, limits=limits, keep_going=arguments.keep_going)
+    run = partial(run, coverage=arguments.coverage)
     with _checkpoint(scenario, arguments) as checkpoint:
         if not show:
             return run(checkpoint=checkpoint)
@@ -171,6 +180,7 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
         yield None
         return
     purpose = f"{source_digest()} {scenario.model_dump_json()} keep-going={arguments.keep_going}"
+    purpose += " coverage" if arguments.coverage else ""
     try:
         checkpoint = Checkpoint(
             arguments.checkpoint / scenario.name,
@@ -297,6 +307,17 @@ def _states(result: CheckResult) -> str:
         return f"{found.distinct:,} states"
     who = ", ".join(map(str, result.interchangeable))
     return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
+
+
+def _tell_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
+    """What all scenarios together exercise."""
+    found = together(results)
+    if arguments.json:
+        print(json.dumps({"coverage": found.as_data()}))
+        return
+    heading(out, f"Coverage of {len(results)} scenarios" if len(results) > 1 else "Coverage")
+    for label, text in found.lines(verbose=arguments.verbose):
+        entry(out, label, text, column=14)
 
 
 def _write_traces(result: CheckResult, folder: Path) -> None:

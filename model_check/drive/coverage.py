@@ -47,6 +47,11 @@ _SILENT: Mapping[str, str] = {
 NOT_REACHED = "reached by none of these sequences"
 
 
+def reason_of_silence(rule: str) -> str | None:
+    """Why production never shows that ``rule`` decides anything, where that is known."""
+    return _SILENT.get(rule)
+
+
 def choices(protocol: Protocol) -> Mapping[str, str]:
     """What ``protocol`` says on the switches of the catalogue."""
     found: dict[str, str] = {}

@@ -39,13 +39,13 @@ class SymmetricSystem(KRaftSystem):
         """``value`` (a node, message, label or history) under a permutation, given by its number."""
         return cast(Hashable, renaming.renamed(value, self.ids[permutation]))
 
-    def _judge(self, component: int, outcome: Outcome) -> Outcome:
+    def judge(self, component: int, outcome: Outcome) -> Outcome:
         replica = cast(Node, outcome.local).replica
         if replica is not None and isinstance(replica.role, Resigned):
             successors = replica.role.preferred_successors
             if len(successors) > 1:
                 raise SymmetryError(f"replica {replica.id} resigns, and {_SUCCESSORS}")
-        return super()._judge(component, outcome)
+        return super().judge(component, outcome)
 
 
 _SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"

@@ -137,12 +137,12 @@ class KRaftSystem:
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         """What may happen when a message arrives; nothing while the process does not run."""
         steps = self.deliver_steps(component, cast(Node, local), cast(InFlight, message))
-        return [self._judge(component, step.outcome) for step in steps]
+        return [self.judge(component, step.outcome) for step in steps]
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
         """Timers, input, administration and faults."""
         steps = self.action_steps(component, cast(Node, local))
-        return [self._judge(component, step.outcome) for step in steps]
+        return [self.judge(component, step.outcome) for step in steps]
 
     def deliver_steps(self, component: int, node: Node, message: InFlight) -> list[Step]:
         """As :meth:`deliver`, with what a trace shows of each outcome."""
@@ -244,7 +244,7 @@ class KRaftSystem:
             return [_described(protocol, node, event, step) for step in found]
         return found
 
-    def _judge(self, component: int, outcome: Outcome) -> Outcome:
+    def judge(self, component: int, outcome: Outcome) -> Outcome:
         """``outcome`` with the violations that this scenario asks about."""
         if self.absorbs and not self.within(component, outcome.local):
             return Outcome(outcome.action, BEYOND, costs=outcome.costs)

@@ -1,0 +1,1 @@
+"""What explorations exercise: actions, rules, guards, transitions, messages; and what never happens."""

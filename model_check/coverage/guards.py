@@ -1,0 +1,156 @@
+"""Guards of the reference, and which way they went: decisions in its source, watched while it runs.
+
+A guard is an ``if`` of a function of the reference through which steps run, or a ``return`` of a truth value
+that is not just written down. Conditional expressions and the parts of a condition are not told apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import reference
+from model_check.consult.citations import OUTSIDE_STEPS, looks_like_id
+from model_check.kraft import node
+
+#: Modules of the reference without decisions of a step.
+_VALUES = ("effects", "errors", "events", "messages", "protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A decision at ``place`` (``vote.py:40``) of ``function``; ``text`` is its condition.
+
+    ``rules``: those that the function names. It spans the lines ``first`` to ``last``; the line ``then``
+    comes next where an ``if`` goes that way, and is 0 for a ``return``.
+    """
+
+    place: str
+    function: str
+    text: str
+    rules: tuple[str, ...]
+    first: int
+    last: int
+    then: int
+
+
+Seen = tuple[str, bool]
+
+
+def _folder() -> Path:
+    assert reference.__file__ is not None
+    return Path(reference.__file__).parent
+
+
+@cache
+def guards() -> Mapping[str, Guard]:
+    """All guards by place, in the order of files and lines."""
+    found = {}
+    for file in sorted(_folder().glob("*.py")):
+        if file.stem not in (*OUTSIDE_STEPS, *_VALUES):
+            for guard in _guards_in(file):
+                found[guard.place] = guard
+    return found
+
+
+def _guards_in(file: Path) -> Iterator[Guard]:
+    source = file.read_text(encoding="utf-8")
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        words = [each.value for each in ast.walk(function) if isinstance(each, ast.Constant)]
+        rules = tuple(dict.fromkeys(word for word in words if isinstance(word, str) and looks_like_id(word)))
+        answers = isinstance(function.returns, ast.Name) and function.returns.id == "bool"
+        for each in _own(function):
+            if isinstance(each, ast.If):
+                test, then = each.test, each.body[0].lineno
+            elif answers and isinstance(each, ast.Return) and not isinstance(each.value, ast.Constant | None):
+                test, then = each.value, 0
+            else:
+                continue
+            text = " ".join((ast.get_source_segment(source, test) or "").split())
+            first = each.lineno if then else test.lineno
+            yield Guard(
+                f"{file.name}:{first}", function.name, text, rules, first, test.end_lineno or first, then
+            )
+
+
+def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions within it."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        each = waiting.pop(0)
+        yield each
+        if not isinstance(each, ast.FunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(each)
+
+
+class Watch:
+    """Watches the reference; ``seen`` are the guards that were asked, with their answers.
+
+    Only what :mod:`model_check.kraft.node` runs is watched: properties ask the reference as well.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[Seen] = set()
+        self._at: dict[str, dict[int, Guard]] = {}
+        folder = _folder()
+        for guard in guards().values():
+            path = str(folder / guard.place.partition(":")[0])
+            lines = self._at.setdefault(path, {})
+            lines.update(dict.fromkeys(range(guard.first, guard.last + 1), guard))
+        self._running = {node.execute.__code__, node.boot.__code__}
+        self._depth = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[set[Seen]]:
+        """What is seen meanwhile; whoever else traces this thread does not, until it ends."""
+        self.seen = set()
+        before = sys.gettrace()
+        sys.settrace(self._on_call)
+        try:
+            yield self.seen
+        finally:
+            sys.settrace(before)
+
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        code: CodeType = frame.f_code
+        if code in self._running:
+            self._depth += 1
+            return self._until_return
+        lines = self._at.get(code.co_filename) if self._depth else None
+        return None if lines is None else _Frame(lines, self.seen).on_event
+
+    def _until_return(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+        if event == "return":
+            self._depth -= 1
+        return self._until_return
+
+
+class _Frame:
+    """A running function of the reference: the guard that it has come to, until the next line tells."""
+
+    __slots__ = ("guard", "lines", "seen")
+
+    def __init__(self, lines: Mapping[int, Guard], seen: set[Seen]) -> None:
+        self.lines, self.seen = lines, seen
+        self.guard: Guard | None = None
+
+    def on_event(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+        guard, line = self.guard, frame.f_lineno
+        if event == "line":
+            if guard is not None and guard.then and not guard.first <= line <= guard.last:
+                self.seen.add((guard.place, line == guard.then))
+            self.guard = self.lines.get(line)
+        elif event == "exception":
+            self.guard = None
+        elif event == "return" and guard is not None:
+            self.seen.add((guard.place, bool(argument) if not guard.then else False))
+        return self.on_event

@@ -1,0 +1,104 @@
+"""What a step covers, by kind and name; and everything that there is to cover."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import cast, get_args
+
+import spec
+from model_check.consult.citations import in_steps
+from model_check.drive.coverage import choices
+from model_check.kraft.step import Action, Step
+from reference.effects import Effect, Reply, Send, Transition
+from reference.errors import ErrorCode
+from reference.events import Timer
+from reference.messages import Request, Response
+from reference.protocol import Protocol
+
+#: The kinds of what is covered, in the order of a report. Guards are apart (:mod:`.guards`).
+ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
+KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
+
+Item = tuple[str, str]
+
+#: What the environment does, by the names of its actions, beside timers and the delivery of messages.
+_ENVIRONMENT = (
+    "append", "back-off over", "request timed out", "fetch wait over", "looks for the leader", "resign",
+    "shutdown", "snapshot", "describe quorum", "add voter", "remove voter", "upgrade kraft.version",
+    "downgrade kraft.version", "alter quorum", "start", "crash", "wipe", "restore", "clock",
+)  # fmt: skip
+_TIMERS = (
+    Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,
+)  # fmt: skip
+
+
+def covered(step: Step) -> Iterator[Item]:
+    """What ``step`` covers if it is taken."""
+    yield ACTION, _action(cast(Action, step.outcome.action))
+    runs = [(cut.execution, cut.completed) for cut in step.cut]
+    if step.execution is not None:
+        runs.append((step.execution, step.completed))
+    if step.restarted is not None:
+        runs.append((step.restarted, len(step.restarted.effects)))
+    for execution, completed in runs:
+        yield from ((RULE, rule) for rule in execution.rules)
+        for effect in execution.effects[:completed]:
+            yield from _of_effect(effect)
+
+
+def _action(action: Action) -> str:
+    if action.kind != "timer":
+        return action.kind
+    return f"timer {re.split(', ', action.detail)[0]}"
+
+
+def _of_effect(effect: Effect) -> Iterator[Item]:
+    if isinstance(effect, Transition):
+        yield TRANSITION, f"{effect.source}->{effect.target}"
+    elif isinstance(effect, Send):
+        yield MESSAGE, type(effect.request).__name__
+    elif isinstance(effect, Reply):
+        yield MESSAGE, type(effect.response).__name__
+        yield from ((ERROR, code.name) for code in _errors(effect.response))
+
+
+def _errors(response: Response) -> Iterator[ErrorCode]:
+    for name in ("error", "partition_error"):
+        code = getattr(response, name, None)
+        if isinstance(code, ErrorCode) and code is not ErrorCode.NONE:
+            yield code
+
+
+@cache
+def everything() -> Mapping[str, tuple[str, ...]]:
+    """By kind all names that there are, whatever the variant of the protocol."""
+    kinds = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
+    timers = tuple(f"timer {timer.value}" for timer in _TIMERS)
+    cited, catalogue = in_steps(), spec.load()
+    return {
+        ACTION: (*_ENVIRONMENT, *timers, *kinds),
+        RULE: tuple(rule for rule in catalogue.rules if rule in cited),
+        TRANSITION: tuple(dict.fromkeys(row.goal for row in catalogue.transitions)),
+        MESSAGE: kinds,
+        ERROR: tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
+    }
+
+
+def in_force(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
+    """As :func:`everything`, without rules and transitions of variants that none of ``protocols`` is."""
+    told = [choices(protocol) for protocol in protocols]
+    catalogue, found = spec.load(), dict(everything())
+    found[RULE] = tuple(
+        rule for rule in found[RULE] if any(catalogue.rules[rule].belongs_to(each) for each in told)
+    )
+    legal = {row.goal for row in catalogue.transitions if any(row.belongs_to(each) for each in told)}
+    found[TRANSITION] = tuple(goal for goal in found[TRANSITION] if goal in legal)
+    return found
+
+
+def parse(text: str) -> Item | None:
+    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if there is nothing of that name."""
+    kind, _, name = text.partition(" ")
+    return (kind, name) if name in everything().get(kind, ()) else None

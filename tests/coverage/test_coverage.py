@@ -1,0 +1,177 @@
+"""What explorations exercise: against steps taken one by one, and where scenarios ask for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from model_check.cli import main
+from model_check.coverage.covering import Covering
+from model_check.coverage.guards import Watch, guards
+from model_check.coverage.items import (
+    ACTION,
+    KINDS,
+    RULE,
+    TRANSITION,
+    Item,
+    covered,
+    everything,
+    in_force,
+    parse,
+)
+from model_check.coverage.report import together
+from model_check.engine.explorer import explore
+from model_check.engine.steps import broken_invariants, initial_states, steps
+from model_check.engine.system import System
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.kraft.system import KRaftSystem
+from model_check.run import check
+from model_check.scenario import find
+from model_check.trace.build import details
+from reference.protocol import KAFKA
+from tests.kraft.small import changed
+
+SMALL = ("single-voter", "scenario-a", "scenario-a-granting-by-log", "zombie-leader", "ping-pong")
+
+
+def naively(system: KRaftSystem) -> set[Item]:
+    """What the steps within the bounds cover, taken one by one."""
+    found: set[Item] = set()
+    waiting = initial_states(system)
+    seen = set(waiting)
+    while waiting:
+        state = waiting.pop()
+        if broken_invariants(system, state):
+            continue
+        for step in steps(system, state):
+            if step.cut is None:
+                detail = details(system, state, step.path)
+                found |= set() if detail is None else set(covered(detail))
+                if not step.violations and step.target not in seen:
+                    seen.add(step.target)
+                    waiting.append(step.target)
+    return found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_covered_is_what_steps_cover(name: str) -> None:
+    system = build(find(name))
+    covering = Covering(system)
+    result = explore(cast(System, covering), keep_going=True, threads=2)
+    found, noted = covering.split(result)
+    assert noted.items == naively(system) and noted.complete and noted.guards is None
+    plain = explore(system, keep_going=True)
+    for field in ("verdict", "distinct", "generated", "levels", "reached_goals", "violations", "constrained"):
+        assert getattr(found, field) == getattr(plain, field)
+
+
+def test_steps_that_are_never_taken_cover_nothing() -> None:
+    """Without the budget for it a crash is offered to nobody, and beyond the bounds nothing is covered."""
+    result = check(changed("single-voter", budgets__crashes=0, replicas__stopped=[1]), coverage=True)
+    assert result.covered is not None
+    assert (ACTION, "crash") not in result.covered.items
+    assert (TRANSITION, "Start->Leader") not in result.covered.items
+
+
+def test_guards_are_decisions_of_the_reference() -> None:
+    import reference
+
+    folder = Path(str(reference.__file__)).parent
+    for place, guard in guards().items():
+        file, _, line = place.partition(":")
+        text = (folder / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip()
+        assert text.startswith(("if ", "elif ", "return ")) or guard.then == 0
+        assert guard.text and guard.first <= guard.last
+    assert len({guard.function for guard in guards().values()}) > 50
+
+
+def test_guards_go_the_ways_that_happen() -> None:
+    granting = check(find("scenario-a-granting-by-log"), coverage=True)
+    assert granting.covered is not None and granting.covered.guards is not None
+    assert {place for place, _ in granting.covered.guards} <= guards().keys()
+    decides = [place for place, guard in guards().items() if guard.function == "would_grant_vote"]
+    by_log = next(place for place in decides if guards()[place].text.startswith("is_up_to_date"))
+    assert (by_log, True) in granting.covered.guards and (by_log, False) not in granting.covered.guards
+
+
+def test_only_what_replicas_do_is_watched() -> None:
+    """Properties ask the reference as well; that is nobody's step."""
+    from reference.events import Poll
+    from reference.step import step
+
+    system = build(find("scenario-a"))
+    replica = next(node.replica for node in system.nodes if node.replica is not None)
+    watch = Watch()
+    with watch.watching() as seen:
+        step(KAFKA, replica, Poll(()))
+    assert not seen
+
+
+def test_interchangeable_replicas_are_covered_without_guards() -> None:
+    result = check(
+        changed("three-voters-elect", reduction={"symmetry": True}, bounds__max_epoch=1), coverage=True
+    )
+    assert result.interchangeable and result.covered is not None
+    assert result.covered.guards is None and result.covered.items
+    other = check(changed("three-voters-elect", bounds__max_epoch=1), coverage=True)
+    assert other.covered is not None and other.covered.items == result.covered.items
+
+
+def test_a_scenario_may_ask_for_what_must_be_covered() -> None:
+    expect = {
+        "verdict": "holds",
+        "covers": ["rule VOTE-10", "action timer election", "transition Leader->Resigned"],
+    }
+    result = check(changed("single-voter", expect=expect))
+    assert result.differences == tuple(
+        f"{name} was expected to be covered, and is not"
+        for name in expect["covers"]
+        if _missing(result, name)
+    )
+    assert "transition Leader->Resigned was expected to be covered, and is not" in result.differences
+    assert not result.as_expected
+
+
+def _missing(result: Any, name: str) -> bool:
+    return parse(name) not in result.covered.items
+
+
+@pytest.mark.parametrize("text", ("rule NONSENSE-1", "VOTE-10", "guard vote.py:1", "error NONE", "action"))
+def test_what_does_not_exist_cannot_be_asked_for(text: str) -> None:
+    with pytest.raises(InputError, match=r"expect\.covers: there is nothing called"):
+        check(changed("scenario-a", expect={"verdict": "holds", "covers": [text]}))
+
+
+def test_names_can_be_asked_for() -> None:
+    for kind in KINDS:
+        for name in everything()[kind]:
+            assert parse(f"{kind} {name}") == (kind, name)
+
+
+def test_what_is_covered_is_among_what_there_is() -> None:
+    """Nothing is covered that the lists of what there is do not have."""
+    known = in_force([KAFKA])
+    for name in ("single-voter", "observer"):
+        result = check(find(name), coverage=True)
+        assert result.covered is not None
+        assert all(each in known[kind] for kind, each in result.covered.items), [
+            item for item in result.covered.items if item[1] not in known[item[0]]
+        ]
+
+
+def test_the_report(capsys: Any) -> None:
+    assert main(["check", "scenario-a", "disruptive-server", "--coverage"]) == 0
+    text = capsys.readouterr().out
+    assert "Coverage of 2 scenarios" in text and "never asked" in text
+    assert main(["check", "scenario-a", "--coverage", "--json"]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    data = json.loads(last)["coverage"]
+    report = together([check(find("scenario-a"), coverage=True)])
+    assert data["rules"]["exercised"] == report.exercised(RULE)
+    assert set(data["rules"]["never"]).isdisjoint(data["rules"]["exercised"])
+    answers = data["guards"]
+    assert sum(map(len, answers.values())) == len(guards())
