@@ -66,11 +66,17 @@ class Ways:
     """The shortest ways to states of one level: chosen by what is on them."""
 
     def __init__(
-        self, layers: Layers, level: int, targets: NDArray[np.bool_], faults: frozenset[str]
+        self,
+        layers: Layers,
+        level: int,
+        targets: NDArray[np.bool_],
+        faults: frozenset[str],
+        edges: list[Edges] | None = None,
     ) -> None:
+        """``edges``: by level those that the ways may take, which must lead to some of ``targets``."""
         self.layers, self.level, self.targets = layers, level, targets
-        self._faults = faults
-        self.edges = _leading_to(layers, level, targets)
+        self.fault_budgets = faults
+        self.edges = _leading_to(layers, level, targets) if edges is None else edges
         self._steps: dict[int, tuple[PathStep, Hashable]] = {}
 
     def step(self, code: int) -> tuple[PathStep, Hashable]:
@@ -81,7 +87,7 @@ class Ways:
 
     def faults(self, code: int) -> list[str]:
         """The names of the faults in the step that ``code`` stands for."""
-        return faults_of(*self.step(code), self.layers.system.budget_names, self._faults)
+        return faults_of(*self.step(code), self.layers.system.budget_names, self.fault_budgets)
 
     def of_codes(self, codes: NDArray[np.uint32], ask: Callable[[int], int]) -> NDArray[np.int64]:
         """``ask(code)`` for each of ``codes``; each code is asked for once."""

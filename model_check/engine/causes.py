@@ -1,0 +1,128 @@
+"""Shortest counterexamples of one property by their causes, the simplest of each.
+
+A *cause* is what the violating step is called, whoever takes it, together with the kinds of faults on the
+way. Of the causes with the same violating step those are left out whose faults include all of another one's:
+what comes about without a fault is not caused by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.layers import Edges, Layers
+from model_check.engine.simplest import Found, Ways
+from model_check.engine.system import PathStep
+
+#: Kinds of faults that are told apart; sets of them are the bits of a 64-bit number.
+MOST_KINDS = 6
+_SETS = 1 << MOST_KINDS
+
+Namer = Callable[[PathStep, Hashable], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What the violating step is called (empty for an initial state), and the kinds of faults on the way."""
+
+    step: str
+    faults: tuple[str, ...]
+
+    def __str__(self) -> str:
+        faults = f"faults: {', '.join(self.faults)}" if self.faults else "no fault"
+        return f"{self.step or 'the initial state'}; {faults}"
+
+
+def by_cause(layers: Layers, violated: str, faults: frozenset[str], name: Namer) -> list[tuple[Cause, Found]]:
+    """The causes of ``violated`` among the shortest ways, each with its simplest way; the simplest first.
+
+    ``faults``: see :func:`model_check.engine.simplest.simplest`; ``name``: what a step is called.
+    """
+    level = layers.depth(violated)
+    if level is None:
+        return []
+    ways = Ways(layers, level, layers.targets(violated, level), faults)
+    if level == 0:
+        return [(Cause("", ()), ways.simplest(violated))]
+    kinds = _Kinds(ways)
+    found = []
+    for called, last in _by_name(ways, name):
+        for chosen in kinds.least(last):
+            edges = [kinds.within(each, chosen) for each in (*ways.edges[:-1], last)]
+            targets = np.zeros_like(ways.targets)
+            targets[last.targets] = True
+            best = Ways(layers, level, targets, faults, edges).simplest(violated)
+            found.append((Cause(called, kinds.names(chosen)), best))
+    return sorted(found, key=lambda pair: (pair[1].cost, pair[0].step, pair[0].faults))
+
+
+def _by_name(ways: Ways, name: Namer) -> Iterator[tuple[str, Edges]]:
+    """The violating steps by what they are called."""
+    last = ways.edges[-1]
+    called = {code: name(*ways.step(code)) for code in np.unique(last.codes).tolist()}
+    for each in sorted(set(called.values())):
+        codes = [code for code, other in called.items() if other == each]
+        yield each, last.keep(np.isin(last.codes, codes))
+
+
+class _Kinds:
+    """Which kinds of faults there are on ways, as bits of a number; the last bit stands for all beyond."""
+
+    def __init__(self, ways: Ways) -> None:
+        self.ways = ways
+        codes = [each.codes for each in ways.edges]
+        named = {name for code in np.unique(np.concatenate(codes)).tolist() for name in ways.faults(code)}
+        self._names = sorted(named)
+        self._reachable = self._sets_of_states()
+
+    def names(self, chosen: int) -> tuple[str, ...]:
+        """The names of the kinds in ``chosen``."""
+        return tuple(name for name in self._names if 1 << self._bit(name) & chosen)
+
+    def _bit(self, name: str) -> int:
+        return min(self._names.index(name), MOST_KINDS - 1)
+
+    def _of(self, code: int) -> int:
+        found = 0
+        for name in self.ways.faults(code):
+            found |= 1 << self._bit(name)
+        return found
+
+    def _of_edges(self, edges: Edges) -> NDArray[np.int64]:
+        return self.ways.of_codes(edges.codes, self._of)
+
+    def within(self, edges: Edges, chosen: int) -> Edges:
+        """The steps without other faults than those of ``chosen``."""
+        return edges.keep((self._of_edges(edges) & ~np.int64(chosen)) == 0)
+
+    def _sets_of_states(self) -> list[NDArray[np.uint64]]:
+        """By level and state the sets of kinds on ways to it: bit s stands for set s."""
+        sizes = self.ways.layers.sizes
+        found = [np.ones(sizes[0], np.uint64)]
+        for number, edges in enumerate(self.ways.edges[:-1]):
+            after = np.zeros(sizes[number + 1], np.uint64)
+            np.bitwise_or.at(after, edges.targets, self._after(found[-1], edges))
+            found.append(after)
+        return found
+
+    def _after(self, before: NDArray[np.uint64], edges: Edges) -> NDArray[np.uint64]:
+        """The sets of kinds when ``edges`` have been taken as well."""
+        found = before[edges.sources]
+        added = self._of_edges(edges)
+        for kinds in np.unique(added).tolist():
+            if kinds:
+                here = added == kinds
+                sets, moved = found[here], np.zeros(int(here.sum()), np.uint64)
+                for each in range(_SETS):
+                    moved |= (sets >> np.uint64(each) & np.uint64(1)) << np.uint64(each | kinds)
+                found[here] = moved
+        return found
+
+    def least(self, last: Edges) -> list[int]:
+        """The sets of kinds on ways that end with one of ``last``, without those that include another."""
+        reached = int(np.bitwise_or.reduce(self._after(self._reachable[-1], last)))
+        sets = [each for each in range(_SETS) if reached >> each & 1]
+        return [each for each in sets if not any(other != each and other & each == other for other in sets)]

@@ -1,0 +1,96 @@
+"""Causes of violations against all shortest ways, and shrinking of walks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from model_check.engine.causes import Cause, by_cause
+from model_check.engine.layers import collect_layers
+from model_check.engine.shrink import shrink
+from model_check.engine.simplest import simplest
+from model_check.engine.simulate import simulate
+from model_check.engine.steps import Step, confirms, initial_states
+from model_check.engine.system import Limits
+from model_check.engine.twin import explore_naively
+from model_check.engine.witness import faults_of
+from tests.engine.random_systems import random_system
+from tests.engine.test_simplest import FAULTS, MANY, MOST, all_ways, cost
+
+
+def name(step: Any, action: Any) -> str:
+    return "loss" if step.kind == "lose" else str(action)
+
+
+def kinds(way: list[Step]) -> frozenset[str]:
+    """The kinds of faults on a way, seen one by one."""
+    found = set()
+    for step in way:
+        found |= set(faults_of(step.path, None, (), FAULTS))
+        if step.outcome is not None and 0 in step.outcome.costs:
+            found.add("a")
+    return frozenset(found)
+
+
+def naive_causes(ways: list[list[Step]]) -> dict[Cause, tuple[int, int, int]]:
+    grouped: dict[tuple[str, frozenset[str]], list[tuple[int, int, int]]] = {}
+    for way in ways:
+        called = name(way[-1].path, None if way[-1].outcome is None else way[-1].outcome.action)
+        grouped.setdefault((called, kinds(way)), []).append(cost(way))
+    return {
+        Cause(called, tuple(sorted(faults))): min(costs)
+        for (called, faults), costs in grouped.items()
+        if not any(called == other and less < faults for other, less in grouped)
+    }
+
+
+@MANY
+@given(st.integers(0, 10_000))
+def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
+    system = random_system(seed)
+    naive, _ = explore_naively(system, Limits(max_states=MOST))
+    assume(naive.limit is None and any(0 < each.depth <= 6 for each in naive.violations))
+    layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+    assert layers is not None
+    for violation in naive.violations:
+        if not 0 < violation.depth <= 6:
+            continue
+        begins = set(initial_states(system))
+        ways = [
+            way for state in begins for way in all_ways(system, state, violation.property, violation.depth)
+        ]
+        found = by_cause(layers, violation.property, FAULTS, name)
+        assert {cause: each.cost for cause, each in found} == naive_causes(ways)
+        assert all(confirms(system, each.violation) for _, each in found)
+        best = simplest(layers, violation.property, FAULTS)
+        assert best is not None and found[0][1].cost == best.cost
+
+
+@MANY
+@given(st.integers(0, 10_000), st.integers(0, 3))
+def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int) -> None:
+    system = random_system(seed)
+    found = simulate(system, walks, 20, 60)
+    assume(found.violations)
+    naive, _ = explore_naively(system, Limits(max_states=2000))
+    for violation in found.violations:
+        shrunk = shrink(system, violation)
+        assert shrunk.violation.property == violation.property
+        assert shrunk.violation.depth == len(shrunk.violation.path) <= violation.depth
+        assert confirms(system, shrunk.violation)
+        known = {each.property: each.depth for each in naive.violations}
+        if naive.limit is None and violation.property in known:
+            assert shrunk.violation.depth >= known[violation.property]
+        assert shrink(system, shrunk.violation).violation.depth == shrunk.violation.depth
+
+
+def test_a_long_walk_becomes_short() -> None:
+    """Where a walk takes detours, most of it goes."""
+    lengths = []
+    for seed in range(200):
+        system = random_system(seed)
+        for violation in simulate(system, 1, 20, 60).violations:
+            lengths.append((violation.depth, shrink(system, violation).violation.depth))
+    assert sum(after for _, after in lengths) < sum(before for before, _ in lengths)
