@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
+from model_check.engine.causes import Cause, by_cause
 from model_check.engine.layers import collect_layers
 from model_check.engine.simplest import Found, simplest
-from model_check.engine.system import System, Violation
+from model_check.engine.system import PathStep, System, Violation
+from model_check.engine.witness import Priced
 from model_check.kraft.faults import FAULTS
+from model_check.kraft.step import Action
 
 #: Up to how many states the levels before a violation are explored again.
 MOST_STATES = 2_000_000
+#: By how many steps the counterexample of another cause may be longer than the shortest.
+DEEPER = 3
 
 
 def simplest_of(
@@ -33,3 +38,31 @@ def simplest_of(
         if best is not None and best.violation.depth == each.depth:
             found[each.property] = best
     return found
+
+
+def causes_of(
+    system: System, violation: Violation, max_states: int = MOST_STATES
+) -> list[tuple[Cause, Found]] | None:
+    """The causes of a violation among its shortest counterexamples and those that are up to ``DEEPER`` steps
+    longer, each with its simplest one, the shortest and simplest first; ``None`` if more than ``max_states``
+    states would have to be explored again.
+    """
+    for deeper in (DEEPER, 0):
+        layers = collect_layers(system, violation.depth + deeper, max_states)
+        if layers is not None:
+            return by_cause(layers, violation.property, FAULTS, name_of, deeper)
+    return None
+
+
+def name_of(step: PathStep, action: Hashable) -> str:
+    """What a step is called, whichever replica takes it: its kind and, of a timer, which one; and whether a
+    crash cuts it short.
+    """
+    if isinstance(action, Priced):
+        action = action.action
+    if not isinstance(action, Action):
+        return f"loss of {type(getattr(step.message, 'payload', step.message)).__name__}"
+    first, *more = action.detail.split(", ")
+    name = f"{action.kind} {first}" if action.kind == "timer" else action.kind
+    ends = [word for word in ("loses power", "crashes") if any(word in part for part in (first, *more))]
+    return f"{name} ({ends[0]})" if ends and action.kind != "crash" else name

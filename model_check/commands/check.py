@@ -29,6 +29,7 @@ from model_check.run import CheckResult, check
 from model_check.scenario import Reduction, Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
+from model_check.violations import more_data, more_lines
 
 MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -69,6 +70,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="say what of the reference the steps exercise, and what none of them does",
     )
+    parser.add_argument(
+        "--causes",
+        type=_positive,
+        metavar="N",
+        help="show counterexamples, up to N of each property, one for each cause",
+    )
+    parser.add_argument(
+        "--smallest-bounds",
+        action="store_true",
+        help="show for each violated property the smallest bounds that still show it",
+    )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
@@ -96,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = _check(scenario, arguments, limits)
         results.append(result)
         if arguments.json:
-            print(json.dumps(as_data(result)), flush=True)
+            print(json.dumps(as_data(result) | _more_data(result, arguments)), flush=True)
         else:
             _report(out, result, arguments)
         if arguments.traces is not None:
@@ -279,6 +291,13 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             out.print()
             terminal.show(trace, out)
             _say_how_simple(out, result, trace)
+    for line in more_lines(result, arguments.causes, arguments.smallest_bounds, arguments.threads):
+        say(out, line, indent=4, hang=2)
+
+
+def _more_data(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for of violations."""
+    return more_data(result, arguments.causes, arguments.smallest_bounds, arguments.threads)
 
 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:

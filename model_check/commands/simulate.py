@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from dataclasses import replace
 
 from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, say
+from model_check.engine.shrink import shrink
 from model_check.engine.simulate import simulate
 from model_check.engine.system import Exploration
 from model_check.kraft.build import build as build_system
@@ -21,7 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Random walks can show that a property is violated, never that it holds: without a violation the "
-        "exit status is 3. A counterexample found here is rarely the shortest one."
+        "exit status is 3. What a counterexample does not need "
+        "is left out of it; still it need not be the shortest one."
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument(
@@ -33,6 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-seconds", type=_positive, metavar="S", help="begin no further walk after S seconds"
     )
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument(
+        "--shrink",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="leave out of a counterexample what it does not need (default)",
+    )
     parser.add_argument("--json", action="store_true", help="print machine-readable output")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show an expected counterexample as well"
@@ -51,13 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
         keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
         max_seconds=arguments.max_seconds,
     )
+    walked = {each.property: each.depth for each in found.violations}
+    if arguments.shrink:
+        shrunk = tuple(shrink(system, each).violation for each in found.violations)
+        found = replace(found, violations=shrunk)
     unexpected = unexpected_violations(chosen, found)
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if arguments.json:
-        print(json.dumps(_as_data(chosen, found, unexpected, traces, arguments)))
+        print(json.dumps(_as_data(chosen, found, unexpected, traces, walked, arguments)))
         return status
-    _report(chosen, found, status, arguments)
+    _report(chosen, found, walked, status, arguments)
     for trace in traces:
         if arguments.verbose or trace.property in unexpected:
             print()
@@ -83,9 +96,17 @@ def exit_status(chosen: Scenario, found: Exploration) -> int:
     return EXIT_EXPECTED if violated and complete else EXIT_UNDETERMINED
 
 
-def _report(chosen: Scenario, found: Exploration, status: int, arguments: argparse.Namespace) -> None:
+def _report(
+    chosen: Scenario,
+    found: Exploration,
+    walked: dict[str, int],
+    status: int,
+    arguments: argparse.Namespace,
+) -> None:
     first = found.violations[0] if found.violations else None
     verdict = f"violated: {first.property} in {first.depth} steps" if first else "no violation found"
+    if first and walked[first.property] > first.depth:
+        verdict += f" (of {walked[first.property]} that the walk took)"
     marks = {
         EXIT_EXPECTED: "as expected",
         EXIT_DIFFERS: "DIFFERS",
@@ -115,6 +136,7 @@ def _as_data(
     found: Exploration,
     unexpected: tuple[str, ...],
     traces: list[Trace],
+    walked: dict[str, int],
     arguments: argparse.Namespace,
 ) -> dict[str, object]:
     return {
@@ -133,7 +155,12 @@ def _as_data(
         "goals_missing": list(found.missing_goals),
         "eventually_not_judged": [each.property for each in chosen.check.eventually],
         "violations": [
-            {"property": trace.property, "path": path_text(trace.path), "trace": json_form.encode(trace)}
+            {
+                "property": trace.property,
+                "walked_steps": walked[trace.property or ""],
+                "path": path_text(trace.path),
+                "trace": json_form.encode(trace),
+            }
             for trace in traces
         ],
         "seconds": round(found.seconds, 3),

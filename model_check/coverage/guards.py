@@ -20,8 +20,8 @@ import reference
 from model_check.consult.citations import OUTSIDE_STEPS, looks_like_id
 from model_check.kraft import node
 
-#: Modules of the reference without decisions of a step.
-_VALUES = ("effects", "errors", "events", "messages", "protocol")
+#: Modules of the reference without decisions of a step, or that say what comes of one.
+_VALUES = ("disk", "effects", "errors", "events", "messages", "protocol")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ _TIMERS = (
     Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,
 )  # fmt: skip
 
+#: Requests that only administrators make, as actions; the answers leave the model.
+_CLIENTS = ("DescribeQuorum", "AlterQuorum")
+
 
 def covered(step: Step) -> Iterator[Item]:
     """What ``step`` covers if it is taken."""
@@ -75,13 +78,14 @@ def _errors(response: Response) -> Iterator[ErrorCode]:
 def everything() -> Mapping[str, tuple[str, ...]]:
     """By kind all names that there are, whatever the variant of the protocol."""
     kinds = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
+    clients = tuple(kind for kind in kinds if kind.startswith(_CLIENTS))
     timers = tuple(f"timer {timer.value}" for timer in _TIMERS)
     cited, catalogue = in_steps(), spec.load()
     return {
-        ACTION: (*_ENVIRONMENT, *timers, *kinds),
+        ACTION: (*_ENVIRONMENT, *timers, *(kind for kind in kinds if kind not in clients)),
         RULE: tuple(rule for rule in catalogue.rules if rule in cited),
         TRANSITION: tuple(dict.fromkeys(row.goal for row in catalogue.transitions)),
-        MESSAGE: kinds,
+        MESSAGE: tuple(kind for kind in kinds if kind not in clients or kind.endswith("Response")),
         ERROR: tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
     }
 

@@ -36,27 +36,52 @@ class Cause:
         return f"{self.step or 'the initial state'}; {faults}"
 
 
-def by_cause(layers: Layers, violated: str, faults: frozenset[str], name: Namer) -> list[tuple[Cause, Found]]:
+def by_cause(
+    layers: Layers, violated: str, faults: frozenset[str], name: Namer, deeper: int = 0
+) -> list[tuple[Cause, Found]]:
     """The causes of ``violated`` among the shortest ways, each with its simplest way; the simplest first.
 
-    ``faults``: see :func:`model_check.engine.simplest.simplest`; ``name``: what a step is called.
+    ``faults``: see :func:`model_check.engine.simplest.simplest`; ``name``: what a step is called. ``deeper``:
+    also causes that show up only that many steps later, as far as ``layers`` goes.
     """
-    level = layers.depth(violated)
-    if level is None:
+    first = layers.depth(violated)
+    if first is None:
         return []
-    ways = Ways(layers, level, layers.targets(violated, level), faults)
+    found: list[tuple[Cause, Found]] = []
+    for level in range(first, min(first + deeper + 1, len(layers.sizes))):
+        targets = layers.targets(violated, level)
+        if targets.any():
+            known = [cause for cause, _ in found]
+            new = [
+                each
+                for each in _of_level(layers, level, targets, violated, faults, name)
+                if _is_new(each[0], known)
+            ]
+            found += sorted(new, key=lambda pair: (pair[1].cost, pair[0].step, pair[0].faults))
+    return found
+
+
+def _is_new(cause: Cause, known: list[Cause]) -> bool:
+    return not any(other.step == cause.step and set(other.faults) <= set(cause.faults) for other in known)
+
+
+def _of_level(
+    layers: Layers, level: int, targets: NDArray[np.bool_], violated: str, faults: frozenset[str], name: Namer
+) -> Iterator[tuple[Cause, Found]]:
+    ways = Ways(layers, level, targets, faults)
     if level == 0:
-        return [(Cause("", ()), ways.simplest(violated))]
+        yield Cause("", ()), ways.simplest(violated)
+        return
     kinds = _Kinds(ways)
-    found = []
     for called, last in _by_name(ways, name):
         for chosen in kinds.least(last):
             edges = [kinds.within(each, chosen) for each in (*ways.edges[:-1], last)]
-            targets = np.zeros_like(ways.targets)
-            targets[last.targets] = True
-            best = Ways(layers, level, targets, faults, edges).simplest(violated)
-            found.append((Cause(called, kinds.names(chosen)), best))
-    return sorted(found, key=lambda pair: (pair[1].cost, pair[0].step, pair[0].faults))
+            ends = np.zeros_like(targets)
+            ends[last.targets] = True
+            yield (
+                Cause(called, kinds.names(chosen)),
+                Ways(layers, level, ends, faults, edges).simplest(violated),
+            )
 
 
 def _by_name(ways: Ways, name: Namer) -> Iterator[tuple[str, Edges]]:

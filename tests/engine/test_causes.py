@@ -69,6 +69,28 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
 
 
 @MANY
+@given(st.integers(0, 10_000))
+def test_other_causes_of_longer_counterexamples(seed: int) -> None:
+    system = random_system(seed)
+    naive, _ = explore_naively(system, Limits(max_states=MOST))
+    assume(naive.limit is None and naive.violations)
+    layers = collect_layers(system, naive.depth + 3, 10 * MOST)
+    assert layers is not None
+    for violation in naive.violations:
+        near = by_cause(layers, violation.property, FAULTS, name)
+        far = by_cause(layers, violation.property, FAULTS, name, deeper=2)
+        assert far[: len(near)] == near
+        depths = [each.violation.depth for _, each in far]
+        assert depths == sorted(depths) and depths[-1] <= violation.depth + 2
+        assert all(confirms(system, each.violation) for _, each in far)
+        for number, (cause, _) in enumerate(far):
+            assert not any(
+                other.step == cause.step and set(other.faults) <= set(cause.faults)
+                for other, _ in far[:number]
+            )
+
+
+@MANY
 @given(st.integers(0, 10_000), st.integers(0, 3))
 def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int) -> None:
     system = random_system(seed)

@@ -1,0 +1,162 @@
+"""The smallest bounds within which a scenario still violates a property."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from model_check.engine.explorer import explore
+from model_check.engine.steps import initial_states, replay
+from model_check.engine.system import Limits, System, Verdict, Violation
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.kraft.node import Node
+from model_check.scenario import Scenario
+
+#: Up to how many states a scenario with smaller bounds is explored.
+MOST_STATES = 1_000_000
+
+#: A bound: table and key of the scenario.
+Key = tuple[str, str]
+EPOCH: Key = ("bounds", "max_epoch")
+CAPACITY: Key = ("network", "capacity")
+TIMERS: Key = ("environment", "timers")
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A bound as the scenario has it, and the smallest one, with the others as small as they are said to be.
+
+    ``open``: with a smaller one too many states had to be explored to tell.
+    """
+
+    name: str
+    before: int | tuple[str, ...]
+    smallest: int | tuple[str, ...]
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """All bounds, the scenario with the smallest ones, and how often it was explored to find them."""
+
+    bounds: tuple[Lowered, ...]
+    scenario: Scenario
+    explored: int
+
+
+class _Lowering:
+    def __init__(self, scenario: Scenario, violated: str, max_states: int, threads: int) -> None:
+        self.scenario = scenario
+        self.violated = violated
+        self.limits = Limits(max_states=max_states)
+        self.threads = threads
+        self.open: set[Key] = set()
+        self.explored = 0
+
+    def violates(self, candidate: Scenario) -> bool | None:
+        """Whether the property is violated there; ``None`` if too many states had to be explored."""
+        self.explored += 1
+        try:
+            system = cast(System, build(candidate))
+        except InputError:
+            # Some keys ask for others: this one cannot be lowered.
+            return False
+        for keep_going in (False, True):
+            found = explore(system, threads=self.threads, limits=self.limits, keep_going=keep_going)
+            if found.limit == "interrupted":
+                raise KeyboardInterrupt
+            if self.violated in {violation.property for violation in found.violations}:
+                return True
+            if found.verdict is not Verdict.VIOLATED or not found.violations:
+                # With other violations first the search has stopped too early to tell.
+                break
+        return None if found.limit is not None else False
+
+    def try_all(self, key: Key) -> bool:
+        """Lower one bound as far as it goes; whether it went."""
+        went = False
+        self.open.discard(key)
+        while True:
+            for smaller in _smaller(_value(self.scenario, key), 0 if key[0] == "budgets" else 1):
+                candidate = _with(self.scenario, key, smaller)
+                answer = self.violates(candidate)
+                if answer:
+                    self.scenario, went = candidate, True
+                    break
+                if answer is None:
+                    self.open.add(key)
+            else:
+                return went
+
+
+def _smaller(value: Any, least: int) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        yield from (tuple(each for each in value if each != left) for left in value)
+    elif value > least:
+        yield value - 1
+
+
+def _value(scenario: Scenario, key: Key) -> Any:
+    return getattr(getattr(scenario, key[0]), key[1])
+
+
+def _with(scenario: Scenario, key: Key, value: Any) -> Scenario:
+    table = getattr(scenario, key[0]).model_copy(update={key[1]: value})
+    return scenario.model_copy(update={key[0]: table})
+
+
+def _keys(scenario: Scenario) -> list[Key]:
+    """The bounds that are not as small as can be: budgets first, those of faults and input alike."""
+    budgets = [
+        ("budgets", name)
+        for name in type(scenario.budgets).model_fields
+        if _value(scenario, ("budgets", name))
+    ]
+    timers = [TIMERS] if scenario.environment.timers and not scenario.environment.timers_at else []
+    return [*budgets, EPOCH, *timers, CAPACITY]
+
+
+def used(scenario: Scenario, violation: Violation) -> Scenario:
+    """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, its largest
+    epoch, its messages in flight.
+    """
+    system = build(scenario)
+    states = [initial_states(system)[violation.initial]]
+    states += [state for _, _, state in replay(system, violation.path, violation.initial)]
+    spent = [before - after for before, after in zip(states[0].budgets, states[-1].budgets, strict=True)]
+    for name, units in zip(system.budget_names, spent, strict=True):
+        scenario = _with(scenario, ("budgets", name), units)
+    replicas = [cast(Node, local).replica for state in states for local in state.locals]
+    epoch = max((replica.epoch for replica in replicas if replica is not None), default=1)
+    scenario = _with(scenario, EPOCH, max(1, epoch))
+    return _with(scenario, CAPACITY, max(1, *(len(state.messages) for state in states)))
+
+
+def smallest_bounds(
+    scenario: Scenario, violation: Violation, *, max_states: int = MOST_STATES, threads: int = 1
+) -> Smallest:
+    """Lower each bound of ``scenario`` for itself, again and again, as long as ``violation.property`` is
+    still violated: no single one of the bounds that are left can be smaller.
+
+    Of a counterexample first the bounds that it does not use are lowered at once. Raises KeyboardInterrupt.
+    """
+    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
+    keys = _keys(scenario)
+    lowering = _Lowering(scenario, violation.property, max_states, threads)
+    begin = used(scenario, violation)
+    if begin == scenario or lowering.violates(begin):
+        lowering.scenario = begin
+    while any(lowering.try_all(key) for key in keys):
+        pass
+    bounds = tuple(
+        Lowered(
+            f"{key[0]}.{key[1]}".replace("_", "-"),
+            _value(scenario, key),
+            _value(lowering.scenario, key),
+            key in lowering.open,
+        )
+        for key in keys
+    )
+    return Smallest(bounds, lowering.scenario, lowering.explored)

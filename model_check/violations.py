@@ -1,0 +1,94 @@
+"""What is said of violations where it is asked for: their causes, and the smallest bounds that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from model_check.counterexamples import causes_of
+from model_check.engine.system import Violation
+from model_check.run import CheckResult
+from model_check.smallest_bounds import Lowered, smallest_bounds
+from model_check.trace import build
+from model_check.trace.narrate import path_text
+
+
+def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> dict[str, Any]:
+    """For JSON: ``causes``, up to so many of each property, and ``smallest_bounds``, each where asked for.
+
+    ``None`` in the place of causes: too many states would have to be explored again.
+    """
+    data: dict[str, Any] = {}
+    violations = result.exploration.violations
+    if causes is not None:
+        data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
+    if bounds:
+        data["smallest_bounds"] = {
+            each.property: {
+                lowered.name: {
+                    "before": lowered.before,
+                    "smallest": lowered.smallest,
+                    "open": lowered.open,
+                }
+                for lowered in _bounds(result, each, threads)
+            }
+            for each in violations
+        }
+    return data
+
+
+def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[str, Any]] | None:
+    found = causes_of(result.system, violation)
+    if found is None:
+        return None
+    explored = result.prelude or result.scenario
+    return [
+        {
+            "step": cause.step,
+            "faults": list(cause.faults),
+            "steps": best.violation.depth,
+            "replicas": best.actors,
+            "switches": best.switches,
+            "path": path_text(build(result.system, explored, best.violation).path),
+        }
+        for cause, best in found[:most]
+    ]
+
+
+def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lowered, ...]:
+    """None in the run that leads to ``replicas.led-by``, which no bound concerns."""
+    if result.prelude is not None:
+        return ()
+    simplest = result.simplest.get(violation.property)
+    begin = violation if simplest is None else simplest.violation
+    return smallest_bounds(result.scenario, begin, threads=threads).bounds
+
+
+def more_lines(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> Iterator[str]:
+    """The same in words."""
+    data = more_data(result, causes, bounds, threads)
+    for violated, found in data.get("causes", {}).items():
+        if found is None:
+            yield f"{violated}: there are too many states to look for causes."
+            continue
+        for each in found:
+            faults = f"faults: {', '.join(each['faults'])}" if each["faults"] else "no fault"
+            prelude = " --prelude" if result.prelude else ""
+            yield (
+                f"{violated} by {each['step'] or 'the initial state'}; {faults}; in {each['steps']} steps of "
+                f"{each['replicas']} replicas: kraftcheck trace show {result.scenario.name}{prelude} --path "
+                f"{each['path']}"
+            )
+    for violated, lowered in data.get("smallest_bounds", {}).items():
+        told = [f"{name} {_told(each)}" for name, each in lowered.items()]
+        yield f"{violated} with the smallest bounds: {'; '.join(told) or 'none to lower'}"
+
+
+def _told(lowered: dict[str, Any]) -> str:
+    before, smallest = (_value(lowered[key]) for key in ("before", "smallest"))
+    told = smallest if before == smallest else f"{smallest} (of {before})"
+    return told + (", less is too large to tell" if lowered["open"] else "")
+
+
+def _value(value: Any) -> str:
+    return str(value) if isinstance(value, int) else (", ".join(value) or "none")

@@ -1,0 +1,106 @@
+"""Counterexamples of shipped scenarios: the simplest, causes, smallest bounds, and what walks find."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from model_check.cli import main
+from model_check.counterexamples import causes_of, simplest_of
+from model_check.engine.explorer import explore
+from model_check.kraft.build import build
+from model_check.run import check
+from model_check.scenario import find
+from model_check.smallest_bounds import CAPACITY, EPOCH, smallest_bounds, used
+from model_check.trace.replay import replay
+
+SMALL = ("scenario-a-granting-by-log", "finding-restart-as-candidate", "finding-single-voter-power-loss")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_shown_is_the_simplest_and_replays(name: str) -> None:
+    result = check(find(name))
+    (trace,) = result.traces()
+    (violation,) = result.exploration.violations
+    best = result.simplest[violation.property]
+    assert len(trace.steps) == violation.depth == best.violation.depth
+    assert len({step.replica for step in trace.steps if step.kind != "lose"}) == best.actors
+    assert replay(trace) is None
+
+
+def test_where_there_are_too_many_states_the_first_one_found_is_shown(monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setattr("model_check.counterexamples.MOST_STATES", 10)
+    result = check(find("scenario-a-granting-by-log"))
+    assert simplest_of(result.system, result.exploration.violations, 10) == {}
+    assert causes_of(result.system, result.exploration.violations[0], 10) is None
+    assert len(result.traces()) == 1
+
+
+def test_causes_are_told(capsys: Any) -> None:
+    command = ["check", "scenario-a-granting-by-log", "--causes", "3"]
+    assert main(command) == 0
+    assert "ReturningReplicaDeposesNobody by VoteResponse; no fault" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    causes = json.loads(capsys.readouterr().out)["causes"]["ReturningReplicaDeposesNobody"]
+    assert 2 <= len(causes) <= 3 and len({each["step"] for each in causes}) == len(causes)
+    for each in causes:
+        assert main(["trace", "show", "scenario-a-granting-by-log", "--path", each["path"]]) == 0
+        assert "Violated: ReturningReplicaDeposesNobody" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_bound_can_be_smaller(name: str) -> None:
+    scenario = find(name)
+    result = check(scenario)
+    (violation,) = result.exploration.violations
+    found = smallest_bounds(scenario, violation)
+    assert violation.property in _violated(found.scenario)
+    for lowered in found.bounds:
+        assert not lowered.open
+        table, _, field = lowered.name.replace("-", "_").partition(".")
+        if isinstance(lowered.smallest, int) and lowered.smallest > (table != "budgets"):
+            part = getattr(found.scenario, table).model_copy(update={field: lowered.smallest - 1})
+            assert violation.property not in _violated(found.scenario.model_copy(update={table: part}))
+
+
+def _violated(scenario: Any) -> set[str]:
+    return {each.property for each in explore(build(scenario), keep_going=True).violations}
+
+
+def test_bounds_that_a_counterexample_uses() -> None:
+    scenario = find("finding-restart-as-candidate")
+    (violation,) = check(scenario).exploration.violations
+    needs = used(scenario, violation)
+    assert needs.budgets.crashes == 1
+    assert getattr(needs, EPOCH[0]).max_epoch == 1
+    assert 1 <= getattr(needs, CAPACITY[0]).capacity <= scenario.network.capacity
+    assert violation.property in _violated(needs)
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    scenario = find("scenario-a-granting-by-log")
+    (violation,) = check(scenario).exploration.violations
+    found = smallest_bounds(scenario, violation, max_states=5)
+    assert any(lowered.open for lowered in found.bounds)
+
+
+def test_smallest_bounds_are_told(capsys: Any) -> None:
+    assert main(["check", "finding-single-voter-power-loss", "--smallest-bounds"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "budgets.appends 0 (of 1); budgets.crashes 1; bounds.max-epoch 2 (of 3)" in text
+    assert main(["check", "scenario-a", "--smallest-bounds", "--causes", "1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["smallest_bounds"] == {} and data["causes"] == {}
+
+
+def test_walks_are_shrunk(capsys: Any) -> None:
+    command = ["simulate", "scenario-a-granting-by-log", "--seed", "1", "--json"]
+    assert main(command) == 0
+    (short,) = json.loads(capsys.readouterr().out)["violations"]
+    assert main([*command, "--no-shrink"]) == 0
+    (long,) = json.loads(capsys.readouterr().out)["violations"]
+    assert short["walked_steps"] == long["walked_steps"] == len(long["trace"]["steps"])
+    assert len(short["trace"]["steps"]) < len(long["trace"]["steps"])
+    assert short["property"] == long["property"]
