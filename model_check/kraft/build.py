@@ -55,6 +55,11 @@ class _Builder:
         ]
         history = beginnings.history_before(scenario, self._error, identities)
         history, reached, broken = beginnings.after_first_polls(scenario, history, begun)
+        messages = sum(len(outcome.sends) for outcome in begun)
+        if messages > scenario.network.capacity and scenario.replicas.led_by is None:
+            raise self._error(
+                f"network.capacity: {messages} messages are in flight in the beginning; allow as many at least"
+            )
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         system = KRaftSystem(
             scenario.name,

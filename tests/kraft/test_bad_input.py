@@ -37,6 +37,12 @@ BAD = {
     "begins beyond the bounds": GOOD.replace(
         "[1, 2] }", '[1, 2], initial = { "1" = "follower epoch=5 leader=2" } }'
     ),
+    "more messages in the beginning than the network holds": GOOD.replace(
+        "[1, 2] }",
+        '[1, 2, 3], initial = { "1" = "leader epoch=1 log=1@1 start=0", "2" = "follower epoch=1 leader=1", '
+        '"3" = "follower epoch=1 leader=1" } }',
+    )
+    + "network = { capacity = 1 }\n",
     "no healthy leader": GOOD + 'check = { properties = ["ReturningReplicaDeposesNobody"] }\n',
     "nobody removed": GOOD.replace(
         "[1, 2] }", '[1, 2], initial = { "1" = "leader epoch=1 log=1@1 start=0" } }'
