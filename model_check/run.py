@@ -110,12 +110,14 @@ def check(
     threads: int = 1,
     limits: Limits = Limits(),  # noqa: B008
     keep_going: bool = False,
+    partial_order: bool = True,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
     coverage: bool = False,
 ) -> CheckResult:
     """Explore ``scenario`` and compare.
 
+    ``keep_going``, ``partial_order``: see :func:`~model_check.engine.explorer.explore`.
     ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
     properties is always collected anew). ``coverage``: note what is exercised, guards of the reference
     included; it is noted without them where the scenario asks for ``expect.covers``.
@@ -140,6 +142,7 @@ def check(
             threads=threads,
             limits=limits,
             keep_going=keep_going,
+            partial_order=partial_order,
             progress=progress,
             checkpoint=checkpoint,
         )

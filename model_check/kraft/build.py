@@ -58,7 +58,7 @@ class _Builder:
         messages = sum(len(outcome.sends) for outcome in begun)
         if messages > scenario.network.capacity and scenario.replicas.led_by is None:
             raise self._error(
-                f"network.capacity: {messages} messages are in flight in the beginning; allow as many at least"
+                f"network.capacity: {messages} messages are in flight in the beginning; allow as many"
             )
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         system = KRaftSystem(
