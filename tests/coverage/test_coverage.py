@@ -23,10 +23,11 @@ from model_check.coverage.items import (
     parse,
 )
 from model_check.coverage.report import together
+from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import explore
 from model_check.engine.simulate import Cached
 from model_check.engine.steps import broken_invariants, initial_states, steps
-from model_check.engine.system import System
+from model_check.engine.system import Limits, System
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.system import KRaftSystem
@@ -36,7 +37,8 @@ from model_check.trace.build import details
 from reference.protocol import KAFKA
 from tests.kraft.small import changed
 
-SMALL = ("single-voter", "scenario-a", "scenario-a-granting-by-log", "zombie-leader", "ping-pong")
+SMALL = ("finding-single-voter-power-loss", "scenario-a", "scenario-a-granting-by-log", "ping-pong")
+LARGER = ("single-voter", "zombie-leader")
 
 
 def naively(system: KRaftSystem) -> set[Item]:
@@ -63,7 +65,7 @@ def naively(system: KRaftSystem) -> set[Item]:
     return found
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGER)])
 def test_what_is_covered_is_what_steps_cover(name: str) -> None:
     system = build(find(name))
     covering = Covering(system)
@@ -77,6 +79,16 @@ def test_what_is_covered_is_what_steps_cover(name: str) -> None:
     plain = explore(system, keep_going=True)
     for field in ("verdict", "distinct", "generated", "levels", "reached_goals", "violations", "constrained"):
         assert getattr(found, field) == getattr(plain, field)
+
+
+def test_coverage_survives_an_interruption(tmp_path: Path) -> None:
+    scenario = find("ping-pong")
+    whole = check(scenario, coverage=True)
+    for depth in (3, 9, None):
+        checkpoint = Checkpoint(tmp_path, "test", every=0.0)
+        found = check(scenario, coverage=True, limits=Limits(max_depth=depth), checkpoint=checkpoint)
+        checkpoint.close()
+    assert found.covered == whole.covered and whole.covered is not None and whole.covered.items
 
 
 def test_steps_that_are_never_taken_cover_nothing() -> None:
@@ -123,12 +135,12 @@ def test_only_what_replicas_do_is_watched() -> None:
 
 def test_interchangeable_replicas_are_covered_without_guards() -> None:
     result = check(
-        changed("three-voters-elect", reduction={"symmetry": True}, bounds__max_epoch=1, budgets__timers=2),
+        changed("three-voters-elect", reduction={"symmetry": True}, bounds__max_epoch=1, budgets__timers=1),
         coverage=True,
     )
     assert result.interchangeable and result.covered is not None
     assert result.covered.guards is None and result.covered.items
-    other = check(changed("three-voters-elect", bounds__max_epoch=1, budgets__timers=2), coverage=True)
+    other = check(changed("three-voters-elect", bounds__max_epoch=1, budgets__timers=1), coverage=True)
     assert other.covered is not None and other.covered.items == result.covered.items
 
 

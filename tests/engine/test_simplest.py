@@ -20,7 +20,7 @@ from tests.engine.random_systems import random_system
 
 FAULTS = frozenset({"a"})
 MOST = 400
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def all_ways(system: Any, state: GlobalState, violated: str, depth: int) -> Iterator[list[Step]]:
