@@ -64,9 +64,8 @@ def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lo
     return smallest_bounds(result.scenario, begin, threads=threads).bounds
 
 
-def more_lines(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> Iterator[str]:
-    """The same in words."""
-    data = more_data(result, causes, bounds, threads)
+def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
+    """What :func:`more_data` gives, a sentence or so at a time."""
     for violated, found in data.get("causes", {}).items():
         if found is None:
             yield f"{violated}: there are too many states to look for causes."

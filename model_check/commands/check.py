@@ -29,7 +29,7 @@ from model_check.run import CheckResult, check
 from model_check.scenario import Reduction, Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
-from model_check.violations import more_data, more_lines
+from model_check.violations import in_words, more_data
 
 MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -114,9 +114,11 @@ def run(arguments: argparse.Namespace) -> int:
         result = _check(scenario, arguments, limits)
         results.append(result)
         if arguments.json:
-            print(json.dumps(as_data(result) | _more_data(result, arguments)), flush=True)
+            print(json.dumps(as_data(result) | _more(result, arguments)), flush=True)
         else:
             _report(out, result, arguments)
+            for line in in_words(result, _more(result, arguments)):
+                say(out, line, indent=4, hang=2)
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
     if not arguments.json:
@@ -310,13 +312,17 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             out.print()
             terminal.show(trace, out)
             _say_how_simple(out, result, trace)
-    for line in more_lines(result, arguments.causes, arguments.smallest_bounds, arguments.threads):
-        say(out, line, indent=4, hang=2)
 
 
-def _more_data(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
+def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for of violations."""
-    return more_data(result, arguments.causes, arguments.smallest_bounds, arguments.threads)
+    find_more = partial(
+        more_data, result, arguments.causes, arguments.smallest_bounds, threads=arguments.threads
+    )
+    if arguments.json or not sys.stderr.isatty():
+        return find_more()
+    with Console(stderr=True).status(f"{result.scenario.name}: looking into violations …"):
+        return find_more()
 
 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:

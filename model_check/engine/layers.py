@@ -114,10 +114,8 @@ class _Collector:
         self.edges.append(Edges(sources[new], targets.astype(np.int32), codes[new]))
 
 
-def collect_layers(
-    system: System, depth: int, max_states: int, *, threads: int = 1, ends: bool = False
-) -> Layers | None:
-    """The first ``depth`` levels of ``system``; with ``ends`` only up to the first one with a violation.
+def collect_layers(system: System, depth: int, max_states: int, *, threads: int = 1) -> Layers | None:
+    """The levels of ``system`` up to ``depth``.
 
     ``None`` if that is more than ``max_states`` states. Takes 8 bytes a state and 12 a step that is kept.
     Raises KeyboardInterrupt.
@@ -127,7 +125,7 @@ def collect_layers(
     collector = _Collector(witnessing, tables)
     found = explore(
         cast(System, witnessing), threads=threads, limits=Limits(max_states=max_states, max_depth=depth),
-        keep_going=not ends, on_candidates=collector.on_candidates, on_states=collector.on_states,
+        keep_going=True, on_candidates=collector.on_candidates, on_states=collector.on_states,
         tables=tables,
     )  # fmt: skip
     if found.limit == "interrupted":
