@@ -10,16 +10,20 @@ from typing import cast, get_args
 import spec
 from model_check.consult.citations import in_steps
 from model_check.drive.coverage import choices
+from model_check.kraft.node import Execution
 from model_check.kraft.step import Action, Step
 from reference.effects import Effect, Reply, Send, Transition
 from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import Request, Response
+from reference.events import RequestReceived, Timer
+from reference.messages import Request, Response, VoteRequest, VoteResponse
 from reference.protocol import Protocol
 
 #: The kinds of what is covered, in the order of a report. Guards are apart (:mod:`.guards`).
 ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
 KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
+#: Votes by the rules that decided them: ``VOTE-10 granted``, ``VOTE-10 refused``.
+VOTE = "vote"
+GRANTED, REFUSED = "granted", "refused"
 
 Item = tuple[str, str]
 
@@ -47,6 +51,7 @@ def covered(step: Step) -> Iterator[Item]:
         runs.append((step.restarted, len(step.restarted.effects)))
     for execution, completed in runs:
         yield from ((RULE, rule) for rule in execution.rules)
+        yield from _votes(execution)
         for effect in execution.effects[:completed]:
             yield from _of_effect(effect)
 
@@ -55,6 +60,25 @@ def _action(action: Action) -> str:
     if action.kind != "timer":
         return action.kind
     return f"timer {re.split(', ', action.detail)[0]}"
+
+
+def _votes(execution: Execution) -> Iterator[Item]:
+    """Whether a vote was granted, for each of the rules that decided that."""
+    event = execution.events[0] if execution.events else None
+    if not isinstance(event, RequestReceived) or not isinstance(event.request, VoteRequest):
+        return
+    for effect in execution.effects:
+        if (
+            isinstance(effect, Reply)
+            and isinstance(effect.response, VoteResponse)
+            and not [*_errors(effect.response)]
+        ):
+            way = GRANTED if effect.response.granted else REFUSED
+            yield from ((VOTE, f"{rule} {way}") for rule in execution.rules if _decides_votes(rule))
+
+
+def _decides_votes(rule: str) -> bool:
+    return rule.startswith(("VOTE-", "PREVOTE-", "DEF-"))
 
 
 def _of_effect(effect: Effect) -> Iterator[Item]:
@@ -86,6 +110,12 @@ def everything() -> Mapping[str, tuple[str, ...]]:
         RULE: tuple(rule for rule in catalogue.rules if rule in cited),
         TRANSITION: tuple(dict.fromkeys(row.goal for row in catalogue.transitions)),
         MESSAGE: tuple(kind for kind in kinds if kind not in clients or kind.endswith("Response")),
+        VOTE: tuple(
+            f"{rule} {way}"
+            for rule in catalogue.rules
+            if rule in cited and _decides_votes(rule)
+            for way in (GRANTED, REFUSED)
+        ),
         ERROR: tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_check.coverage.covering import Covered
 from model_check.coverage.guards import Guard, guards
-from model_check.coverage.items import KINDS, RULE, everything, in_force
+from model_check.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything, in_force
 from model_check.drive.coverage import reason_of_silence
 
 if TYPE_CHECKING:
@@ -36,6 +36,19 @@ class Report:
         names = {name for what, name in self.covered.items if what == kind}
         return [name for name in self.known[kind] if name not in names]
 
+    def votes(self) -> dict[str, list[str]]:
+        """The rules that decided votes, by how: ``both`` ways, ``granted`` only, ``refused`` only."""
+        ways: dict[str, set[str]] = {}
+        for kind, name in sorted(self.covered.items):
+            if kind == VOTE:
+                rule, _, way = name.partition(" ")
+                ways.setdefault(rule, set()).add(way)
+        found: dict[str, list[str]] = {"both": [], GRANTED: [], REFUSED: []}
+        for rule in self.known[RULE]:
+            if rule in ways:
+                found["both" if len(ways[rule]) == 2 else ways[rule].copy().pop()].append(rule)
+        return found
+
     def answers(self) -> dict[str, list[Guard]] | None:
         """Guards by how they went: ``both``, ``true``, ``false``, ``never``; ``None`` if nobody watched."""
         if self.covered.guards is None:
@@ -56,6 +69,10 @@ class Report:
                 f"{kind}s",
                 f"{total - len(never):,} of {total:,}" + (f"; never: {_list(never, kind)}" if never else ""),
             )
+        votes = self.votes()
+        decided = {"both": "granted and refused by", GRANTED: "only granted by", REFUSED: "only refused by"}
+        told = [f"{decided[how]} {', '.join(rules)}" for how, rules in votes.items() if rules]
+        yield "votes", "; ".join(told) or "none"
         answers = self.answers()
         if answers is None:
             yield "guards", "not watched, as replicas are interchangeable"
@@ -71,6 +88,7 @@ class Report:
         data: dict[str, Any] = {
             f"{kind}s": {"exercised": self.exercised(kind), "never": self.never(kind)} for kind in KINDS
         }
+        data["votes"] = self.votes()
         answers = self.answers()
         data["guards"] = answers and {
             how: [

@@ -16,6 +16,7 @@ from model_check.coverage.items import (
     KINDS,
     RULE,
     TRANSITION,
+    VOTE,
     Item,
     covered,
     everything,
@@ -170,7 +171,7 @@ def test_what_does_not_exist_cannot_be_asked_for(text: str) -> None:
 
 
 def test_names_can_be_asked_for() -> None:
-    for kind in KINDS:
+    for kind in (*KINDS, VOTE):
         for name in everything()[kind]:
             assert parse(f"{kind} {name}") == (kind, name)
 
@@ -184,6 +185,13 @@ def test_what_is_covered_is_among_what_there_is() -> None:
         assert all(each in known[kind] for kind, each in result.covered.items), [
             item for item in result.covered.items if item[1] not in known[item[0]]
         ]
+
+
+def test_votes_by_the_rules_that_decided_them() -> None:
+    votes = together([check(find("ping-pong"), coverage=True)]).votes()
+    assert {rule for rules in votes.values() for rule in rules} <= {*everything()[RULE]}
+    assert not {*votes["both"]} & {*votes["granted"], *votes["refused"]}
+    assert "VOTE-10" in votes["granted"] and "VOTE-8" in votes["refused"]
 
 
 def test_the_report(capsys: Any) -> None:
