@@ -73,9 +73,11 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
         for each in found:
             faults = f"faults: {', '.join(each['faults'])}" if each["faults"] else "no fault"
             prelude = " --prelude" if result.prelude else ""
+            steps = "1 step" if each["steps"] == 1 else f"{each['steps']} steps"
+            replicas = "1 replica" if each["replicas"] == 1 else f"{each['replicas']} replicas"
             yield (
-                f"{violated} by {each['step'] or 'the initial state'}; {faults}; in {each['steps']} steps of "
-                f"{each['replicas']} replicas: kraftcheck trace show {result.scenario.name}{prelude} --path "
+                f"{violated} by {each['step'] or 'the initial state'}; {faults}; in {steps} of {replicas}: "
+                f"kraftcheck trace show {result.scenario.name}{prelude} --path "
                 f"{each['path']}"
             )
     for violated, lowered in data.get("smallest_bounds", {}).items():

@@ -68,7 +68,8 @@ def _lines(data: dict[str, Any], loop: dict[str, Any] | None) -> list[str]:
     else:
         lines.append(f"{data['in_flight']} in flight")
     if loop is not None:
-        lines.append(f"{loop['steps']:,} steps lead back to it")
+        many = "1 step leads" if loop["steps"] == 1 else f"{loop['steps']:,} steps lead"
+        lines.append(f"{many} back to it")
     return [*lines, *(f"violates {name}" for name in data["violates"].split())]
 
 

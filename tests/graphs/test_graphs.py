@@ -182,7 +182,7 @@ def test_a_picture_escapes_what_it_shows() -> None:
     graph.add_node(0, label='1 Leader "<e1>"', in_flight=0, initial=True, violates="")
     graph.add_edge(0, 0, action="a<b")
     texts = [each.text for each in ET.fromstring(as_svg(graph)).iter("{http://www.w3.org/2000/svg}text")]
-    assert '1 Leader "<e1>"' in texts and "1 steps lead back to it" in texts
+    assert '1 Leader "<e1>"' in texts and "1 step leads back to it" in texts
 
 
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=25))
