@@ -94,7 +94,7 @@ def _caught_up(before: Replica, event: Event | None) -> set[int]:
     the leader had at its last fetch).
     """
     observers = before.role.observers if isinstance(before.role, Leader) else ()
-    ready = {entry.id for entry in observers if entry.last_caught_up_time is not None}
+    ready = {entry.id for entry in observers if entry.caught_up}
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, FetchRequest):
         known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
@@ -135,7 +135,7 @@ def _change_violations(
         for voter in _added_voters(old, new):
             seen = next((entry for entry in observers if entry.key == voter.key), None)
             told = isinstance(event, ResponseReceived) and event.source == voter.key.id
-            if not told or seen is None or seen.last_caught_up_time is None:
+            if not told or seen is None or not seen.caught_up:
                 yield names.ADDED_VOTER_IS_READY
 
 

@@ -151,8 +151,7 @@ class KRaftSystem:
         correlation = None if message.answerable else NOBODY_WAITS
         event: Event
         if message.is_request:
-            now = 0 if self.wiring.addable and node.clock is None else None
-            event = RequestReceived(message.source, cast(Request, message.payload), correlation, now)
+            event = RequestReceived(message.source, cast(Request, message.payload), correlation)
         else:
             event = ResponseReceived(message.source, cast(Response, message.payload))
         kind = type(message.payload).__name__

@@ -401,12 +401,12 @@ def test_unread_fields_change_nothing_where_voters_are_added(monkeypatch: pytest
 
 
 def test_only_replicas_that_may_be_added_are_remembered() -> None:
-    entry = Progress(ReplicaKey(3, "d3"), 2, True, 0, 2, 0)
+    entry = Progress(ReplicaKey(3, "d3"), 2, True, None, 2, None, True)
     other = replace(entry, key=ReplicaKey(4, "d4"))
     role = Leader(0, (), (), observers=(entry, other))
     kept = unread.without_unread_fields(Replica(ONE, VoterSet(), role=role), frozenset({3})).role
     assert isinstance(kept, Leader)
-    assert kept.observers == (Progress(entry.key, 2, False, 0, None, 0),)
+    assert kept.observers == (Progress(entry.key, 2, caught_up=True),)
 
 
 def test_nothing_expires_where_disks_may_be_wiped() -> None:
