@@ -106,7 +106,7 @@ def _voter_fetched(work: Work, entry: Progress, offset: int) -> Progress:
 
 
 def _fetched(work: Work, before: Progress, offset: int) -> Progress:
-    """``before`` after a fetch at ``offset``, which may hold all that the leader has, or had at the last one."""
+    """``before`` after a fetch at ``offset``, where the leader's log may end, or have ended a fetch ago."""
     leader_end = work.replica.log.end_offset
     moved = replace(
         before,
