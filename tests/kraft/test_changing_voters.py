@@ -13,18 +13,17 @@ from model_check.engine.twin import explore_naively
 from model_check.errors import InputError
 from model_check.kraft import administration, membership, names, prelude, unread
 from model_check.kraft.build import build
-from model_check.kraft.history import (
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import (
     Acknowledged,
     Committed,
     Elected,
-    History,
     Refused,
     Restored,
     Snapshotted,
     Truncated,
     Voted,
     Wiped,
-    record,
 )
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
