@@ -71,8 +71,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
         return
     work.by("FETCH-15", "BEGIN-3")
     progress = tuple(
-        _voter_fetched(work, entry, offset) if matches(entry.key, fetcher) else entry
-        for entry in role.progress
+        _fetched(work, entry, offset) if matches(entry.key, fetcher) else entry for entry in role.progress
     )
     work.update_role(progress=progress)
     count_contact(work, fetcher)
@@ -81,7 +80,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
 def _record_observer(work: Work, role: Leader, fetcher: ReplicaKey, offset: int) -> None:
     """Observers count for nothing; whether one has caught up decides if it may become a voter."""
     before = next((entry for entry in role.observers if entry.key == fetcher), Progress(fetcher))
-    after = _fetched(work, before, offset)
+    after = _after_fetch(work, before, offset)
     others = [entry for entry in role.observers if entry.key != fetcher]
     observers = sorted((*others, after), key=lambda entry: (entry.id, entry.key.directory or ""))
     work.update_role(observers=tuple(observers))
@@ -99,13 +98,13 @@ def has_caught_up(work: Work, key: ReplicaKey) -> bool:
     return work.now - entry.last_fetch_time < CAUGHT_UP_WITHIN_MS
 
 
-def _voter_fetched(work: Work, entry: Progress, offset: int) -> Progress:
+def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
     if entry.end_offset is not None and offset < entry.end_offset:
         work.by("FETCH-16")
-    return _fetched(work, entry, offset)
+    return _after_fetch(work, entry, offset)
 
 
-def _fetched(work: Work, before: Progress, offset: int) -> Progress:
+def _after_fetch(work: Work, before: Progress, offset: int) -> Progress:
     """``before`` after a fetch at ``offset``, where the leader's log may end, or have ended a fetch ago."""
     leader_end = work.replica.log.end_offset
     moved = replace(

@@ -29,7 +29,7 @@ def figures(size: int = 16_000_000, rounds: int = 3, seed: int = 1) -> list[Figu
     """Reading speeds in MB of text a second of processor time, which other work on the machine bends little:
     medians over ``rounds`` readings of ``size`` bytes a kind.
     """
-    found = []
+    found: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         for kind, noise in _KINDS.items():
             text = "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
