@@ -12,7 +12,7 @@ from typing import cast
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import assignments, checks, goals, membership, verdicts
 from model_check.kraft.cuts import Cut, happen
-from model_check.kraft.history import Label
+from model_check.kraft.labels import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
 from model_check.kraft.step import Action, CutStart, Step

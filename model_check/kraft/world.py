@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from model_check.engine.system import Forget
 from model_check.kraft import assignments, idle, membership
-from model_check.kraft.history import (
+from model_check.kraft.labels import (
     Acknowledged,
     Altered,
     Committed,

@@ -13,18 +13,17 @@ from model_check.engine.twin import explore_naively
 from model_check.errors import InputError
 from model_check.kraft import administration, membership, names, prelude, unread
 from model_check.kraft.build import build
-from model_check.kraft.history import (
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import (
     Acknowledged,
     Committed,
     Elected,
-    History,
     Refused,
     Restored,
     Snapshotted,
     Truncated,
     Voted,
     Wiped,
-    record,
 )
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
@@ -401,12 +400,12 @@ def test_unread_fields_change_nothing_where_voters_are_added(monkeypatch: pytest
 
 
 def test_only_replicas_that_may_be_added_are_remembered() -> None:
-    entry = Progress(ReplicaKey(3, "d3"), 2, True, 0, 2, 0)
+    entry = Progress(ReplicaKey(3, "d3"), 2, True, None, 2, None, True)
     other = replace(entry, key=ReplicaKey(4, "d4"))
     role = Leader(0, (), (), observers=(entry, other))
     kept = unread.without_unread_fields(Replica(ONE, VoterSet(), role=role), frozenset({3})).role
     assert isinstance(kept, Leader)
-    assert kept.observers == (Progress(entry.key, 2, False, 0, None, 0),)
+    assert kept.observers == (Progress(entry.key, 2, caught_up=True),)
 
 
 def test_nothing_expires_where_disks_may_be_wiped() -> None:

@@ -9,7 +9,8 @@ import pytest
 from model_check.errors import InputError
 from model_check.kraft import assignments
 from model_check.kraft.build import build
-from model_check.kraft.history import Altered, Committed, History, record
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import Altered, Committed
 from model_check.kraft.membership import Origin
 from model_check.scenario import from_data
 from reference.log import Batch, LeaderChange, VoterAssignment

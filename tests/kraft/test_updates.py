@@ -8,8 +8,9 @@ import pytest
 
 from model_check.kraft import names, voter_checks
 from model_check.kraft.build import build
-from model_check.kraft.history import History, Refused, record
+from model_check.kraft.history import History, record
 from model_check.kraft.invariants import AddedVoterHoldsEpoch
+from model_check.kraft.labels import Refused
 from model_check.kraft.leader_checks import violations as leader_violations
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node, execute
