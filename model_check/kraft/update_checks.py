@@ -15,8 +15,8 @@ from reference.replica import Leader, Replica
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
-    """P-9: a voter that its own voter set describes as it is asks for no update; an update that is accepted is
-    in the log, or noted for the upgrade where voters are static.
+    """P-9: a voter that its own voter set describes as it is asks for no update. One that is accepted is in
+    the log, or noted for the upgrade where voters are static.
 
     What is appended is judged by itself. An update that is refused leaves no trace.
     """
