@@ -27,6 +27,7 @@ from model_check.kraft.labels import (
 )
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
+from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import Scenario, from_data, shipped
@@ -477,3 +478,14 @@ def test_snapshots_have_the_size_that_the_scenario_gives() -> None:
         assert names.GOAL_SNAPSHOT_LOADED in result.exploration.reached_goals
         sizes[size] = result.exploration.distinct
     assert sizes[1] < sizes[2]
+
+
+@pytest.mark.parametrize("prefix", ["deleted", "kept"])
+def test_the_log_keeps_what_a_snapshot_stands_for_where_the_scenario_says_so(prefix: str) -> None:
+    system = build(changed("snapshot-beside-log", environment={"snapshot-prefix": prefix, "crashes-at": [2]}))
+    found = [step.outcome for step in system.action_steps(0, system.nodes[0])]
+    (written,) = (each for each in found if cast(Action, each.action).kind == "snapshot")
+    replica = cast(Node, written.local).replica
+    assert replica is not None and len(replica.log.snapshots) == 1
+    assert bool(replica.log.batches) == (prefix == "kept")
+    assert (replica.log.start_offset == 0) == (prefix == "kept")
