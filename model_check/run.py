@@ -52,9 +52,12 @@ class CheckResult:
 
     @property
     def simplest(self) -> dict[str, Found]:
-        """By property the simplest of the shortest counterexamples; see :func:`simplest_of`."""
+        """By property the simplest of the shortest counterexamples; see :func:`simplest_of`. None in the run
+        that leads to ``replicas.led-by``, which is what it is.
+        """
         if not self._simplest:
-            self._simplest.append(simplest_of(self.system, self.exploration.violations))
+            violations = () if self.prelude else self.exploration.violations
+            self._simplest.append(simplest_of(self.system, violations))
         return self._simplest[0]
 
     def traces(self) -> list[Trace]:

@@ -19,7 +19,8 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
     ``None`` in the place of causes: too many states would have to be explored again.
     """
     data: dict[str, Any] = {}
-    violations = result.exploration.violations
+    # The run that leads to replicas.led-by is what it is: there is no other one, and no bound concerns it.
+    violations = () if result.prelude else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
     if bounds:
@@ -41,7 +42,6 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
     found = causes_of(result.system, violation)
     if found is None:
         return None
-    explored = result.prelude or result.scenario
     return [
         {
             "step": cause.step,
@@ -49,16 +49,13 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
             "steps": best.violation.depth,
             "replicas": best.actors,
             "switches": best.switches,
-            "path": path_text(build(result.system, explored, best.violation).path),
+            "path": path_text(build(result.system, result.scenario, best.violation).path),
         }
         for cause, best in found[:most]
     ]
 
 
 def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lowered, ...]:
-    """None in the run that leads to ``replicas.led-by``, which no bound concerns."""
-    if result.prelude is not None:
-        return ()
     simplest = result.simplest.get(violation.property)
     begin = violation if simplest is None else simplest.violation
     return smallest_bounds(result.scenario, begin, threads=threads).bounds
@@ -72,13 +69,11 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
             continue
         for each in found:
             faults = f"faults: {', '.join(each['faults'])}" if each["faults"] else "no fault"
-            prelude = " --prelude" if result.prelude else ""
             steps = "1 step" if each["steps"] == 1 else f"{each['steps']} steps"
             replicas = "1 replica" if each["replicas"] == 1 else f"{each['replicas']} replicas"
             yield (
                 f"{violated} by {each['step'] or 'the initial state'}; {faults}; in {steps} of {replicas}: "
-                f"kraftcheck trace show {result.scenario.name}{prelude} --path "
-                f"{each['path']}"
+                f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
             )
     for violated, lowered in data.get("smallest_bounds", {}).items():
         told = [f"{name} {_told(each)}" for name, each in lowered.items()]

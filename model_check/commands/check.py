@@ -327,7 +327,8 @@ def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
     """Whether this counterexample was chosen among those of its length, and by what."""
-    if trace.property not in {each.property for each in result.exploration.violations}:
+    judged = {each.property for each in result.exploration.violations}
+    if result.prelude is not None or trace.property not in judged:
         return
     found = result.simplest.get(trace.property)
     if found is None:

@@ -18,6 +18,7 @@ from model_check.scenario import Scenario, from_data
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.narrate import permalink
 from model_check.trace.replay import replay
+from model_check.violations import more_data
 from tests.kraft.small import changed
 
 _PARKED = "finding-parked-fetch-counts-again"
@@ -38,6 +39,8 @@ def broken() -> CheckResult:
 def test_a_violation_on_the_way_is_a_counterexample(broken: CheckResult) -> None:
     assert broken.as_expected, broken.differences
     assert broken.prelude is not None
+    assert broken.simplest == {}
+    assert more_data(broken, 1, True) == {"causes": {}, "smallest_bounds": {}}
     (violation,) = broken.exploration.violations
     assert violation.property == "CheckQuorumNeedsMajority"
     assert len(violation.path) == violation.depth == broken.exploration.distinct - 1 > 7
