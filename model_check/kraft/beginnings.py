@@ -9,7 +9,7 @@ from model_check import shortform
 from model_check.engine.system import Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
-from model_check.kraft import names
+from model_check.kraft import membership, names
 from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
 from model_check.kraft.judged import Error
 from model_check.kraft.node import Node, execute
@@ -98,6 +98,8 @@ def after_first_polls(
 ) -> tuple[History, frozenset[str], frozenset[str]]:
     """The history after what the replicas did first, and the goals and violations of it.
 
+    What a replica begins with is judged by what the scenario says of it (P-7).
+
     A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
     file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
     ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
@@ -111,6 +113,10 @@ def after_first_polls(
         counts = starts and not led
         goals.update(outcome.goals if counts else ())
         violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
+        running = cast(Node, outcome.local).replica
+        found = running and membership.own_origin(running)
+        if found and found != identities_of.formatted_for(scenario, replica):
+            violations.add(names.VOTERS_OF_THE_LOG)
         for label in outcome.labels:
             recorded = record(history, cast(Label, label))
             goals.update(recorded.goals if counts else ())

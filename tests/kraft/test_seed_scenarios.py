@@ -11,7 +11,8 @@ from model_check.kraft import assignments
 from model_check.kraft.build import build
 from model_check.kraft.history import Altered, Committed, History, record
 from model_check.kraft.membership import Origin
-from model_check.scenario import from_data
+from model_check.run import check
+from model_check.scenario import from_data, shipped
 from reference.log import Batch, LeaderChange, VoterAssignment
 from reference.voters import static_voters
 from tests.kraft.small import explored, sizes
@@ -48,6 +49,14 @@ def test_exact_number_of_states(name: str, states: int) -> None:
 def test_what_a_lost_disk_violates(name: str, found: tuple[str, int]) -> None:
     (violation,) = explored(name).violations
     assert (violation.property, violation.depth) == found
+
+
+def test_composite_keys_do_not_survive_the_loss_of_a_second_disk() -> None:
+    """The old key counts for a majority until the new one is known to be a voter (C-16)."""
+    result = check(shipped()["composite-keys-second-disk-lost"])
+    assert result.as_expected, result.differences
+    (judged,) = result.judged
+    assert not judged.holds and judged.cycle == 4
 
 
 def test_a_leader_is_asked_to_alter_the_quorum() -> None:
