@@ -113,9 +113,7 @@ def after_first_polls(
         counts = starts and not led
         goals.update(outcome.goals if counts else ())
         violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
-        running = cast(Node, outcome.local).replica
-        found = running and membership.own_origin(running)
-        if found and found != identities_of.formatted_for(scenario, replica):
+        if not _begins_as_formatted(scenario, replica, cast(Node, outcome.local)):
             violations.add(names.VOTERS_OF_THE_LOG)
         for label in outcome.labels:
             recorded = record(history, cast(Label, label))
@@ -123,6 +121,14 @@ def after_first_polls(
             violations.update(recorded.violations)
             history = cast(History, recorded.history)
     return history, frozenset(goals), frozenset(violations)
+
+
+def _begins_as_formatted(scenario: Scenario, replica: int, node: Node) -> bool:
+    """Whether a replica has begun with the key and the voters that the scenario gives it (P-7)."""
+    if node.replica is None:
+        return True
+    wanted = identities_of.key_of(scenario, replica), identities_of.formatted_for(scenario, replica)
+    return (node.replica.key, membership.own_origin(node.replica)) == wanted
 
 
 def _given(scenario: Scenario, error: Error, identity: Replica, text: str) -> Replica:

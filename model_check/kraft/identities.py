@@ -1,7 +1,8 @@
 """Who takes part in a scenario: keys, endpoints, checkpoints and protocol of each replica.
 
 What a replica begins with comes from the reference, which configures and formats it
-(:mod:`reference.bootstrap`); what it should begin with (:func:`formatted_for`) comes from the scenario alone.
+(:mod:`reference.bootstrap`); what it should begin with (:func:`key_of`, :func:`formatted_for`) comes from the
+scenario alone.
 """
 
 from __future__ import annotations
@@ -37,9 +38,8 @@ def protocol_of(scenario: Scenario, replica: int, where: str) -> Protocol:
 def identity_of(scenario: Scenario, replica: int) -> Replica:
     """What configuration and disk say of a replica before it has done anything."""
     replicas = scenario.replicas
-    directory = first_directory(replica) if replicas.changing or scenario.budgets.wipes else None
     identity = Replica(
-        key=ReplicaKey(replica, directory),
+        key=key_of(scenario, replica),
         bootstrap_voters=bootstrap.static_voters_of(_config(scenario, replica)),
         endpoints=(Endpoint("CONTROLLER", f"new-node-{replica}", 9093),)
         if replica in replicas.moved
@@ -86,6 +86,12 @@ def _config(scenario: Scenario, replica: int) -> Config:
         return Config(replica, (role,), (), servers, replica in replicas.auto_join)
     known = replicas.views.get(str(replica), replicas.voters)
     return Config(replica, (role,), tuple(f"{one}@node-{one}:9093" for one in known))
+
+
+def key_of(scenario: Scenario, replica: int) -> ReplicaKey:
+    """By which key a replica should begin: with a directory id where anything depends on it."""
+    directories = scenario.replicas.changing or scenario.budgets.wipes
+    return ReplicaKey(replica, first_directory(replica) if directories else None)
 
 
 def formatted_for(scenario: Scenario, replica: int) -> Origin:
