@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine import kernel
+from model_check.engine import judge as judging
+from model_check.engine import transition as counts
+from model_check.engine.build import build
+from model_check.engine.expand import expand
 from model_check.engine.tables import Tables, View, orbits
 from model_check.engine.visited import SHARDS, Visited, partition
 
@@ -55,13 +58,17 @@ class Batch:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over the expanded rows, and ``states``, the size of all orbits that were found."""
+    """Sums over the expanded rows, and ``states``, the size of all orbits that were found.
+
+    ``skipped``: transitions left out because they commute with the one that led to the row.
+    """
 
     generated: int = 0
     within: int = 0
     capacity: int = 0
     deadlocks: int = 0
     states: int = 0
+    skipped: int = 0
 
 
 class Worker:
@@ -82,11 +89,11 @@ class Worker:
         self.pending = np.empty(BLOCK, np.int32)
         self.misses = np.empty(MISSES, np.int64)
         self.missing = np.empty((MISSES, 2), np.int32)
-        self.counters = np.zeros(kernel.COUNTERS, np.int64)
+        self.counters = np.zeros(counts.COUNTERS, np.int64)
         self.firsts = np.empty((0, 3), np.int64)
         self.goals = np.zeros(0, np.uint8)
         self.reran = False
-        self.saved = np.zeros(kernel.COUNTERS, np.int64)
+        self.saved = np.zeros(counts.COUNTERS, np.int64)
         self.changes = np.zeros(1, np.int64)
 
     def prepare(self, sets: int, changes: int) -> None:
@@ -111,14 +118,15 @@ class Worker:
         rows: NDArray[np.int32],
         fps: NDArray[np.uint64],
         index: NDArray[np.int32],
+        reduced: bool,
         filtered: bool,
     ) -> None:
         """Append the candidates of the rows in ``index``."""
         begin = 0
         recent = self.recent if filtered else self.unfiltered
         while begin < len(index):
-            done = kernel.expand(
-                view, rows, fps, index[begin:], self.misses, self.pending, recent,
+            done = expand(
+                view, rows, fps, index[begin:], reduced, self.misses, self.pending, recent,
                 self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters, self.saved,
                 self.changes,
             )  # fmt: skip
@@ -129,7 +137,7 @@ class Worker:
     @property
     def candidates(self) -> int:
         """Number of candidates in the buffers."""
-        return int(self.counters[kernel.POSITION])
+        return int(self.counters[counts.POSITION])
 
     def sort(self) -> None:
         """Put candidates back in row order after pending rows were appended behind the others."""
@@ -170,12 +178,17 @@ class Generation:
 
 @dataclass(slots=True)
 class Blocks:
-    """Runs blocks of rows of one system through the kernels."""
+    """Runs blocks of rows of one system through the kernels.
+
+    ``filtered``: whether candidates may be left out that were emitted a short while before; ``reduced``:
+    whether orders of steps that commute may be.
+    """
 
     tables: Tables
     visited: Visited
     threads: int
     filtered: bool = True
+    reduced: bool = False
     totals: Totals = field(default_factory=Totals)
     goals: set[str] = field(default_factory=set)
     _workers: tuple[list[Worker], ...] = ()
@@ -229,7 +242,8 @@ class Blocks:
         for worker, _, _ in jobs:
             worker.prepare(len(self.tables.name_sets), self.tables.changes_at_most)
         return self._start(
-            lambda worker, index, filtered: worker.generate(view, rows, fps, index, filtered), jobs
+            lambda worker, index, filtered: worker.generate(view, rows, fps, index, self.reduced, filtered),
+            jobs,
         )
 
     def finish(self, generation: Generation) -> list[Worker]:
@@ -240,7 +254,7 @@ class Blocks:
         """
         rows, fps, workers = generation.rows, generation.fps, generation.workers
         wait(generation.running)
-        waiting = [worker for worker in workers if worker.counters[kernel.PENDING]]
+        waiting = [worker for worker in workers if worker.counters[counts.PENDING]]
         while waiting:
             jobs = [(worker, self._take_pending(worker), False) for worker in waiting]
             self._resolve(waiting)
@@ -249,30 +263,31 @@ class Blocks:
             for worker in waiting:
                 worker.reran = True
             wait(self._generate(rows, fps, jobs))
-            waiting = [worker for worker in waiting if worker.counters[kernel.PENDING]]
+            waiting = [worker for worker in waiting if worker.counters[counts.PENDING]]
         for worker in workers:
             self._collect(worker)
         return workers
 
     def _take_pending(self, worker: Worker) -> NDArray[np.int32]:
-        size = int(worker.counters[kernel.PENDING])
-        worker.counters[kernel.PENDING] = 0
+        size = int(worker.counters[counts.PENDING])
+        worker.counters[counts.PENDING] = 0
         return worker.pending[:size].copy()
 
     def _resolve(self, workers: Sequence[Worker]) -> None:
         for worker in workers:
-            for key in np.unique(worker.misses[: worker.counters[kernel.MISSES]]).tolist():
+            for key in np.unique(worker.misses[: worker.counters[counts.MISSES]]).tolist():
                 self.tables.resolve(key)
-            worker.counters[kernel.MISSES] = 0
+            worker.counters[counts.MISSES] = 0
 
     def _collect(self, worker: Worker) -> None:
         if worker.reran:
             worker.sort()
             worker.reran = False
-        self.totals.generated += int(worker.counters[kernel.GENERATED])
-        self.totals.within += int(worker.counters[kernel.CUT_WITHIN])
-        self.totals.capacity += int(worker.counters[kernel.CUT_CAPACITY])
-        self.totals.deadlocks += int(worker.counters[kernel.DEADLOCKS])
+        self.totals.generated += int(worker.counters[counts.GENERATED])
+        self.totals.within += int(worker.counters[counts.CUT_WITHIN])
+        self.totals.capacity += int(worker.counters[counts.CUT_CAPACITY])
+        self.totals.deadlocks += int(worker.counters[counts.DEADLOCKS])
+        self.totals.skipped += int(worker.counters[counts.SKIPPED])
         for number in np.flatnonzero(worker.goals).tolist():
             self.goals.update(self.tables.name_sets[number])
             worker.goals[number] = 0
@@ -317,7 +332,7 @@ class Blocks:
 
         def write(worker: Worker, begin: int, end: int) -> None:
             size = worker.candidates
-            kernel.build(
+            build(
                 view, rows, worker.fps[:size], worker.rows[:size], worker.codes[:size], worker.new[:size],
                 batch.rows[begin:end], batch.fps[begin:end], batch.parents[begin:end], batch.codes[begin:end],
                 base, np.empty(rows.shape[1], np.int32),
@@ -343,7 +358,7 @@ class Blocks:
             view = self.tables.view()
             jobs = [(w, todo[i], firsts[i]) for i, w in enumerate(workers)]
             counts = self._all(
-                lambda w, index, first, v=view: kernel.judge(
+                lambda w, index, first, v=view: judging.judge(
                     v, rows, index, w.good, status, first, w.missing
                 ),
                 jobs,
@@ -351,8 +366,8 @@ class Blocks:
             for worker, count in zip(workers, counts, strict=True):
                 for row, invariant in worker.missing[:count].tolist():
                     self.tables.resolve_verdict(rows[row], invariant)
-            todo = [part[status[part] == kernel.UNKNOWN] for part in todo]
-        bad = np.flatnonzero(status == kernel.BAD)
+            todo = [part[status[part] == judging.UNKNOWN] for part in todo]
+        bad = np.flatnonzero(status == judging.BAD)
         rows[bad, 0] = ~rows[bad, 0]
         lowest = firsts.min(axis=0).tolist()
         return {name: row for name, row in zip(names, lowest, strict=True) if row != NEVER}

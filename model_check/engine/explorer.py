@@ -255,6 +255,7 @@ class Search:
             distinct=self.distinct,
             states=totals.states,
             generated=totals.generated,
+            skipped=totals.skipped,
             depth=len(self.levels) - 1,
             levels=tuple(self.levels),
             violations=tuple(self.violations.values()),
@@ -277,6 +278,7 @@ def explore(
     threads: int = 1,
     limits: Limits = UNLIMITED,
     keep_going: bool = False,
+    partial_order: bool = True,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
     on_candidates: Callable[[int, list[Worker]], None] | None = None,
@@ -288,7 +290,9 @@ def explore(
     The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
     and reports for each property the first violation. ``checkpoint``: where the search is written to now and
     then, and taken up from if it is there already; it is removed when the search has come to its end.
-    ``progress`` is called about once a second.
+    ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
+    :mod:`model_check.engine.expand`), where every step of every state is not asked for; that is never so with
+    ``keep_going``, ``on_candidates`` or symmetry.
     ``on_candidates``, ``on_states`` and ``tables`` are for parts of the engine that collect the graph.
     Counts, levels, violations and paths do not depend on ``threads``.
     Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`), and
@@ -296,7 +300,10 @@ def explore(
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
-    blocks = Blocks(tables, visited, max(1, threads), filtered=on_candidates is None)
+    whole = keep_going or on_candidates is not None or not tables.symmetry.trivial
+    blocks = Blocks(
+        tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
+    )
     try:
         folder = None if checkpoint is None else checkpoint.folder
         with Links(folder, fingerprints=checkpoint is not None) as links:
