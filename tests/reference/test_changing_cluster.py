@@ -22,6 +22,7 @@ from reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
     AlterQuorumResponse,
+    BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     RemoveRaftVoterRequest,
@@ -231,6 +232,22 @@ TestAlteredCluster = AlteredCluster.TestCase
 TestCompositeCluster = CompositeCluster.TestCase
 TestLongAlteration = pytest.mark.slow(LongAlteration.TestCase)
 TestLongReplacement = pytest.mark.slow(LongReplacement.TestCase)
+
+
+def test_no_other_death_is_taken_for_a_known_one() -> None:
+    replica = Replica(ReplicaKey(1, "1a"), static_voters((1, 2)))
+    resigned = RequestReceived(3, EndQuorumEpochRequest(1, 3, ()))
+    unknown = "1: the endpoints of leader 3 are not known"
+    assert _is_known(replica, resigned, unknown)
+    assert not _is_known(replace(replica, bootstrap_voters=static_voters((1, 2, 3))), resigned, unknown)
+    assert not _is_known(replica, resigned, "1: the endpoints of leader 2 are not known")
+    assert not _is_known(replica, RequestReceived(3, BeginQuorumEpochRequest(1, 3, None, ())), unknown)
+    assert not _is_known(replica, Poll(), unknown)
+    answer = ResponseReceived(3, BeginQuorumEpochResponse(1))
+    outside = "1: node 3 acknowledged the leader but is not a voter"
+    assert _is_known(replica, answer, outside)
+    assert not _is_known(replica, answer, unknown)
+    assert not _is_known(replace(replica, bootstrap_voters=static_voters((1, 2, 3))), answer, outside)
 
 
 # The machines above would pass if nothing ever changed; without faults everything is reached.
