@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -141,40 +143,41 @@ class Search:
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
         self.levels.append(0)
+        absorbing: Future[Batch] | None = None
         try:
             for rows, workers in self._generated(frontier):
+                # What the tables lacked for these candidates was resolved while those before were absorbed.
+                if absorbing is not None:
+                    self._take(absorbing.result(), following, size, base)
                 found = self.blocks.violations(workers)
                 for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
                     self.violate(name, level, base + row, [code])
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
-                self.blocks.deduplicate(workers)
-                self._admit(self.blocks.build(workers, rows, base), following)
+                absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
-                self._check_limits()
-                self._report(size, base)
+            if absorbing is not None:
+                self._take(absorbing.result(), following, size, base)
         finally:
             if not self.levels[-1]:
                 self.levels.pop()
         return following
 
-    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
-        """Block by block, the rows and the workers with their candidates; one block is generated ahead.
+    def _take(self, batch: Batch, following: Frontier, size: int, expanded: int) -> None:
+        """Take the new states of a block in, of a level of which ``expanded`` of ``size`` states are done."""
+        self._admit(batch, following)
+        self._check_limits()
+        self._report(size, expanded)
 
-        Its candidates do not depend on what the block before adds to the visited set. With one thread nothing
-        is gained by that.
-        """
-        ahead: Generation | None = None
+    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
+        """Block by block, the rows and the workers with their candidates; some blocks are begun ahead."""
+        begun: deque[Generation] = deque()
         for rows, fps in frontier.blocks():
-            following = self.blocks.begin(rows, fps)
-            if ahead is not None:
-                yield ahead.rows, self.blocks.finish(ahead)
-            ahead = following
-            if self.blocks.threads == 1:
-                yield rows, self.blocks.finish(ahead)
-                ahead = None
-        if ahead is not None:
-            yield ahead.rows, self.blocks.finish(ahead)
+            begun.append(self.blocks.begin(rows, fps))
+            if len(begun) > self.blocks.ahead:
+                yield begun[0].rows, self.blocks.finish(begun.popleft())
+        while begun:
+            yield begun[0].rows, self.blocks.finish(begun.popleft())
 
     def _check_limits(self) -> None:
         limits = self.limits

@@ -30,9 +30,9 @@ SOURCES = _digest()
 
 def _stamped(dispatcher: Any) -> Any:
     """``dispatcher``, whose cache on disk is one of these sources alone."""
-    cache = getattr(dispatcher, "_cache", None)
-    if hasattr(cache, "_cache_file"):
-        cache._cache_file._source_stamp = SOURCES
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None:
+        file._source_stamp = SOURCES
     return dispatcher
 
 
