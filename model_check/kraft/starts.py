@@ -130,10 +130,11 @@ def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) ->
 
     Many crashes leave the same disk; each start is carried out once.
     """
-    process = configured(identity)
-    key = protocol, process, disk
+    # Of a replica's configuration only this changes with its disk; its protocol never does.
+    key = identity.key, identity.bootstrap_kraft_version, disk
     found = wiring.starts.get(key)
     if found is None:
+        process = configured(identity)
         execution = boot(protocol, process, disk, wiring.addable)
         decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
         world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)

@@ -30,8 +30,7 @@ class Wiring:
     known_deaths: parts of reasons to die that are not judged; the process starts again; any_order: whether
     requests that go out one after the other go out in any order, where a crash falls between them;
     idle_left_out: whether answers that tell nothing are not modelled.
-    starts: what starts have come to, by protocol, configuration and disk
-    (:func:`model_check.kraft.starts.course`).
+    starts: what starts have come to, by replica and disk (:func:`model_check.kraft.starts.course`).
     """
 
     component: Callable[[int], int]
