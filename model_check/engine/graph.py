@@ -25,6 +25,7 @@ class Graph:
     ``System.initial_states()``. Edge e leads from ``sources[e]`` to ``targets[e]`` (int32) and carries label
     number ``labels[e]``; ``label_values`` has the labels: (step, action), the action ``"lose"`` for a loss.
     ``state(i)`` is state i. ``exploration``: how the graph was found, or ``None`` for a graph made by hand.
+    ``moving``: the edges that change the state (a mask); ``None``: those between two states.
     """
 
     size: int
@@ -36,6 +37,11 @@ class Graph:
     label_values: tuple[tuple[PathStep, Hashable], ...]
     state: Callable[[int], GlobalState]
     exploration: Exploration | None = None
+    moving: NDArray[np.bool_] | None = None
+
+    def mask(self, holds: Callable[[GlobalState], bool]) -> NDArray[np.bool_]:
+        """Which states satisfy ``holds``."""
+        return np.fromiter((holds(self.state(number)) for number in range(self.size)), bool, self.size)
 
 
 class _Collector:

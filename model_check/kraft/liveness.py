@@ -22,12 +22,13 @@ from typing import cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from model_check.engine.cycles import Strength
+from model_check.engine.edges import Mask
 from model_check.engine.graph import Graph
 from model_check.engine.liveness import (
+    ANY_STEP,
     Fairness,
     Lasso,
-    Mask,
-    Strength,
     check_eventually,
     out_of_reach,
     shortest_stem,
@@ -255,8 +256,7 @@ def settled_states(graph: Graph) -> frozenset[GlobalState]:
     who = np.array([known.setdefault(_leadership(state), len(known)) for state in states], np.int64)
     changes = np.zeros(graph.size, bool)
     changes[graph.sources[who[graph.sources] != who[graph.targets]]] = True
-    any_step = Fairness("any step", Strength.WEAK, lambda step, action: True)
-    lasting = out_of_reach(graph, changes, [any_step])
+    lasting = out_of_reach(graph, changes, [ANY_STEP])
     found = (states[number] for number in np.flatnonzero(lasting))
     return frozenset(state for state in found if _has_leader(state) and BEYOND not in state.locals)
 
