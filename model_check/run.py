@@ -12,6 +12,7 @@ from model_check.engine.system import Exploration, Limits, SymmetryError, Verdic
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude
+from model_check.kraft.relative import relative_epochs
 from model_check.kraft.symmetry import refused, symmetric
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
@@ -51,7 +52,7 @@ class CheckResult:
                 lasso = judged.lasso
                 found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
             elif judged.dead_end is not None:
-                found.append(build_dead_end(self.system, self.scenario, judged.name, judged.dead_end))
+                found.append(build_dead_end(self.system, self.scenario, judged.name, judged.dead_end.stem))
         return found
 
     @property
@@ -152,11 +153,15 @@ def _judge_liveness(
         return ()
     most = min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES)
     system = build(scenario, absorbs=True)
+    represent = None
+    if scenario.reduction.epochs == "relative":
+        system.judge_nothing()
+        represent = relative_epochs(system)
     try:
-        graph = collect_graph(system, threads=threads, max_states=most)
+        graph = collect_graph(system, threads=threads, max_states=most, represent=represent)
     except IncompleteGraphError:
         return None
-    return tuple(judge(system, graph, wanted) for wanted in scenario.check.eventually)
+    return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
 
 
 def _differences(

@@ -24,7 +24,7 @@ class Edges:
 
     def __init__(self, graph: Graph) -> None:
         self.size = graph.size
-        moving = graph.sources != graph.targets if graph.moving is None else graph.moving
+        moving = graph.moving
         self.looping: Mask = np.zeros(graph.size, bool)
         self.looping[graph.sources[~moving]] = True
         kept = np.flatnonzero(moving)

@@ -29,6 +29,8 @@ from model_check.engine.edges import Edges, Mask, Numbers
 from model_check.engine.graph import Graph
 from model_check.engine.system import GlobalState, PathStep
 
+#: States of a graph: what they satisfy, or which they are.
+Goal = Callable[[GlobalState], bool] | Mask
 #: How many ends of equally short stems are tried for the shortest cycle.
 MOST_ENDS = 20
 
@@ -61,12 +63,55 @@ class Lasso:
     states: tuple[int, ...]
 
 
+class Waiting:
+    """The states in which ``goal`` is waited for: on the way, without it, from the initial states or, with
+    ``when``, from every reachable state that satisfies it. ``far``: how many steps they are from there, plus,
+    with ``when``, how many those are from an initial state; -1 where nothing is waited for.
+    """
+
+    def __init__(self, graph: Graph, goal: Goal, when: Goal | None = None) -> None:
+        self.graph, self.edges = graph, Edges(graph)
+        free = ~graph.mask(goal)
+        sources = [np.array(graph.initial, np.int64)]
+        distance, self._to_start = self.edges.search(sources, np.ones(graph.size, bool))
+        if when is not None:
+            starts = graph.mask(when) & free
+            depth = int(distance.max(initial=0))
+            sources = [np.flatnonzero(starts & (distance == level)) for level in range(depth + 1)]
+        self.far, self._on_way = self.edges.search(sources, free)
+
+    def way(self, end: int) -> list[int]:
+        """The edges of a shortest way from an initial state to ``end``, where the goal is waited for."""
+        way = self.edges.back(end, self._on_way)
+        begin = int(self.edges.sources[way[0]]) if way else end
+        return self.edges.back(begin, self._to_start) + way
+
+    def path(self, end: int, cycle: Sequence[int] = ()) -> Lasso:
+        """The way to ``end``, and from there the edges ``cycle``."""
+        way = self.way(end)
+        first = int(self.edges.sources[way[0]]) if way else end
+        steps = [self.graph.label_values[self.edges.labels[edge]][0] for edge in (*way, *cycle)]
+        return Lasso(
+            initial=self.graph.initial_indices[self.graph.initial.index(first)],
+            stem=tuple(steps[: len(way)]),
+            cycle=tuple(steps[len(way) :]),
+            states=(first, *(int(self.edges.targets[edge]) for edge in (*way, *cycle))),
+        )
+
+    def shortest(self, wanted: Mask) -> Lasso | None:
+        """A shortest way to one of the ``wanted`` states (a mask) in which the goal is waited for."""
+        candidates = np.flatnonzero(wanted & (self.far >= 0))
+        if not len(candidates):
+            return None
+        return self.path(int(candidates[np.argmin(self.far[candidates])]))
+
+
 def check_eventually(
     graph: Graph,
-    goal: Callable[[GlobalState], bool],
+    goal: Goal,
     fairness: Sequence[Fairness] = (),
     *,
-    when: Callable[[GlobalState], bool] | None = None,
+    when: Goal | None = None,
     stuttering: bool = True,
     through: Mask | None = None,
     most: int | None = None,
@@ -80,29 +125,13 @@ def check_eventually(
     the components. Check safety first: a state that breaks an invariant has no successors here and looks like
     a deadlock, and so may a state whose steps the constraints cut.
     """
-    edges = Edges(graph)
-    free = ~graph.mask(goal)
-    everywhere = np.ones(graph.size, bool)
-    origin = [np.array(graph.initial, np.int64)]
-    distance, to_start = edges.search(origin, everywhere)
-    sources = origin
-    if when is not None:
-        starts = graph.mask(when) & free
-        depth = int(distance.max(initial=0))
-        sources = [np.flatnonzero(starts & (distance == level)) for level in range(depth + 1)]
-    far, on_way = edges.search(sources, free)
+    waiting = Waiting(graph, goal, when)
+    edges, far = waiting.edges, waiting.far
     demands = _demands(graph, edges, fairness, through)
-    may_stay = everywhere if stuttering else edges.looping | (np.diff(edges.starts) == 0)
+    may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
     fair = fair_states(edges, demands, far >= 0, may_stay, most=most)
     found = _end_and_cycle(edges, demands, far, fair)
-    if found is None:
-        return None
-    end, cycle = found
-    way = edges.back(end, on_way)
-    if when is not None:
-        begin = int(edges.sources[way[0]]) if way else end
-        way = edges.back(begin, to_start) + way
-    return _lasso(graph, edges, end, way, cycle)
+    return None if found is None else waiting.path(*found)
 
 
 def check_ends(
@@ -110,16 +139,14 @@ def check_ends(
     steps: Mask,
     fairness: Sequence[Fairness] = (),
     *,
-    within: Callable[[GlobalState], bool] = lambda state: True,
+    within: Goal = lambda state: True,
     most: int | None = None,
 ) -> Lasso | None:
     """``None`` if no fair behaviour takes one of ``steps`` (a mask of edges) for ever; otherwise a lasso.
 
     Behaviours that come to a state that is not ``within`` do not count.
     """
-    return check_eventually(
-        graph, lambda state: not within(state), fairness, through=steps, stuttering=True, most=most
-    )
+    return check_eventually(graph, ~graph.mask(within), fairness, through=steps, most=most)
 
 
 def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None) -> list[Demand]:
@@ -144,17 +171,6 @@ def _end_and_cycle(
     return end, cycle
 
 
-def _lasso(graph: Graph, edges: Edges, end: int, way: list[int], cycle: list[int]) -> Lasso:
-    first = int(edges.sources[way[0]]) if way else end
-    steps = [graph.label_values[edges.labels[edge]][0] for edge in way + cycle]
-    return Lasso(
-        initial=graph.initial_indices[graph.initial.index(first)],
-        stem=tuple(steps[: len(way)]),
-        cycle=tuple(steps[len(way) :]),
-        states=(first, *(int(edges.targets[edge]) for edge in way + cycle)),
-    )
-
-
 def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask:
     """The states from which no path of steps that ``fairness`` asks for leads to one of ``goal`` (a mask).
 
@@ -174,25 +190,11 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
 
 
 def check_recoverable(
-    graph: Graph, goal: Callable[[GlobalState], bool], fairness: Sequence[Fairness] | None = None
+    graph: Graph, goal: Goal, fairness: Sequence[Fairness] | None = None
 ) -> tuple[PathStep, ...] | None:
     """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest way to a state
     from which none does. With ``fairness``: some path of steps that it asks for.
     """
     lost = out_of_reach(graph, graph.mask(goal), (ANY_STEP,) if fairness is None else fairness)
-    edges = Edges(graph)
-    distance, edge = edges.search([np.array(graph.initial, np.int64)], np.ones(graph.size, bool))
-    return _stem(graph, edges, distance, edge, lost) if (lost & (distance >= 0)).any() else None
-
-
-def shortest_stem(graph: Graph, wanted: Mask) -> tuple[PathStep, ...]:
-    """A shortest behaviour to one of the ``wanted`` states (a mask), of which one is reachable."""
-    edges = Edges(graph)
-    distance, edge = edges.search([np.array(graph.initial, np.int64)], np.ones(graph.size, bool))
-    return _stem(graph, edges, distance, edge, wanted)
-
-
-def _stem(graph: Graph, edges: Edges, distance: Numbers, edge: Numbers, wanted: Mask) -> tuple[PathStep, ...]:
-    candidates = np.flatnonzero(wanted & (distance >= 0))
-    end = int(candidates[np.argmin(distance[candidates])])
-    return tuple(graph.label_values[edges.labels[number]][0] for number in edges.back(end, edge))
+    found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
+    return None if found is None else found.stem

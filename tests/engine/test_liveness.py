@@ -19,11 +19,11 @@ from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.liveness import (
     Fairness,
     Lasso,
+    Waiting,
     check_ends,
     check_eventually,
     check_recoverable,
     out_of_reach,
-    shortest_stem,
 )
 from model_check.engine.system import GlobalState, PathStep
 from model_check.engine.twin import state_graph
@@ -159,9 +159,8 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
     goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
     fairness = [fair(0, Strength.WEAK), fair(1, Strength.STRONG)]
-    lasso = check_eventually(
-        graph, lambda state: number(state) in goals, fairness, when=lambda state: number(state) in origins
-    )
+    when = np.array([each in origins for each in range(size)], bool)
+    lasso = check_eventually(graph, lambda state: number(state) in goals, fairness, when=when)
     whole = nx.DiGraph(list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)))
     whole.add_nodes_from(range(size))
     starts = origins & ({0} | nx.descendants(whole, 0))
@@ -293,4 +292,5 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
     lengths = nx.single_source_shortest_path_length(whole, 0)
     reachable = [lengths[each] for each in range(size) if lost[each] and each in lengths]
     if reachable:
-        assert len(shortest_stem(graph, lost)) == min(reachable)
+        found = Waiting(graph, np.zeros(size, bool)).shortest(lost)
+        assert found is not None and len(found.stem) == min(reachable)

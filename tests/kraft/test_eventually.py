@@ -11,8 +11,8 @@ from model_check.engine.graph import collect_graph
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.kraft.liveness import GOALS, settled_states
 from model_check.kraft.node import Node
+from model_check.kraft.wanted import GOALS, settled_states
 from model_check.run import check
 from model_check.scenario import shipped
 from model_check.trace import build_dead_end
