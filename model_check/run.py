@@ -16,7 +16,7 @@ from model_check.kraft.relative import relative_epochs
 from model_check.kraft.symmetry import refused, symmetric
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
-from model_check.trace import Trace, build_dead_end, build_lasso
+from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
 
 #: How many states an *eventually* property can be judged on.
@@ -48,11 +48,14 @@ class CheckResult:
         explored = self.prelude or self.scenario
         found = [build_trace(self.system, explored, each) for each in self.exploration.violations]
         for judged in self.judged:
+            lasso = judged.lasso or judged.dead_end
+            if lasso is None:
+                continue
+            system, scenario = with_room(self.system, self.scenario, lasso.stem + lasso.cycle)
             if judged.lasso is not None:
-                lasso = judged.lasso
-                found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
-            elif judged.dead_end is not None:
-                found.append(build_dead_end(self.system, self.scenario, judged.name, judged.dead_end.stem))
+                found.append(build_lasso(system, scenario, judged.name, lasso.stem, lasso.cycle))
+            else:
+                found.append(build_dead_end(system, scenario, judged.name, lasso.stem))
         return found
 
     @property
