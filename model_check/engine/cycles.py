@@ -33,7 +33,8 @@ class Demand:
     """What a cycle owes a class of steps: ``edges`` are the steps, ``enabled`` the states that have one.
 
     Weak: one of the edges, or a state without any. Strong: one of the edges, if a state has any. ``None``:
-    one of the edges in any case (unconditional fairness: Baier and Katoen, "Principles of Model Checking", 3.5).
+    one of the edges in any case (unconditional fairness: Baier and Katoen, "Principles of Model Checking",
+    section 3.5).
     """
 
     edges: Mask

@@ -27,8 +27,8 @@ class Graph:
     number ``labels[e]``; ``label_values`` has the labels: (step, action), the action ``"lose"`` for a loss.
     ``state(i)`` is state i. ``exploration``: how the graph was found, or ``None`` for a graph made by hand.
 
-    Where states are replaced by representatives, ``successors[e]`` is the number of the state that step e leads
-    to from its source, before it is replaced: that of ``targets[e]``, or one from ``size`` on, of which
+    Where states are replaced by representatives, ``successors[e]`` is the number of the state that step e
+    leads to from its source, before it is replaced: that of ``targets[e]``, or one from ``size`` on, of which
     ``state`` knows as well.
     """
 

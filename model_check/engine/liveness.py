@@ -11,8 +11,8 @@ Only steps that change the state count; a step from a state to itself is stutter
 a state for ever (an empty cycle) where no fairness class is enabled, so also in a deadlock.
 
 The forms, in the notation of temporal logic: *eventually* (F goal), *always eventually* (G F goal),
-*leads to* (G (when -> F goal)), an *end* to some steps (F G not taken), and *always recoverable* (A G E F goal
-of CTL).
+*leads to* (G (when -> F goal)), an *end* to some steps (F G not taken), and *always recoverable*
+(A G E F goal of CTL).
 """
 
 from __future__ import annotations
