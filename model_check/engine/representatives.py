@@ -35,7 +35,7 @@ class Representatives:
         self.by: list[NDArray[np.uint64]] = []
 
     def __call__(self, batch: Batch, visited: Visited) -> Batch:
-        """``batch`` with representatives, those alone that are new to ``visited``, to which they are added."""
+        """``batch`` with representatives, but for those that ``visited`` has; the others are added to it."""
         found = [self._tables.decode(row) for row in batch.rows]
         others = [(number, self._represent(state)) for number, state in enumerate(found)]
         replaced = [(number, state) for number, state in others if state != found[number]]

@@ -90,7 +90,7 @@ def _check_idle_answers(scenario: Scenario, error: Error) -> None:
 
 
 def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
-    """Relative epochs are for *eventually* properties, where no epoch or offset is in a voter set or snapshot."""
+    """Relative epochs are for *eventually* properties, and for states of which all numbers are known."""
     budgets = scenario.budgets
     if scenario.reduction.epochs == "relative" and (
         not scenario.check.eventually
@@ -101,8 +101,8 @@ def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
         or budgets.ticks
     ):
         raise error(
-            "reduction.epochs: 'relative' is for check.eventually, and goes without replicas.dynamic, upgradable, "
-            "the step alter, budgets.wipes, budgets.snapshots and budgets.ticks"
+            "reduction.epochs: 'relative' is for check.eventually, and goes without replicas.dynamic, "
+            "upgradable, the step alter, budgets.wipes, budgets.snapshots and budgets.ticks"
         )
 
 

@@ -11,7 +11,8 @@ Judged on the whole reachable graph within the bounds, in two ways:
 
 The states without that room from which the goal, if anywhere, lies beyond the bound are open; they are
 counted. The network must be large enough to hold every message. Where epochs are relative
-(:mod:`model_check.kraft.relative`) all this is said of representatives, and counterexamples are told of real states.
+(:mod:`model_check.kraft.relative`) all this is said of representatives, and counterexamples are told of real
+states.
 """
 
 from __future__ import annotations

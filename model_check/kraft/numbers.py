@@ -1,8 +1,8 @@
 """Epochs and offsets in states, messages and histories, by the types of what holds them.
 
 Relative epochs (:mod:`model_check.kraft.relative`) need to know of every number in a state whether it is an
-epoch or an offset. Nothing is guessed: the tables below say so for each name of a field; a field or a type that
-they do not know raises TypeError.
+epoch or an offset. Nothing is guessed: the tables below say so for each name of a field; a field or a type
+that they do not know raises TypeError.
 """
 
 from __future__ import annotations
@@ -58,21 +58,23 @@ def changed(value: Any, change: Change) -> Any:
     """``value``, a dataclass of the reference or of this package, with each epoch and offset as ``change``
     says. Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
-    rebuild = _of_class(type(value))
+    cls: Any = type(value)
+    rebuild = _of_class(cls)
     return value if rebuild is None else rebuild(value, change)
 
 
 @cache
 def _of_class(cls: Any) -> _Rebuild | None:
     """How values of a dataclass are changed; ``None``: no epoch or offset is in them."""
+    name = cls.__name__
     if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"no epochs and offsets are known in values of type {cls.__name__}")
+        raise TypeError(f"no epochs and offsets are known in values of type {name}")
     hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
     fields = []
     for field in dataclasses.fields(cls):
-        own = f"{cls.__name__}.{field.name}"
-        name = own if own in _KINDS else field.name
-        fields.append((field.name, _of_type(name, hints[field.name])))
+        own = f"{name}.{field.name}"
+        called = own if own in _KINDS else field.name
+        fields.append((field.name, _of_type(called, hints[field.name])))
     if all(each is None for _, each in fields):
         return None
 

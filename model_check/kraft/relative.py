@@ -10,9 +10,9 @@ So a state behaves like the one in which
   distances that they had.
 
 That is a bisimulation: each step of the one is a step of the other, by the same replica with the same
-name, to states that are alike again (``tests/kraft/test_relative.py`` compares all steps of many states). What
-properties remember of epochs that all have left is forgotten, except who led last, so that no safety property
-is judged here.
+name, to states that are alike again (``tests/kraft/test_relative.py`` compares all steps of many states).
+What properties remember of epochs that all have left is forgotten, except who led last, so that no safety
+property is judged here.
 
 It makes a finite graph of behaviours whose epochs grow for ever, as long as the replicas keep within some
 distance of each other: ``bounds.max-epoch`` then bounds that distance, not the number of elections.
@@ -44,16 +44,11 @@ T = TypeVar("T")
 class _Facts:
     """What a part of a state refers to besides its logs."""
 
-    epochs: set[int] = field(default_factory=set)
-    ends: set[int] = field(default_factory=set)
-    starts: set[int] = field(default_factory=set)
-    positions: set[int] = field(default_factory=set)
+    noted: dict[Kind, set[int]] = field(default_factory=lambda: {kind: set() for kind in Kind})
 
     def note(self, kind: Kind, number: int) -> int:
         """Note ``number``."""
-        {
-            Kind.EPOCH: self.epochs, Kind.END: self.ends, Kind.START: self.starts, Kind.POSITION: self.positions,
-        }[kind].add(number)  # fmt: skip
+        self.noted[kind].add(number)
         return number
 
 
@@ -92,7 +87,7 @@ class Relative:
         used: set[int] = set()
         for part in (*nodes, *messages, history):
             facts = self._facts_of(part)
-            used |= facts.epochs | facts.ends
+            used |= facts.noted[Kind.EPOCH] | facts.noted[Kind.END]
         past = sorted(epoch for epoch in used if 0 < epoch < lowest)
         names = {epoch: number for number, epoch in enumerate(past, 1)}
         shift = lowest - len(past) - 1
@@ -141,8 +136,8 @@ class Relative:
         parts = [self._facts_of(message) for message in messages]
         parts += [self._facts_of(self._remade(("bare",), node, _without_logs)) for node in living]
         references = References(
-            frozenset(number for facts in parts for number in facts.positions),
-            frozenset(number for facts in parts for number in facts.ends),
+            frozenset(number for facts in parts for number in facts.noted[Kind.POSITION]),
+            frozenset(number for facts in parts for number in facts.noted[Kind.END]),
         )
         batches = [answer.batches for answer in answers]
         return compaction.redundant(logs, committed, batches, references, parted=self._parted)

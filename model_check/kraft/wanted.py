@@ -185,7 +185,7 @@ def settled_states(graph: Graph) -> frozenset[GlobalState]:
     changes = np.zeros(graph.size, bool)
     changes[graph.sources[leadership_changes(graph)]] = True
     lasting = out_of_reach(graph, changes, [ANY_STEP])
-    found = (graph.state(number) for number in np.flatnonzero(lasting))
+    found = (graph.state(number) for number in np.flatnonzero(lasting).tolist())
     return frozenset(state for state in found if _has_leader(state) and BEYOND not in state.locals)
 
 

@@ -51,8 +51,8 @@ def build_lasso(
     initial: int = 0,
 ) -> Trace:
     """The trace of a behaviour that repeats ``cycle`` for ever after ``stem``, which violates an *eventually*
-    property; with an empty cycle it stays where it is. Where epochs are relative, they may have grown when the
-    cycle closes. Raises TraceError where the system does not offer a step or the cycle does not close.
+    property; with an empty cycle it stays where it is. Where epochs are relative, they may have grown when
+    the cycle closes. Raises TraceError where the system does not offer a step or the cycle does not close.
     """
     walked = walk(system, stem, initial)
     closing = walked.state
