@@ -19,8 +19,8 @@ from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
 
-#: How many states an *eventually* property can be judged on.
-MAX_GRAPH_STATES = 2_000_000
+#: How many states an *eventually* property can be judged on: some 10 GB.
+MAX_GRAPH_STATES = 30_000_000
 #: How much of what differs a sentence shows.
 MOST_TEXT = 400
 
@@ -161,7 +161,9 @@ def _judge_liveness(
         system.judge_nothing()
         represent = relative_epochs(system)
     try:
-        graph = collect_graph(system, threads=threads, max_states=most, represent=represent)
+        graph = collect_graph(
+            system, threads=threads, max_states=most, max_memory=limits.max_memory, represent=represent
+        )
     except IncompleteGraphError:
         return None
     return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)

@@ -18,12 +18,12 @@ states.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from model_check.engine.edges import Mask
 from model_check.engine.graph import Graph
 from model_check.engine.liveness import (
     ANY_STEP,
@@ -114,13 +114,14 @@ def _judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
     classes = fair.classes_of(system, wanted)
     if wanted.goal == goals.STAYS:
         return _judge_stays(graph, wanted, classes)
-    settled = goals.settled_states(graph) if wanted.goal == goals.SETTLED else None
-    goal = goals.goal_of(system, wanted.goal) if settled is None else settled.__contains__
-
-    def reached(state: GlobalState) -> bool:
-        return BEYOND in state.locals or goal(state)
-
-    when = _when(system, wanted, reached)
+    beyond = graph.mask(_is_beyond)
+    if wanted.goal == goals.SETTLED:
+        goal = goals.settled_states(graph)
+    else:
+        holds = goals.goal_of(system, wanted.goal)
+        goal = graph.mask(lambda state: not _is_beyond(state) and holds(state))
+    reached = beyond | goal
+    when = _when(system, graph, wanted, reached)
     if wanted.form != "recoverable":
         lasso = check_eventually(graph, reached, classes, when=when)
         if lasso is not None:
@@ -128,21 +129,23 @@ def _judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
     return _judge_reach(system, graph, wanted, goal, Waiting(graph, reached, when), classes or [ANY_STEP])
 
 
-def _when(
-    system: KRaftSystem, wanted: Eventually, reached: Callable[[GlobalState], bool]
-) -> Callable[[GlobalState], bool] | None:
+def _is_beyond(state: GlobalState) -> bool:
+    return BEYOND in state.locals
+
+
+def _when(system: KRaftSystem, graph: Graph, wanted: Eventually, reached: Mask) -> Mask | None:
     """From which states on the goal is waited for; ``None``: from the initial states."""
     if wanted.form == "eventually":
         return None
     if wanted.when is None:
-        return lambda state: not reached(state)
+        return ~reached
     cause = goals.goal_of(system, wanted.when)
-    return lambda state: BEYOND not in state.locals and cause(state)
+    return graph.mask(lambda state: not _is_beyond(state) and cause(state))
 
 
 def _judge_stays(graph: Graph, wanted: Eventually, classes: Sequence[Fairness]) -> Judged:
     """Whether no fair behaviour within the bounds changes for ever who leads."""
-    within = graph.mask(lambda state: BEYOND not in state.locals)
+    within = ~graph.mask(_is_beyond)
     lasso = check_ends(graph, goals.leadership_changes(graph), classes, within=within)
     if lasso is not None:
         return Judged(wanted.property, lasso)
@@ -154,14 +157,14 @@ def _judge_reach(
     system: KRaftSystem,
     graph: Graph,
     wanted: Eventually,
-    goal: Callable[[GlobalState], bool],
+    goal: Mask,
     waiting: Waiting,
     classes: Sequence[Fairness],
 ) -> Judged:
     """Where there is no lasso: whether the goal can be reached before the bounds are left."""
-    last, reached = _survey(system, graph, goal)
+    last = graph.over_views(lambda state: _last_epoch(system, state), np.int64)
     within = last >= 0
-    lost = out_of_reach(graph, reached, classes) & within & (waiting.far >= 0)
+    lost = out_of_reach(graph, goal, classes) & within & (waiting.far >= 0)
     room = within & (last <= system.bounds.max_epoch)
     if (lost & room).any():
         return Judged(wanted.property, dead_end=waiting.shortest(lost & room))
@@ -174,19 +177,12 @@ def _judge_reach(
     return Judged(wanted.property, open_states=int(lost.sum()), states=int(within.sum()))
 
 
-def _survey(
-    system: KRaftSystem, graph: Graph, goal: Callable[[GlobalState], bool]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(the epoch of one more election in each state, -1 beyond the bounds; which states are goals)."""
-    part = goals.running(system)
-    last, reached = np.full(graph.size, -1, np.int64), np.zeros(graph.size, bool)
-    for number in range(graph.size):
-        state = graph.state(number)
-        if BEYOND not in state.locals:
-            nodes = goals.nodes_of(state)
-            last[number] = max(_next_epoch(system.identities[one].id, nodes[one]) for one in part)
-            reached[number] = goal(state)
-    return last, reached
+def _last_epoch(system: KRaftSystem, state: GlobalState) -> int:
+    """The epoch of one more election, -1 beyond the bounds."""
+    if _is_beyond(state):
+        return -1
+    nodes = goals.nodes_of(state)
+    return max(_next_epoch(system.identities[one].id, nodes[one]) for one in goals.running(system))
 
 
 def _next_epoch(id: int, node: Node) -> int:

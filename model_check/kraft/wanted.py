@@ -178,15 +178,14 @@ def leadership_changes(graph: Graph) -> Mask:
     return changes
 
 
-def settled_states(graph: Graph) -> frozenset[GlobalState]:
+def settled_states(graph: Graph) -> Mask:
     """L-6: the states in which somebody leads, and whatever happens from there on, fair or not, nobody else
     comes to lead, nor nobody. A step beyond the bounds counts as a change.
     """
     changes = np.zeros(graph.size, bool)
     changes[graph.sources[leadership_changes(graph)]] = True
     lasting = out_of_reach(graph, changes, [ANY_STEP])
-    found = (graph.state(number) for number in np.flatnonzero(lasting).tolist())
-    return frozenset(state for state in found if _has_leader(state) and BEYOND not in state.locals)
+    return lasting & graph.mask(lambda state: BEYOND not in state.locals and _has_leader(state))
 
 
 def _leadership(state: GlobalState) -> Hashable:
