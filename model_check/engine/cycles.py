@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,23 +30,37 @@ class Strength(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a cycle owes a class of steps: ``edges`` are the steps, ``enabled`` the states that have one.
+    """What a cycle owes a class of steps: the edges with one of ``labels`` (a mask), or, if there is no such
+    mask, the edges of the mask ``steps``. ``enabled``: the states that have one.
 
     Weak: one of the edges, or a state without any. Strong: one of the edges, if a state has any. ``None``:
     one of the edges in any case (unconditional fairness: Baier and Katoen, "Principles of Model Checking",
     section 3.5).
     """
 
-    edges: Mask
+    labels: Mask | None
+    steps: Mask | None
     enabled: Mask
     strength: Strength | None
 
+    def among(self, edges: Edges, numbers: Numbers) -> Mask:
+        """Which of the edges ``numbers`` belong to the class."""
+        found: Mask = (
+            self.labels[edges.labels[numbers]] if self.labels is not None else cast(Mask, self.steps)[numbers]
+        )
+        return found
 
-def demand(edges: Edges, of_class: Mask, strength: Strength | None) -> Demand:
-    """The demand of the class whose steps are the ``edges`` of the mask ``of_class``."""
+
+def demand_of_labels(edges: Edges, labels: Mask, strength: Strength) -> Demand:
+    """The demand of the class of steps with ``labels``."""
     enabled = np.zeros(edges.size, bool)
-    enabled[edges.sources[of_class]] = True
-    return Demand(of_class, enabled, strength)
+    enabled[edges.sources[labels[edges.labels]]] = True
+    return Demand(labels, None, enabled, strength)
+
+
+def demand_of_steps(edges: Edges, steps: Mask) -> Demand:
+    """The demand that one of ``steps`` (a mask of ``edges``) is taken in any case."""
+    return Demand(None, steps, np.zeros(edges.size, bool), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +101,14 @@ def _lacking(
     moves = np.zeros(count, bool)
     moves[component[edges.sources[inner]]] = True
     dead: Mask = ~moves[component] & ~may_stay
+    names = int(edges.labels.max(initial=0)) + 1
+    pairs = np.unique(component[edges.sources[inner]] * names + edges.labels[inner])
     for each in demands:
         taken = np.zeros(count, bool)
-        taken[component[edges.sources[inner[each.edges[inner]]]]] = True
+        if each.labels is not None:
+            taken[pairs[each.labels[pairs % names]] // names] = True
+        else:
+            taken[component[edges.sources[inner[each.among(edges, inner)]]]] = True
         if each.strength is Strength.STRONG:
             dead |= each.enabled & ~taken[component]
             continue
@@ -121,12 +140,13 @@ class _Account:
     def __init__(self, edges: Edges, demands: Sequence[Demand]) -> None:
         self.demands = demands
         kind: Any = np.int64 if len(demands) < 63 else object
+        everything = np.arange(len(edges.sources))
         self._by = np.zeros(len(edges.sources), kind)
         self._rests = np.zeros(edges.size, kind)
         self._owes = np.zeros(edges.size, kind)
         self._any_case = 0
         for bit, each in enumerate(demands):
-            self._by[each.edges] |= 1 << bit
+            self._by[each.among(edges, everything)] |= 1 << bit
             if each.strength is Strength.STRONG:
                 self._owes[each.enabled] |= 1 << bit
             else:
@@ -199,8 +219,9 @@ def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, ins
     while paid != everything or not way:
         distance, came = edges.search([np.array([at])], here)
         owed = [each for bit, each in enumerate(demands) if not paid >> bit & 1]
-        pays = inside & np.any([each.edges for each in owed], axis=0) if owed else inside
-        steps = np.flatnonzero(pays)
+        steps = np.flatnonzero(inside)
+        if owed:
+            steps = steps[np.any([each.among(edges, steps) for each in owed], axis=0)]
         rests = [~each.enabled for each in owed if each.strength is Strength.WEAK]
         resting = np.flatnonzero(here & np.any(rests, axis=0)) if rests else np.empty(0, np.int64)
         goals = np.concatenate([resting, edges.sources[steps]])

@@ -24,7 +24,15 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from model_check.engine.cycles import Demand, Fair, Strength, demand, fair_states, short_cycle
+from model_check.engine.cycles import (
+    Demand,
+    Fair,
+    Strength,
+    demand_of_labels,
+    demand_of_steps,
+    fair_states,
+    short_cycle,
+)
 from model_check.engine.edges import Edges, Mask, Numbers
 from model_check.engine.graph import Graph
 from model_check.engine.system import GlobalState, PathStep
@@ -152,10 +160,10 @@ def check_ends(
 def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None) -> list[Demand]:
     demands = []
     for each in fairness:
-        matching = np.array([each.matches(*label) for label in graph.label_values], bool)
-        of_class = matching[edges.labels] if len(matching) else np.zeros(0, bool)
-        demands.append(demand(edges, of_class, each.strength))
-    return demands if through is None else [*demands, demand(edges, through[edges.numbers], None)]
+        labels = np.array([each.matches(*label) for label in graph.label_values], bool)
+        if labels.any():
+            demands.append(demand_of_labels(edges, labels, each.strength))
+    return demands if through is None else [*demands, demand_of_steps(edges, through[edges.numbers])]
 
 
 def _end_and_cycle(
@@ -178,8 +186,8 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
     """
     fair = np.array([any(each.matches(*label) for each in fairness) for label in graph.label_values], bool)
     taken = np.flatnonzero(fair[graph.labels]) if len(fair) else np.empty(0, np.int64)
-    goals = np.flatnonzero(goal)
-    root = np.full(len(goals), graph.size)
+    goals = np.flatnonzero(goal).astype(np.int32)
+    root = np.full(len(goals), graph.size, np.int32)
     backwards = np.concatenate([root, graph.targets[taken]]), np.concatenate([goals, graph.sources[taken]])
     ones = np.ones(len(backwards[0]), np.int8)
     matrix = csr_array((ones, backwards), shape=(graph.size + 1, graph.size + 1))
