@@ -93,11 +93,13 @@ def check(
     threads: int = 1,
     limits: Limits = Limits(),  # noqa: B008
     keep_going: bool = False,
+    partial_order: bool = True,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> CheckResult:
     """Explore ``scenario`` and compare.
 
+    ``keep_going``, ``partial_order``: see :func:`~model_check.engine.explorer.explore`.
     ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
     properties is always collected anew). Raises InputError where the scenario contradicts itself or its
     replicas are not as interchangeable as it says, and CheckpointError where the checkpoint cannot be used.
@@ -113,6 +115,7 @@ def check(
             threads=threads,
             limits=limits,
             keep_going=keep_going,
+            partial_order=partial_order,
             progress=progress,
             checkpoint=checkpoint,
         )

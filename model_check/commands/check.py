@@ -53,6 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="states up to renaming of interchangeable voters, or all (default: as the scenario says)",
     )
+    parser.add_argument(
+        "--partial-order",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="leave out other orders of steps that commute (default: yes, but not with symmetry)",
+    )
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
     parser.add_argument(
         "--checkpoint",
@@ -153,7 +159,14 @@ def _list(out: Console, arguments: argparse.Namespace) -> None:
 
 def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
     show = sys.stderr.isatty() and not arguments.json
-    run = partial(check, scenario, threads=arguments.threads, limits=limits, keep_going=arguments.keep_going)
+    run = partial(
+        check,
+        scenario,
+        threads=arguments.threads,
+        limits=limits,
+        keep_going=arguments.keep_going,
+        partial_order=arguments.partial_order,
+    )
     with _checkpoint(scenario, arguments) as checkpoint:
         if not show:
             return run(checkpoint=checkpoint)
@@ -170,7 +183,8 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
     if arguments.checkpoint is None:
         yield None
         return
-    purpose = f"{source_digest()} {scenario.model_dump_json()} keep-going={arguments.keep_going}"
+    options = f"keep-going={arguments.keep_going} partial-order={arguments.partial_order}"
+    purpose = f"{source_digest()} {scenario.model_dump_json()} {options}"
     try:
         checkpoint = Checkpoint(
             arguments.checkpoint / scenario.name,
@@ -209,6 +223,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "interchangeable": list(result.interchangeable),
         "states_with_renamed": found.states,
         "generated_states": found.generated,
+        "skipped_steps": found.skipped,
         "depth": found.depth,
         "states_per_level": list(found.levels),
         "cut_by_constraints": found.constrained,
@@ -258,6 +273,10 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
     fitted(out, line, mark, style)
     if result.prelude is not None:
         say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
+    if arguments.verbose and found.skipped:
+        factor = (found.generated + found.skipped) / found.generated
+        left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
+        say(out, f"{found.generated:,} steps generated, {left_out}", indent=4)
     for judged in result.judged:
         if judged.open_states:
             share = f"{judged.open_states:,} of {judged.states:,} states"

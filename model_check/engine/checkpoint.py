@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from model_check.engine.links import AppendedFile
 
-FORMAT = 1
+FORMAT = 2
 _OF_A_LEVEL = (".links", ".fingerprints", ".rows")
 
 
@@ -48,6 +48,7 @@ class Sums(BaseModel):
     capacity: Count
     deadlocks: Count
     states: Count
+    skipped: Count
 
 
 class Found(BaseModel):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -144,40 +146,41 @@ class Search:
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
         self.levels.append(0)
+        absorbing: Future[Batch] | None = None
         try:
             for rows, workers in self._generated(frontier):
+                # What the tables lacked for these candidates was resolved while those before were absorbed.
+                if absorbing is not None:
+                    self._take(absorbing.result(), following, size, base)
                 found = self.blocks.violations(workers)
                 for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
                     self.violate(name, level, base + row, [code])
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
-                self.blocks.deduplicate(workers)
-                self._admit(self.blocks.build(workers, rows, base), following)
+                absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
-                self._check_limits()
-                self._report(size, base)
+            if absorbing is not None:
+                self._take(absorbing.result(), following, size, base)
         finally:
             if not self.levels[-1]:
                 self.levels.pop()
         return following
 
-    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
-        """Block by block, the rows and the workers with their candidates; one block is generated ahead.
+    def _take(self, batch: Batch, following: Frontier, size: int, expanded: int) -> None:
+        """Take the new states of a block in, of a level of which ``expanded`` of ``size`` states are done."""
+        self._admit(batch, following)
+        self._check_limits()
+        self._report(size, expanded)
 
-        Its candidates do not depend on what the block before adds to the visited set. With one thread nothing
-        is gained by that.
-        """
-        ahead: Generation | None = None
+    def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
+        """Block by block, the rows and the workers with their candidates; some blocks are begun ahead."""
+        begun: deque[Generation] = deque()
         for rows, fps in frontier.blocks():
-            following = self.blocks.begin(rows, fps)
-            if ahead is not None:
-                yield ahead.rows, self.blocks.finish(ahead)
-            ahead = following
-            if self.blocks.threads == 1:
-                yield rows, self.blocks.finish(ahead)
-                ahead = None
-        if ahead is not None:
-            yield ahead.rows, self.blocks.finish(ahead)
+            begun.append(self.blocks.begin(rows, fps))
+            if len(begun) > self.blocks.ahead:
+                yield begun[0].rows, self.blocks.finish(begun.popleft())
+        while begun:
+            yield begun[0].rows, self.blocks.finish(begun.popleft())
 
     def _check_limits(self) -> None:
         limits = self.limits
@@ -258,6 +261,7 @@ class Search:
             distinct=self.distinct,
             states=totals.states,
             generated=totals.generated,
+            skipped=totals.skipped,
             depth=len(self.levels) - 1,
             levels=tuple(self.levels),
             violations=tuple(self.violations.values()),
@@ -280,6 +284,7 @@ def explore(
     threads: int = 1,
     limits: Limits = UNLIMITED,
     keep_going: bool = False,
+    partial_order: bool = True,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
     on_candidates: Callable[[int, list[Worker]], None] | None = None,
@@ -292,7 +297,9 @@ def explore(
     The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
     and reports for each property the first violation. ``checkpoint``: where the search is written to now and
     then, and taken up from if it is there already; it is removed when the search has come to its end.
-    ``progress`` is called about once a second.
+    ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
+    :mod:`model_check.engine.expand`), where every step of every state is not asked for; that is never so with
+    ``keep_going``, ``on_candidates`` or symmetry.
     ``on_candidates``, ``on_states``, ``tables`` and ``representatives`` are for parts of the engine that
     collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
@@ -301,7 +308,10 @@ def explore(
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
-    blocks = Blocks(tables, visited, max(1, threads), filtered=on_candidates is None)
+    whole = keep_going or on_candidates is not None or not tables.symmetry.trivial
+    blocks = Blocks(
+        tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
+    )
     try:
         folder = None if checkpoint is None else checkpoint.folder
         with Links(folder, fingerprints=checkpoint is not None) as links:

@@ -287,6 +287,7 @@ class Exploration:
 
     ``distinct``: distinct states found; ``states``: those and their images under the system's symmetry, which
     were not looked at; ``generated``: successors generated, constrained ones excluded;
+    ``skipped``: successors left out because the same steps were generated in another order;
     ``depth``: number of the last level (initial states are level 0); ``levels``: new states per level;
     ``constrained``: successors cut by the state constraint or the network's capacity, by reason
     (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
@@ -307,6 +308,7 @@ class Exploration:
     calls: int = 0
     seconds: float = 0.0
     states: int = 0
+    skipped: int = 0
     peak_memory: int = 0
     visited_bytes: int = 0
     collision_probability: float = 0.0

@@ -24,11 +24,15 @@ from model_check.engine.native_map import MULTIPLIER, NativeMap
 from model_check.engine.symmetry import Symmetry
 from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
 
+# Columns of a row behind the messages, from its end: the code of the step that led there first, and how many
+# messages were in flight before that step.
+LINK, BEFORE = -2, -1
+EXTRA = 2
 # Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
 DELIVER, ACT, RECORD, FORGET_MESSAGE, FORGET_LOCAL = 1, 2, 3, 4, 5
 LIMIT = 1 << 30
 # Flags of an outcome row.
-CONSUMES, OUTSIDE = 1, 2
+CONSUMES, OUTSIDE, TURNS_BACK = 1, 2, 4
 # Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
 PLAIN, DUPLICATE, LOSE = 0, 1, 2
 MASK64 = (1 << 64) - 1
@@ -301,6 +305,7 @@ class Tables:
         packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
         flags = component << 8 | (message + 1) << 32
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
+        flags |= TURNS_BACK if self._clock.data[local] < self._clock.data[before] else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)
         return (
@@ -364,13 +369,17 @@ class Tables:
 
     @property
     def width(self) -> int:
-        """Columns of a row: locals, history, two of packed budgets, message slots."""
-        return self.system.components + 3 + self.system.network.capacity
+        """Columns of a row: locals, history, two of packed budgets, message slots, two on the last step."""
+        return self.system.components + 3 + self.system.network.capacity + EXTRA
 
     def encode(self, state: GlobalState) -> NDArray[np.int32]:
-        """The row of ``state``. Messages are ordered by hash; an empty slot is -1."""
+        """The row of ``state``, to which no step has led.
+
+        Messages are ordered by hash; an empty slot is -1.
+        """
         n = self.system.components
         row = np.full(self.width, -1, np.int32)
+        row[LINK], row[BEFORE] = LOSE, 0
         row[:n] = [self.intern_local(c, local) for c, local in enumerate(state.locals)]
         row[n] = self.intern_history(state.history)
         packed = sum(value << 8 * i for i, value in enumerate(state.budgets))
@@ -395,7 +404,7 @@ class Tables:
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
             total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
-        for slot in range(n + 3, rows.shape[1]):
+        for slot in range(n + 3, rows.shape[1] - EXTRA):
             held = rows[:, slot] >= 0
             total[held] += _used(self._message_hash)[rows[held, slot]]
         return total
@@ -417,7 +426,7 @@ class Tables:
         first = int(row[0])
         numbers = [first if first >= 0 else ~first, *row[1:n].tolist()]
         packed = int(row[n + 1]) | int(row[n + 2]) << 31
-        messages = sorted((m for m in row[n + 3 :].tolist() if m >= 0), key=self._text_of)
+        messages = sorted((m for m in row[n + 3 : -EXTRA].tolist() if m >= 0), key=self._text_of)
         return GlobalState(
             tuple(self.locals[number][1] for number in numbers),
             tuple(self.messages[m] for m in messages),

@@ -14,11 +14,13 @@ batch overlap, where a probe at a time would wait for each.
 from __future__ import annotations
 
 import mmap
+import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.jit import compiled
+from model_check.engine.jit import compiled, inlined
 
 SHARD_BITS = 6
 SHARDS = 1 << SHARD_BITS
@@ -32,23 +34,14 @@ _SHIFT = np.uint64(64 - SHARD_BITS)
 _HUGE = 4 << 20
 
 
-@compiled
-def insert(
-    table: NDArray[np.uint64],
-    fps: NDArray[np.uint64],
-    order: NDArray[np.int32],
-    begin: int,
-    room: int,
-    new: NDArray[np.uint8],
-    heads: NDArray[np.uint64],
-) -> tuple[int, int]:
-    """Insert ``fps[begin:]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
+@inlined
+def _insert(table: Any, fps: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, heads: Any) -> Any:
+    """Insert ``fps[begin:end]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
     ``heads``: scratch, of length ``BATCH``. Returns (where it stopped, number inserted).
     """
     capacity = np.uint64(table.shape[0])
     inserted = 0
-    end = fps.shape[0]
     while begin < end:
         size = min(BATCH, end - begin)
         for i in range(size):
@@ -76,6 +69,36 @@ def insert(
             inserted += 1
         begin += size
     return begin, inserted
+
+
+@compiled
+def insert(
+    tables: tuple[NDArray[np.uint64], ...],
+    counts: NDArray[np.int64],
+    shard: int,
+    step: int,
+    begin: int,
+    fps: NDArray[np.uint64],
+    order: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    new: NDArray[np.uint8],
+    heads: NDArray[np.uint64],
+) -> tuple[int, int]:
+    """Insert the fingerprints of ``shard``, from ``begin`` on, and of every ``step``-th shard after it.
+
+    ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns where a shard has no more
+    room, as (shard, index of the fingerprint), or (``SHARDS``, 0).
+    """
+    while shard < SHARDS:
+        table = tables[shard]
+        room = np.int64(MAX_LOAD * table.shape[0]) - counts[shard]
+        end = starts[shard + 1]
+        stop, inserted = _insert(table, fps, order, max(begin, starts[shard]), end, room, new, heads)
+        counts[shard] += inserted
+        if stop < end:
+            return shard, stop
+        shard, begin = shard + step, 0
+    return SHARDS, 0
 
 
 @compiled
@@ -128,11 +151,12 @@ class Visited:
     """A set of 64-bit fingerprints (0 and 1 count as the same)."""
 
     def __init__(self) -> None:
-        self._shards = [_anonymous(int(SMALLEST * GROWTH ** (i / SHARDS))) for i in range(SHARDS)]
-        self._counts = [0] * SHARDS
+        self._shards = tuple(_anonymous(int(SMALLEST * GROWTH ** (i / SHARDS))) for i in range(SHARDS))
+        self._counts = np.zeros(SHARDS, np.int64)
+        self._growing = threading.Lock()
 
     def __len__(self) -> int:
-        return sum(self._counts)
+        return int(self._counts.sum())
 
     @property
     def bytes(self) -> int:
@@ -140,24 +164,35 @@ class Visited:
         return sum(shard.nbytes for shard in self._shards)
 
     def add(
-        self, shard: int, fps: NDArray[np.uint64], order: NDArray[np.int32], new: NDArray[np.uint8]
+        self,
+        first: int,
+        step: int,
+        fps: NDArray[np.uint64],
+        order: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        new: NDArray[np.uint8],
     ) -> None:
-        """Add ``fps``, all of ``shard``, in that order; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
+        """Add what belongs to shard ``first`` and every ``step``-th after it.
 
-        Different shards may be added to by different threads at the same time.
+        ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them; ``new[order[i]]`` becomes 1
+        where ``fps[i]`` was new. Different shards may be added to by different threads at the same time.
         """
-        begin = 0
+        shard, begin = first, 0
         heads = np.empty(BATCH, np.uint64)
         while True:
-            table = self._shards[shard]
-            room = int(MAX_LOAD * len(table)) - self._counts[shard]
-            begin, inserted = insert(table, fps, order, begin, room, new, heads)
-            self._counts[shard] += inserted
-            if begin == len(fps):
+            shard, begin = insert(
+                self._shards, self._counts, shard, step, begin, fps, order, starts, new, heads
+            )
+            if shard == SHARDS:
                 return
-            larger = _anonymous(int(GROWTH * len(table)))
-            _rehash(table, larger)
-            self._shards[shard] = larger
+            self._grow(shard)
+
+    def _grow(self, shard: int) -> None:
+        table = self._shards[shard]
+        larger = _anonymous(int(GROWTH * len(table)))
+        _rehash(table, larger)
+        with self._growing:
+            self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])
 
     def add_all(self, fps: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add ``fps`` in order, on this thread; which of them were new."""
@@ -165,7 +200,5 @@ class Visited:
         order, starts = np.empty(len(fps), np.int32), np.empty(SHARDS + 1, np.int64)
         by_shard = np.empty(len(fps), np.uint64)
         partition(np.ascontiguousarray(fps), by_shard, order, starts)
-        for shard in range(SHARDS):
-            part = slice(starts[shard], starts[shard + 1])
-            self.add(shard, by_shard[part], order[part], new)
+        self.add(0, 1, by_shard, order, starts, new)
         return new.astype(bool)

@@ -107,6 +107,28 @@ class LossyPing(Plain):
         return [Outcome("answered", 1, goals=("answered",))]
 
 
+class TurnsBack(Plain):
+    """One node turns its clock back from 2 to 1, the other sends it what expires at 2: the order matters."""
+
+    name = "turns back"
+    components = 2
+    network = Network(1, Loss.NEVER)
+
+    def __init__(self, late: int) -> None:
+        self.late = late
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        if local:
+            return ()
+        return [Outcome("act", 1, () if component == self.late else ((self.late, "note"),))]
+
+    def clock(self, component: int, local: Any) -> int:
+        return 2 - int(local) if component == self.late else 0
+
+    def expiry(self, message: Any) -> int | None:
+        return 2
+
+
 class NotBoth:
     """Mutual exclusion."""
 

@@ -109,7 +109,8 @@ class RandomSystem:
         return value
 
     def record(self, history: Any, label: Any) -> Recorded:
-        after = (history + label) % 4
+        # The order of labels matters.
+        after = (2 * history + label) % 4
         violations = ("record-bad",) if (history, label) == (self.bad_history, 1) else ()
         return Recorded(after, violations, ("record-goal",) if after == 3 else ())
 

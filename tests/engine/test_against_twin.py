@@ -16,12 +16,14 @@ from model_check.engine.steps import confirms
 from model_check.engine.system import Exploration, GlobalState, Limits, System, Verdict
 from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively
-from tests.engine.random_systems import RandomSystem, systems
+from tests.engine.random_systems import RandomSystem, random_system, systems
 
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def reachable(system: System, threads: int, keep_going: bool) -> tuple[Exploration, list[GlobalState]]:
+def reachable(
+    system: System, threads: int, keep_going: bool, partial_order: bool = False
+) -> tuple[Exploration, list[GlobalState]]:
     """The result of the engine and the states it found, in its order."""
     tables = Tables(system)
     states: list[GlobalState] = []
@@ -29,7 +31,14 @@ def reachable(system: System, threads: int, keep_going: bool) -> tuple[Explorati
     def collect(batch: Batch) -> None:
         states.extend(tables.decode(row) for row in batch.rows)
 
-    result = explore(system, threads=threads, keep_going=keep_going, on_states=collect, tables=tables)
+    result = explore(
+        system,
+        threads=threads,
+        keep_going=keep_going,
+        partial_order=partial_order,
+        on_states=collect,
+        tables=tables,
+    )
     return result, states
 
 
@@ -58,16 +67,47 @@ def test_engine_and_twin_agree(system: RandomSystem, keep_going: bool) -> None:
         assert confirms(system, violation)
 
 
+def assert_reduced_as_twin(system: RandomSystem) -> int:
+    """Partial-order reduction finds all the twin does, in as many steps; returns what it left out."""
+    expected, expected_states = explore_naively(system)
+    result, states = reachable(system, 1, keep_going=False, partial_order=True)
+    assert counts(result) | {"generated": result.generated + result.skipped} == counts(expected)
+    assert len(states) == len(set(states))
+    assert set(states) == expected_states
+    for violation in result.violations:
+        assert confirms(system, violation)
+    return result.skipped
+
+
+@settings(MANY, max_examples=200)
+@given(systems())
+def test_partial_order_reduction_finds_what_the_twin_finds(system: RandomSystem) -> None:
+    assert_reduced_as_twin(system)
+
+
+def test_partial_order_reduction_leaves_steps_out() -> None:
+    assert sum(assert_reduced_as_twin(random_system(seed)) > 0 for seed in range(40)) >= 10
+
+
+def test_no_step_is_left_out_where_all_are_asked_for() -> None:
+    system = random_system(0)
+    assert explore(system, keep_going=True).skipped == 0
+    assert explore(system, on_candidates=lambda base, workers: None).skipped == 0
+    assert explore(system, partial_order=False).skipped == 0
+
+
 @MANY
-@given(systems(), st.booleans())
-def test_results_do_not_depend_on_threads_or_buffers(system: RandomSystem, keep_going: bool) -> None:
-    one, states = reachable(system, 1, keep_going)
+@given(systems(), st.booleans(), st.booleans())
+def test_results_do_not_depend_on_threads_or_buffers(
+    system: RandomSystem, keep_going: bool, partial_order: bool
+) -> None:
+    one, states = reachable(system, 1, keep_going, partial_order)
     with mock.patch.object(block, "SMALL", 1):
-        two, others = reachable(system, 2, keep_going)
+        two, others = reachable(system, 2, keep_going, partial_order)
     with mock.patch.object(block, "SMALL", 1), mock.patch.object(block, "MISSES", 1):
-        three, again = reachable(system, 3, keep_going)
+        three, again = reachable(system, 3, keep_going, partial_order)
     with mock.patch.object(block, "BLOCK", 4), mock.patch.object(frontier, "BLOCK", 4):
-        tiny, pieces = reachable(system, 1, keep_going)
+        tiny, pieces = reachable(system, 1, keep_going, partial_order)
     timeless = [
         dataclasses.replace(result, seconds=0.0, peak_memory=0, visited_bytes=0)
         for result in (one, two, three, tiny)
@@ -82,7 +122,7 @@ def test_results_do_not_depend_on_threads_or_buffers(system: RandomSystem, keep_
 def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) -> None:
     full, _ = explore_naively(system)
     for limits in (Limits(max_states=states), Limits(max_depth=depth)):
-        result = explore(system, limits=limits)
+        result = explore(system, limits=limits, partial_order=False)
         if result.limit is not None and not result.violations:
             assert result.verdict is Verdict.UNDETERMINED
         if result.limit is None:
@@ -104,3 +144,5 @@ def test_engine_and_twin_agree_at_length(system: RandomSystem, keep_going: bool)
     result, states = reachable(system, 2, keep_going)
     assert counts(result) == counts(expected)
     assert set(states) == expected_states
+    if not keep_going:
+        assert_reduced_as_twin(system)

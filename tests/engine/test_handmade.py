@@ -11,7 +11,7 @@ from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import GlobalState, Limits, Outcome, PathStep, System, Verdict
 from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively, state_graph
-from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring
+from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring, TurnsBack
 
 
 def test_counter() -> None:
@@ -42,11 +42,19 @@ def test_ring() -> None:
 
 def test_lossy_ping() -> None:
     # On paper: 24 states before an answer (1, 3, 5, 6 and 9 by budgets left) and 13 after one (1, 3, 3, 6).
-    result = explore(LossyPing())
+    result = explore(LossyPing(), partial_order=False)
     expected, _ = explore_naively(LossyPing())
     assert result.verdict is expected.verdict is Verdict.HOLDS
     assert (result.distinct, result.generated) == (expected.distinct, expected.generated) == (37, 91)
     assert result.deadlocks == expected.deadlocks
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_the_order_matters_where_a_clock_is_turned_back(late: int) -> None:
+    # None, either, both in two orders.
+    result = explore(TurnsBack(late))
+    assert (result.distinct, result.skipped) == (5, 0)
+    assert explore_naively(TurnsBack(late))[0].distinct == 5
 
 
 @pytest.mark.parametrize("threads", [1, 2])

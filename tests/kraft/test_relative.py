@@ -25,6 +25,7 @@ from model_check.run import check
 from model_check.scenario import shipped
 from model_check.trace import build_lasso, with_room
 from model_check.trace.json_form import dumps, loads
+from model_check.trace.program import source
 from model_check.trace.replay import replay
 from reference.log import Snapshot, SnapshotId
 from tests.kraft.small import changed
@@ -122,6 +123,8 @@ def test_a_cycle_in_which_epochs_grow_is_real(name: str) -> None:
     assert trace.loop is not None and len(trace.steps) > trace.loop
     assert replay(trace) is None
     assert loads(dumps(trace)) == trace
+    exec(compile(source(trace), name, "exec"), program := dict[str, Any]())
+    next(value for key, value in program.items() if key.startswith("test_"))()
     lasso = result.judged[0].lasso
     assert lasso is not None
     system, represent = unbounded(name)

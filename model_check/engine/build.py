@@ -1,0 +1,147 @@
+"""The compiled core: the rows of new states, and their fingerprints under all permutations."""
+
+# Numba infers the types here; annotations would only repeat what the docstrings say.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+
+from __future__ import annotations
+
+import numpy as np
+
+from model_check.engine.jit import compiled, inlined
+from model_check.engine.layout import COSTS, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
+from model_check.engine.native_map import find
+from model_check.engine.tables import (
+    BEFORE,
+    CONSUMES,
+    DUPLICATE,
+    FORGET_LOCAL,
+    FORGET_MESSAGE,
+    LINK,
+    LOSE,
+    RECORD,
+)
+
+
+@inlined
+def _put(view, slots, count, message):
+    """Insert ``message`` into ``slots[:count]``, which are ordered by hash."""
+    key = view.message_hash[message, 0]
+    i = count
+    while i > 0 and view.message_hash[slots[i - 1], 0] > key:
+        slots[i] = slots[i - 1]
+        i -= 1
+    slots[i] = message
+
+
+@inlined
+def _apply(view, row, number, duplicate, after, slots):
+    """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
+    n = view.components
+    outcome = view.outcomes[number]
+    forgets = outcome[FORGETS]
+    actor = (outcome[FLAGS] >> 8) & 0xFFFF
+    message = (outcome[FLAGS] >> 32) - 1
+    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else np.int64(-1)
+    for component in range(n):
+        if component == actor:
+            after[component] = outcome[LOCAL]
+        elif forgets:
+            key = (FORGET_LOCAL << 60) | (forgets << 30) | np.int64(row[component])
+            after[component] = find(view.memo, key)
+    count = 0
+    for i in range(view.capacity):
+        kept = np.int64(row[n + 3 + i])
+        if kept < 0:
+            break
+        if kept == consumed:
+            consumed = np.int64(-1)
+            continue
+        if forgets:
+            kept = find(view.memo, (FORGET_MESSAGE << 60) | (forgets << 30) | kept) - 1
+            if kept < 0:
+                continue
+        if expired(view, row, actor, outcome[LOCAL], kept):
+            continue
+        _put(view, slots, count, kept)
+        count += 1
+    first = outcome[SENDS] >> 20
+    for i in range(outcome[SENDS] & 0xFFFFF):
+        sent = np.int64(view.pool[first + i])
+        if not expired(view, row, actor, outcome[LOCAL], sent):
+            _put(view, slots, count, sent)
+            count += 1
+    if outcome[LABELS]:
+        key = (RECORD << 60) | (np.int64(row[n]) << 30) | outcome[LABELS]
+        after[n] = find(view.memo, key) & ID
+    cost = outcome[COSTS] + (view.duplicate_cost if duplicate else 0)
+    if cost:
+        budget = (np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)) - cost
+        after[n + 1] = budget & 0x7FFFFFFF
+        after[n + 2] = budget >> 31
+    return count
+
+
+@inlined
+def _sums(view, row, fps):
+    """Write the fingerprints of ``row`` under all permutations to ``fps``."""
+    n = view.components
+    budgets = np.uint64(0)
+    packed = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
+    for i in range(7):
+        budgets += view.budget_hash[i, (packed >> (8 * i)) & 255]
+    for permutation in range(fps.shape[0]):
+        total = budgets + view.history_hash[row[n], permutation]
+        for component in range(n):
+            total += view.local_hash[row[component], permutation]
+        for slot in range(n + 3, n + 3 + view.capacity):
+            if row[slot] < 0:
+                break
+            total += view.message_hash[row[slot], permutation]
+        fps[permutation] = total
+
+
+@compiled
+def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots):
+    """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
+
+    ``parents``, ``codes``: uint32, the predecessor links (``base`` is the number of the block's first row
+    in its level). ``slots``: scratch, int32[capacity].
+    Returns the number of rows written.
+    """
+    n = view.components
+    written = 0
+    for i in range(cand_fp.shape[0]):
+        if not new[i]:
+            continue
+        row, after = rows[cand_row[i]], next_rows[written]
+        code = np.int64(cand_code[i])
+        for j in range(n + 3):
+            after[j] = row[j]
+        if code & 3 == LOSE:
+            count = 0
+            lost = code >> 2
+            for j in range(view.capacity):
+                message = row[n + 3 + j]
+                if message < 0:
+                    break
+                if message == lost:
+                    lost = np.int64(-1)
+                else:
+                    slots[count] = message
+                    count += 1
+        else:
+            count = _apply(view, row, code >> 2, code & 3 == DUPLICATE, after, slots)
+        before = 0
+        for j in range(view.capacity):
+            if row[n + 3 + j] >= 0:
+                before += 1
+            after[n + 3 + j] = slots[j] if j < count else -1
+        after[after.shape[0] + LINK] = np.int32(code)
+        after[after.shape[0] + BEFORE] = before
+        next_fps[written, 0] = cand_fp[i]
+        if next_fps.shape[1] > 1:
+            _sums(view, after, next_fps[written])
+        parents[written] = base + cand_row[i]
+        codes[written] = cand_code[i]
+        written += 1
+    return written

@@ -1,0 +1,301 @@
+"""The compiled core: the successors of rows, from the tables.
+
+A row whose look-ups fail is *pending*: its candidates are taken back and it is expanded again when Python has
+resolved what was missing.
+
+**Fewer interleavings.** Let a row t be reached first from a row s by a step of component A, and let a step d
+of component C < A be enabled in s as well, so that both orders lead to the same row. Then d is left out in
+t: s has taken it, and the step of A follows there, or was left out in turn for one of a component behind A,
+and so on, which ends at the last component. All ways have equal lengths, so every row is still found, in its
+own level; and what a step violates or reaches by itself was noted where it was not left out. What is saved
+is the second generation. (Sleep sets that keep all states: Godefroid, "Partial-Order Methods for the
+Verification of Concurrent Systems", 1996, chapter 5; here without storing sets: only the last step counts.)
+"""
+
+# Numba infers the types here; annotations would only repeat what the docstrings say.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+
+from __future__ import annotations
+
+import numpy as np
+
+from model_check.engine.jit import compiled, inlined
+from model_check.engine.layout import COSTS, FLAGS, FORGETS, LABELS, NAMES, SENDS
+from model_check.engine.native_map import MULTIPLIER
+from model_check.engine.tables import ACT, BEFORE, CONSUMES, DELIVER, LINK, LOSE, OUTSIDE, TURNS_BACK
+from model_check.engine.transition import (
+    CAPACITY,
+    COUNTERS,
+    CUT_CAPACITY,
+    CUT_WITHIN,
+    DEADLOCKS,
+    DISABLED,
+    ENABLED,
+    GENERATED,
+    MISSES,
+    PENDING,
+    POSITION,
+    SKIPPED,
+    WITHIN,
+    budget_delta,
+    look_up,
+    orbit,
+    transition,
+)
+
+
+@inlined
+def _note(names, place, order, code, firsts):
+    """Keep the first transition (by row, then order in the row) that violated set ``names``."""
+    first = firsts[names]
+    if place < first[0] or (place == first[0] and order < first[1]):
+        first[0], first[1], first[2] = place, order, code
+
+
+@inlined
+def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
+    """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
+    if recent.shape[0] > 1 and fp != 0:
+        slot = fp & np.uint64(recent.shape[0] - 1)
+        if recent[slot] == fp:
+            return
+        recent[slot] = fp
+    position = counters[POSITION]
+    cand_fp[position] = fp
+    cand_row[position] = place
+    cand_code[position] = code
+    counters[POSITION] = position + 1
+
+
+@inlined
+def _last_step(view, row, reduced):
+    """(component, number) of the outcome that led to ``row`` first; -1, 0 if no order is to be left out."""
+    code = np.int64(row[row.shape[0] + LINK]) & 0xFFFFFFFF
+    if not reduced or code & 3 == LOSE:
+        return -1, np.int64(0)
+    outcome = view.outcomes[code >> 2]
+    if outcome[FORGETS] or outcome[FLAGS] & TURNS_BACK:
+        return -1, np.int64(0)
+    return (outcome[FLAGS] >> 8) & 0xFFFF, code >> 2
+
+
+@inlined
+def _has_sent(view, number, message):
+    """Whether outcome ``number`` has sent ``message``."""
+    first = view.outcomes[number, SENDS] >> 20
+    found = False
+    for i in range(view.outcomes[number, SENDS] & 0xFFFFF):
+        found = found or view.pool[first + i] == message
+    return found
+
+
+@inlined
+def _commutes(view, row, count, last, number, duplicate):
+    """Whether outcome ``number`` could as well have come before outcome ``last``, which led to ``row``.
+
+    Their components differ, and the event was there before. What is left: forgets change other components,
+    the history sees the order of labels, a clock that is turned back does not bring back what has expired,
+    and the network must have room in both orders.
+    """
+    outcome = view.outcomes[number]
+    if outcome[FORGETS] or outcome[FLAGS] & (OUTSIDE | TURNS_BACK):
+        return False
+    if outcome[LABELS] and view.outcomes[last, LABELS]:
+        return False
+    more = np.int64(outcome[SENDS] & 0xFFFFF)
+    if outcome[FLAGS] & CONSUMES and not duplicate:
+        more -= 1
+    return max(count, np.int64(row[row.shape[0] + BEFORE])) + more <= view.capacity
+
+
+@inlined
+def _is_payable(view, budget, number, duplicate):
+    """Whether ``budget`` covers outcome ``number``."""
+    cost = view.outcomes[number, COSTS]
+    if cost < 0:
+        return False
+    if duplicate:
+        cost += view.duplicate_cost
+    return budget_delta(view, budget, cost)[0]
+
+
+@inlined
+def _fire(
+    view, row, place, count, budget, fps, value, message, position, last, misses, recent,
+    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+):  # fmt: skip
+    """All transitions of one event; (enabled ones, whether something was missing, whether room ran out).
+
+    ``last``: the outcome that led to ``row`` first if the event was there before it and may commute, or -1.
+    """
+    start, size = value >> 20, value & 0xFFFFF
+    enabled, missed = 0, False
+    for choice in range(2 * size):
+        number, duplicate = start + (choice >> 1), choice & 1
+        if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & CONSUMES):
+            continue
+        if last >= 0 and _commutes(view, row, count, last, number, duplicate == 1):
+            if _is_payable(view, budget, number, duplicate == 1):
+                counters[SKIPPED] += 1
+                enabled += 1
+            continue
+        status, delta, recorded = transition(
+            view, row, count, budget, number, message, duplicate == 1, misses, counters, changes
+        )
+        if status == DISABLED:
+            continue
+        enabled += 1
+        if status == ENABLED:
+            counters[GENERATED] += 1
+            names = view.outcomes[number, NAMES]
+            goals[names & 0xFFFF] = 1
+            goals[recorded >> 46] = 1
+            code = (number << 2) | duplicate
+            if (names >> 32) or ((recorded >> 30) & 0xFFFF):
+                order = (np.int64(position) << 40) | choice
+                _note(names >> 32, place, order, code, firsts)
+                _note((recorded >> 30) & 0xFFFF, place, order, code, firsts)
+            else:
+                if counters[POSITION] >= cand_fp.shape[0]:
+                    return enabled, missed, True
+                fp = fps[0] + delta
+                if fps.shape[0] > 1:
+                    fp = orbit(view, fps, number, delta, changes)
+                _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters)
+        elif status == WITHIN:
+            counters[CUT_WITHIN] += 1
+        elif status == CAPACITY:
+            counters[CUT_CAPACITY] += 1
+        else:
+            missed = True
+    return enabled, missed, False
+
+
+@inlined
+def _events(
+    view, row, place, count, fps, reduced, misses, recent,
+    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+):  # fmt: skip
+    """All deliveries and actions in one row; as :func:`_fire`."""
+    n = view.components
+    budget = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
+    actor, number = _last_step(view, row, reduced)
+    enabled, missed = 0, False
+    for event in range(count + n):
+        message = np.int64(-1)
+        component = np.int64(event - count)
+        if event < count:
+            message = np.int64(row[n + 3 + event])
+            if event > 0 and message == row[n + 2 + event]:
+                continue
+            component = np.int64(view.destination[message])
+            value = look_up(view, DELIVER, row[component], message, misses, counters)
+        else:
+            value = look_up(view, ACT, row[component], 0, misses, counters)
+        if value < 0:
+            missed = True
+            continue
+        if value & 0xFFFFF:
+            last = np.int64(-1)
+            if component < actor and (message < 0 or not _has_sent(view, number, message)):
+                last = number
+            more, gap, full = _fire(
+                view, row, place, count, budget, fps, value, message, event, last, misses, recent,
+                cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+            )  # fmt: skip
+            enabled += more
+            missed = missed or gap
+            if full:
+                return enabled, missed, True
+    return enabled, missed, False
+
+
+@inlined
+def _losses(view, row, place, count, fps, recent, cand_fp, cand_row, cand_code, counters):
+    """Every message in flight is lost; (how many, whether room ran out)."""
+    enabled = 0
+    for event in range(count):
+        at = view.components + 3 + event
+        message = np.int64(row[at])
+        if event > 0 and message == row[at - 1]:
+            continue
+        if counters[POSITION] >= cand_fp.shape[0]:
+            return enabled, True
+        enabled += 1
+        counters[GENERATED] += 1
+        lost = fps[0] - view.message_hash[message, 0]
+        for permutation in range(1, fps.shape[0]):
+            other = fps[permutation] - view.message_hash[message, permutation]
+            if other < lost:
+                lost = other
+        if fps.shape[0] > 1:
+            lost *= MULTIPLIER
+        _emit(lost, place, (message << 2) | LOSE, recent, cand_fp, cand_row, cand_code, counters)
+    return enabled, False
+
+
+@compiled
+def expand(
+    view,
+    rows,
+    fps,
+    index,
+    reduced,
+    misses,
+    pending,
+    recent,
+    cand_fp,
+    cand_row,
+    cand_code,
+    firsts,
+    goals,
+    counters,
+    saved,
+    changes,
+):
+    """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
+
+    Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
+    int32, uint32) are full. ``reduced``: whether orders of steps that commute are left out. ``pending``
+    (int32) receives the rows with missing table entries, ``misses`` (int64) the keys. ``firsts``:
+    int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
+    ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``changes``: scratch, int64, of length 1 without
+    symmetry; ``fps``: uint64[rows, permutations]; ``recent``: uint64[2**k], or of length 1 to
+    switch the filter off.
+    """
+    n = view.components
+    for entry in range(index.shape[0]):
+        place = index[entry]
+        row = rows[place]
+        if row[0] < 0:
+            continue
+        for i in range(COUNTERS):
+            saved[i] = counters[i]
+        count = 0
+        while count < view.capacity and row[n + 3 + count] >= 0:
+            count += 1
+        enabled, missed, full = _events(
+            view, row, place, count, fps[place], reduced, misses, recent,
+            cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+        )  # fmt: skip
+        if not full and (view.loss == 2 or (view.loss == 1 and count >= view.capacity)):
+            more, full = _losses(
+                view, row, place, count, fps[place], recent, cand_fp, cand_row, cand_code, counters
+            )
+            enabled += more
+        if full or missed:
+            # Take the row back; what it asked for stays written down.
+            known = counters[MISSES]
+            for i in range(COUNTERS):
+                counters[i] = saved[i]
+            counters[MISSES] = known
+            if full:
+                # The filter may hold fingerprints that were just taken back.
+                for i in range(recent.shape[0]):
+                    recent[i] = 0
+                return entry
+            pending[counters[PENDING]] = place
+            counters[PENDING] += 1
+        elif enabled == 0:
+            counters[DEADLOCKS] += 1
+    return index.shape[0]

@@ -1,0 +1,220 @@
+"""One transition in the compiled core: whether an outcome is enabled in a row, and what it does to its
+fingerprint.
+
+A look-up that fails is written down in ``misses``; Python resolves it and the row is expanded again.
+"""
+
+# Numba infers the types here; annotations would only repeat what the docstrings say.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+
+from __future__ import annotations
+
+import numpy as np
+
+from model_check.engine.jit import inlined
+from model_check.engine.layout import COSTS, DELTA, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
+from model_check.engine.native_map import MULTIPLIER, find
+from model_check.engine.tables import CONSUMES, FORGET_LOCAL, FORGET_MESSAGE, OUTSIDE, RECORD
+
+# What a transition is.
+DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
+# Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
+GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, SKIPPED, POSITION, MISSES, PENDING = range(8)
+COUNTERS = 8
+# What a step adds to a state or takes away, for the sums under other permutations: number << 3 | part | sign.
+A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
+ADDED, TAKEN = 0, 1
+
+
+@inlined
+def _miss(key, misses, counters):
+    if counters[MISSES] < misses.shape[0]:
+        misses[counters[MISSES]] = key
+        counters[MISSES] += 1
+
+
+@inlined
+def look_up(view, kind, a, b, misses, counters):
+    key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
+    value = find(view.memo, key)
+    if value < 0:
+        _miss(key, misses, counters)
+    return value
+
+
+@inlined
+def budget_delta(view, budget, cost):
+    """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
+    delta = np.uint64(0)
+    for i in range(7):
+        price = (cost >> (8 * i)) & 255
+        if price:
+            have = (budget >> (8 * i)) & 255
+            if price > have:
+                return False, delta
+            delta += view.budget_hash[i, have - price] - view.budget_hash[i, have]
+    return True, delta
+
+
+@inlined
+def _change(changes, what):
+    """Note a change; ``changes[0]`` is how many there are. Without symmetry nothing is noted."""
+    if changes.shape[0] > 1:
+        changes[0] += 1
+        changes[changes[0]] = what
+
+
+@inlined
+def _expire(view, row, count, actor, local, consumed, changes):
+    """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
+    gone = np.uint64(0)
+    kept = 0
+    left = np.int64(consumed)
+    for i in range(count):
+        message = np.int64(row[view.components + 3 + i])
+        if message == left:
+            left = np.int64(-1)
+        elif expired(view, row, actor, local, message):
+            gone += view.message_hash[message, 0]
+            _change(changes, (message << 3) | A_MESSAGE | TAKEN)
+        else:
+            kept += 1
+    return gone, kept
+
+
+@inlined
+def _forget(view, row, count, forgets, actor, local, consumed, misses, counters, changes):
+    """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
+    n = view.components
+    delta = np.uint64(0)
+    missed = False
+    for component in range(n):
+        if component != actor:
+            after = look_up(view, FORGET_LOCAL, forgets, row[component], misses, counters)
+            if after < 0:
+                missed = True
+            elif after != row[component]:
+                delta += view.local_hash[after, 0] - view.local_hash[row[component], 0]
+                _change(changes, (after << 3) | A_LOCAL | ADDED)
+                _change(changes, (np.int64(row[component]) << 3) | A_LOCAL | TAKEN)
+                if view.outside[after]:
+                    return WITHIN, count, delta
+    kept = 0
+    for i in range(count):
+        message = row[n + 3 + i]
+        if message == consumed:
+            consumed = -1
+            continue
+        after = look_up(view, FORGET_MESSAGE, forgets, message, misses, counters)
+        if after < 0:
+            missed = True
+            continue
+        if after > 0 and not expired(view, row, actor, local, after - 1):
+            kept += 1
+            delta += view.message_hash[after - 1, 0]
+            _change(changes, ((after - 1) << 3) | A_MESSAGE | ADDED)
+        delta -= view.message_hash[message, 0]
+        _change(changes, (np.int64(message) << 3) | A_MESSAGE | TAKEN)
+    return MISSED if missed else ENABLED, kept, delta
+
+
+@inlined
+def transition(view, row, count, budget, number, message, duplicate, misses, counters, changes):
+    """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``.
+
+    ``changes`` (scratch, int64, see :func:`_change`) receives what changes beside the outcome's own
+    difference and the budgets.
+    """
+    changes[0] = 0
+    outcome = view.outcomes[number]
+    n = view.components
+    delta = np.uint64(outcome[DELTA])
+    recorded = np.int64(0)
+    cost = outcome[COSTS]
+    if cost != 0:
+        if cost < 0:
+            return DISABLED, delta, recorded
+        enough, change = budget_delta(view, budget, cost)
+        if not enough:
+            return DISABLED, delta, recorded
+        delta += change
+    if duplicate:
+        delta += view.message_hash[message, 0]
+        _change(changes, (message << 3) | A_MESSAGE | ADDED)
+        if view.duplicate_cost:
+            enough, change = budget_delta(view, budget - cost, view.duplicate_cost)
+            if not enough:
+                return DISABLED, delta, recorded
+            delta += change
+    if outcome[FLAGS] & OUTSIDE:
+        return WITHIN, delta, recorded
+    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else -1
+    kept = count - 1 if consumed >= 0 else count
+    status = ENABLED
+    actor = (outcome[FLAGS] >> 8) & 0xFFFF
+    local = outcome[LOCAL]
+    if outcome[FORGETS]:
+        status, kept, change = _forget(
+            view, row, count, outcome[FORGETS], actor, local, consumed, misses, counters, changes
+        )
+        if status != ENABLED:
+            return status, delta, recorded
+        delta += change
+    elif view.clock[local] > view.clock[row[actor]]:
+        change, kept = _expire(view, row, count, actor, local, consumed, changes)
+        delta -= change
+    first = outcome[SENDS] >> 20
+    for i in range(outcome[SENDS] & 0xFFFFF):
+        sent = np.int64(view.pool[first + i])
+        if expired(view, row, actor, local, sent):
+            delta -= view.message_hash[sent, 0]
+            _change(changes, (sent << 3) | A_MESSAGE | TAKEN)
+        else:
+            kept += 1
+    if kept > view.capacity:
+        return CAPACITY, delta, recorded
+    if outcome[LABELS]:
+        recorded = look_up(view, RECORD, row[n], outcome[LABELS], misses, counters)
+        if recorded < 0:
+            return MISSED, delta, recorded
+        delta += view.history_hash[recorded & ID, 0] - view.history_hash[row[n], 0]
+        _change(changes, ((recorded & ID) << 3) | A_HISTORY | ADDED)
+        _change(changes, (np.int64(row[n]) << 3) | A_HISTORY | TAKEN)
+    return status, delta, recorded
+
+
+@inlined
+def _changed(view, changes, permutation):
+    """The sum of ``changes`` under ``permutation``."""
+    total = np.uint64(0)
+    for i in range(1, changes[0] + 1):
+        what = changes[i]
+        number = what >> 3
+        if what & 6 == A_LOCAL:
+            part = view.local_hash[number, permutation]
+        elif what & 6 == A_MESSAGE:
+            part = view.message_hash[number, permutation]
+        else:
+            part = view.history_hash[number, permutation]
+        if what & 1 == TAKEN:
+            total -= part
+        else:
+            total += part
+    return total
+
+
+@inlined
+def orbit(view, fps, number, delta, changes):
+    """The fingerprint of the orbit of the successor by outcome ``number``, whose parent has ``fps``.
+
+    ``delta``: the difference under the identity; budgets differ by the same under all permutations.
+    """
+    least = fps[0] + delta
+    rest = delta - view.differences[number, 0] - _changed(view, changes, 0)
+    for permutation in range(1, fps.shape[0]):
+        other = fps[permutation] + view.differences[number, permutation] + rest
+        if changes[0]:
+            other += _changed(view, changes, permutation)
+        if other < least:
+            least = other
+    return least * MULTIPLIER
