@@ -51,7 +51,8 @@ class Judged:
 
     Of a violation: its ``lasso``; or ``dead_end``, the way to a state with room for one more election, from
     which the goal is out of reach within the bounds. ``open_states`` of ``states`` are without
-    that room, and the goal lies beyond the bounds from there, if anywhere.
+    that room, and the goal lies beyond the bounds from there, if anywhere. ``closed``: no step leads beyond
+    the bounds, so that with relative epochs what is said holds for any number of elections.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Judged:
     dead_end: Lasso | None = None
     open_states: int = 0
     states: int = 0
+    closed: bool = False
 
     @property
     def holds(self) -> bool:
@@ -91,7 +93,8 @@ def judge(
             f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
             "make it larger."
         )
-    judged = _judge(system, graph, wanted)
+    closed = not graph.mask(_is_beyond).any()
+    judged = replace(_judge(system, graph, wanted), closed=closed)
     if represent is None:
         return judged
     if judged.lasso is not None:

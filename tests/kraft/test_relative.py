@@ -157,6 +157,18 @@ def epochs(state: GlobalState) -> list[int]:
     return [replica.epoch for replica in replicas if replica is not None]
 
 
+@pytest.mark.parametrize(
+    ("name", "states"), [("flip-flop", 80), ("five-voters-stable", 900), ("leader-always-recoverable", 748)]
+)
+def test_what_holds_for_any_number_of_elections(name: str, states: int) -> None:
+    """No step leads beyond the bounds, and a larger bound finds no more states."""
+    for larger in (0, 2):
+        bound = shipped()[name].bounds.max_epoch + larger
+        (judged,) = check(changed(name, bounds__max_epoch=bound)).judged
+        assert judged.holds and judged.closed
+        assert (judged.open_states, judged.states) == (0, states)
+
+
 def test_a_trace_that_needs_a_larger_bound_has_it() -> None:
     scenario = shipped()["split-votes"]
     (judged,) = check(scenario).judged
