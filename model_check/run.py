@@ -9,6 +9,8 @@ from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.system import Exploration, Limits, SymmetryError, Verdict
+from model_check.errors import InputError
+from model_check.kraft.alike import UnlikeError, Watched
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude
@@ -162,13 +164,18 @@ def _judge_liveness(
     represent = None
     if scenario.reduction.epochs == "relative":
         system.judge_nothing()
-        represent = relative_epochs(system)
+        represent = Watched(relative_epochs(system), system)
     try:
         graph = collect_graph(
             system, threads=threads, max_states=most, max_memory=limits.max_memory, represent=represent
         )
     except IncompleteGraphError:
         return None
+    except UnlikeError as error:
+        raise InputError(
+            f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
+            f"{_shortened(str(error))}; leave it out; see docs/scenarios.md."
+        ) from None
     return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
 
 

@@ -69,6 +69,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
         "liveness.py": "model_check.engine",
         "wanted.py": "model_check.engine",
         "fairness.py": "model_check.engine",
+        "alike.py": "model_check.engine",
         "prelude.py": "model_check.engine.steps",
         "relative.py": "model_check.engine.steps",
     }

@@ -189,6 +189,19 @@ def test_a_wrong_representative_is_found_out() -> None:
         real_path(system, lambda state: first, 0, [first, step.target], [step.path])
 
 
+def test_states_that_are_not_alike_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that are left out cannot arrive."""
+    right = Relative.__call__
+
+    def wrong(self: Relative, state: GlobalState) -> GlobalState:
+        found = right(self, state)
+        return GlobalState(found.locals, found.messages[:1], found.history, found.budgets)
+
+    monkeypatch.setattr(Relative, "__call__", wrong)
+    with pytest.raises(InputError, match="do not behave alike"):
+        check(shipped()["split-votes"])
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"budgets__snapshots": 1}, {"budgets__wipes": 1}, {"budgets__ticks": 1}, {"check__eventually": []}],
