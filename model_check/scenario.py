@@ -152,9 +152,10 @@ class EnvironmentChoice(_Table):
     ``boundaries``: a crash may fall between the effects of a step; ``sends``: requests that a step sends to
     several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may
     crash, ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``:
-    whether state machines ask for them at their high watermark, or for any; ``snapshot-size``: in bytes.
-    ``tick``: by how many ms the clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run;
-    ``clock``: whether it only goes forward or may be set back as well.
+    whether state machines ask for them at their high watermark, or for any; ``snapshot-size``: in bytes;
+    ``snapshot-prefix``: what becomes of the records that a snapshot stands for. ``tick``: by how many ms the
+    clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run; ``clock``: whether it only
+    goes forward or may be set back as well.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -172,6 +173,7 @@ class EnvironmentChoice(_Table):
     wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
     snapshots: Literal["committed", "any"] = "committed"
     snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
+    snapshot_prefix: Annotated[Literal["deleted", "kept"], Field(alias="snapshot-prefix")] = "deleted"
     tick: Annotated[int, Field(ge=1, le=3_600_000)] = 1
     clock: Literal["forward", "any"] = "forward"
 

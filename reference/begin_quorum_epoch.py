@@ -53,11 +53,7 @@ def _response(work: Work, error: ErrorCode) -> BeginQuorumEpochResponse:
 def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse) -> None:
     """Note that a voter knows its leader."""
     # epoch
-    if epochs.handled_in_common(work, source, response):
-        work.by("BEGIN-11")
-        return
-    if response.partition_error is not ErrorCode.NONE:
-        epochs.unexpected_error(work, source)
+    if epochs.handled(work, source, response, "BEGIN-11"):
         return
     # decide
     role = work.replica.role

@@ -78,10 +78,7 @@ def _response(work: Work, error: ErrorCode) -> EndQuorumEpochResponse:
 def handle_response(work: Work, source: int, response: EndQuorumEpochResponse) -> None:
     """A voter knows of the resignation and need not be told again."""
     # epoch
-    if epochs.handled_in_common(work, source, response):
-        return
-    if response.partition_error is not ErrorCode.NONE:
-        epochs.unexpected_error(work, source)
+    if epochs.handled(work, source, response):
         return
     # decide
     role = work.replica.role

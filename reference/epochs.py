@@ -170,6 +170,19 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
 
 
+def handled(work: Work, source: int, response: EpochResponse, *rules: str) -> bool:
+    """As :func:`handled_in_common`, for an API whose handler knows no error: one that is left means
+    a back-off. ``rules`` say for this API what holds of all.
+    """
+    if handled_in_common(work, source, response):
+        work.by(*rules)
+        return True
+    if response.partition_error is not ErrorCode.NONE:
+        unexpected_error(work, source)
+        return True
+    return False
+
+
 def _waits_for_announcement(work: Work) -> bool:
     """A rejected alternative of KIP-996: in its own epoch a Prospective believes the leader alone."""
     announced = work.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED

@@ -59,11 +59,7 @@ def handle_response(work: Work, source: int, response: FindQuorumResponse) -> No
 
 def _find_leader(work: Work, source: int, response: FindQuorumResponse) -> None:
     # epoch
-    if epochs.handled_in_common(work, source, response):
-        work.by("FINDQ-5")
-        return
-    if response.partition_error is not ErrorCode.NONE:
-        epochs.unexpected_error(work, source)
+    if epochs.handled(work, source, response, "FINDQ-5"):
         return
     # decide
     work.by("FINDQ-5")

@@ -80,8 +80,7 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
 def _record_observer(work: Work, role: Leader, fetcher: ReplicaKey, offset: int) -> None:
     """Observers count for nothing; whether one has caught up decides if it may become a voter."""
     before = next((entry for entry in role.observers if entry.key == fetcher), Progress(fetcher))
-    moved = replace(before, end_offset=offset, acknowledged=True)
-    after = _with_times(work, before, moved, work.now or 0)
+    after = _after_fetch(work, before, offset)
     others = [entry for entry in role.observers if entry.key != fetcher]
     observers = sorted((*others, after), key=lambda entry: (entry.id, entry.key.directory or ""))
     work.update_role(observers=tuple(observers))
@@ -91,23 +90,31 @@ def has_caught_up(work: Work, key: ReplicaKey) -> bool:
     """Whether an observer has once held all that the leader had, and has fetched within the last hour."""
     role = work.replica.role
     assert isinstance(role, Leader)
-    for entry in role.observers:
-        if entry.key == key and entry.last_fetch_time is not None and _has_held_all(entry):
-            return work.now is None or work.now - entry.last_fetch_time < CAUGHT_UP_WITHIN_MS
-    return False
-
-
-def _has_held_all(entry: Progress) -> bool:
-    """Whether the replica had all of the log at some fetch: the last one, or one that has left its time."""
-    held_at_last_fetch = (entry.end_offset or 0) >= (entry.leader_end_offset or 0)
-    return held_at_last_fetch or entry.last_caught_up_time is not None
+    entry = next((entry for entry in role.observers if entry.key == key), None)
+    if entry is None or not entry.caught_up:
+        return False
+    if work.now is None or entry.last_fetch_time is None:
+        return True
+    return work.now - entry.last_fetch_time < CAUGHT_UP_WITHIN_MS
 
 
 def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
     if entry.end_offset is not None and offset < entry.end_offset:
         work.by("FETCH-16")
-    moved = replace(entry, end_offset=offset, acknowledged=True)
-    return moved if work.now is None else _with_times(work, entry, moved, work.now)
+    return _after_fetch(work, entry, offset)
+
+
+def _after_fetch(work: Work, before: Progress, offset: int) -> Progress:
+    """``before`` after a fetch at ``offset``, where the leader's log may end, or have ended a fetch ago."""
+    leader_end = work.replica.log.end_offset
+    moved = replace(
+        before,
+        end_offset=offset,
+        acknowledged=True,
+        leader_end_offset=leader_end,
+        caught_up=before.caught_up or offset >= (before.leader_end_offset or leader_end),
+    )
+    return moved if work.now is None else _with_times(work, before, moved, work.now)
 
 
 def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Progress:
@@ -115,22 +122,18 @@ def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Prog
 
     Being caught up comes first: it may need the time of the previous fetch.
     """
-    if work.now is not None:
-        work.by("DESCRIBE-6", "DESCRIBE-7")
+    work.by("DESCRIBE-6", "DESCRIBE-7")
     assert moved.end_offset is not None
-    leader_end = work.replica.log.end_offset
-    caught_up = before.last_caught_up_time
-    if _is_caught_up(work, moved.end_offset, leader_end):
+    last_fetch, caught_up = before.last_fetch_time, before.last_caught_up_time
+    if _is_caught_up(work, moved.end_offset, work.replica.log.end_offset):
         caught_up = max(now, caught_up or now)
-    elif before.leader_end_offset and _is_caught_up(work, moved.end_offset, before.leader_end_offset):
-        assert before.last_fetch_time is not None
-        caught_up = max(before.last_fetch_time, caught_up or before.last_fetch_time)
-    return replace(
-        moved,
-        last_fetch_time=max(now, before.last_fetch_time or now),
-        leader_end_offset=leader_end,
-        last_caught_up_time=caught_up,
-    )
+    elif (
+        last_fetch is not None
+        and before.leader_end_offset
+        and _is_caught_up(work, moved.end_offset, before.leader_end_offset)
+    ):
+        caught_up = max(last_fetch, caught_up or last_fetch)
+    return replace(moved, last_fetch_time=max(now, last_fetch or now), last_caught_up_time=caught_up)
 
 
 def _is_caught_up(work: Work, offset: int, leader_end: int) -> bool:

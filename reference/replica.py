@@ -77,7 +77,8 @@ class Progress:
     """What a leader knows of a replica's log. Times are clock readings in ms, ``None`` where unknown.
 
     ``key`` is that of the voter set for a voter, that of its fetches for an observer.
-    ``leader_end_offset`` is the leader's own end offset at the replica's last fetch (KIP-836).
+    ``leader_end_offset`` is the leader's own end offset at the replica's last fetch (KIP-836); ``caught_up``:
+    it has once held all that the leader had at a fetch.
     """
 
     key: ReplicaKey
@@ -86,6 +87,7 @@ class Progress:
     last_fetch_time: int | None = None
     leader_end_offset: int | None = None
     last_caught_up_time: int | None = None
+    caught_up: bool = False
 
     @property
     def id(self) -> int:

@@ -11,6 +11,7 @@ from reference import elections, transitions, voter_assignments
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
+from reference.log import Log
 from reference.protocol import CandidateRestart, Protocol, StateMachine
 from reference.replica import (
     Candidate,
@@ -26,13 +27,12 @@ from reference.voters import matches
 from reference.work import Work
 
 
-def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
-    """A process before it has decided its role: configuration from ``identity``, the rest from ``disk``."""
-    stored = disk.quorum_state or QuorumState()
-    replica = replace(
+def configured(identity: Replica) -> Replica:
+    """What configuration alone says of a process: ``identity`` without what it has learned or done."""
+    return replace(
         identity,
-        quorum_state=stored,
-        log=disk.log,
+        quorum_state=QuorumState(),
+        log=Log(),
         role=Unattached(),
         high_watermark=None,
         connections=(),
@@ -40,7 +40,12 @@ def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
         shutting_down=False,
         assignment_offset=-1,
     )
-    return Work(protocol, replica)
+
+
+def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
+    """A process before it has decided its role: configuration from ``identity``, the rest from ``disk``."""
+    stored = disk.quorum_state or QuorumState()
+    return Work(protocol, replace(configured(identity), quorum_state=stored, log=disk.log))
 
 
 def initialize(work: Work) -> None:

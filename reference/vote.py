@@ -154,12 +154,9 @@ def handle_response(work: Work, source: int, response: VoteResponse) -> None:
         return
     # epoch
     epoch = work.replica.epoch
-    if epochs.handled_in_common(work, source, response):
+    if epochs.handled(work, source, response):
         if work.replica.epoch > epoch:
             work.by("VOTE-18")
-        return
-    if response.partition_error is not ErrorCode.NONE:
-        epochs.unexpected_error(work, source)
         return
     # decide
     role = work.replica.role

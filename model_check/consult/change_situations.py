@@ -107,9 +107,9 @@ def _adding(caught_up: str) -> Replica:
     replica = read("leader id=1/A voters=1/A,2/B,3/C kraft=1 epoch=5 log=2@2,1@3,1@5 hw=4")
     role = replica.role
     assert isinstance(role, Leader)
-    known = Progress(_NEW_VOTER, 4, True, 4000, 4, {"yes": 4000, "never": None}[caught_up])
-    if caught_up == "never":
-        known = replace(known, end_offset=2)
+    known = Progress(_NEW_VOTER, 2, True, 4000, 4)
+    if caught_up == "yes":
+        known = replace(known, end_offset=4, last_caught_up_time=4000, caught_up=True)
     voter = Voter(_NEW_VOTER, (Endpoint("CONTROLLER", "node-4", 9093),))
     return replace(replica, role=replace(role, observers=(known,), change=AddingVoter(-1, 7, voter, True)))
 

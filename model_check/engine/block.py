@@ -380,7 +380,7 @@ class Blocks:
         return batch
 
     def _deduplicate(self, workers: Sequence[Worker], first: int, step: int) -> None:
-        """Mark the new candidates and add them to the visited set: shard ``first``, every ``step``-th after."""
+        """Mark new candidates and add them to the visited set: shard ``first``, every ``step``-th after."""
         for worker in workers:
             size = worker.candidates
             self.visited.add(

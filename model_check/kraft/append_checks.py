@@ -20,7 +20,7 @@ from reference.messages import (
     UpdateRaftVoterRequest,
 )
 from reference.replica import AddingVoter, Leader, Replica
-from reference.voters import Voter, VoterSet
+from reference.voters import ReplicaKey, Voter, VoterSet
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
@@ -58,10 +58,9 @@ def _batch_violations(
             yield names.CHANGE_AS_ASKED
     elif not assignments.is_in(batch):
         return
-    added = assignments.added(membership.own_origin(before), tuple(batches), batch)
-    if not added <= _caught_up(before, event):
+    if not _entrants_are_ready(before, batches, batch, event):
         yield names.ADDED_VOTER_IS_READY
-    yield from _change_violations(before, batches, batch, committed, event)
+    yield from _change_violations(before, batches, batch, committed)
 
 
 def _is_of_voters(batch: Batch) -> bool:
@@ -89,28 +88,42 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     return batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
 
 
-def _caught_up(before: Replica, event: Event | None) -> set[int]:
+def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
+    """S-27: whoever enters the voter set has caught up. All in it support the kraft.version in force, as a
+    new voter has told just now. An assignment (KIP-595) names ids.
+    """
+    ready = _caught_up(before, event)
+    assigned = assignments.added(membership.own_origin(before), tuple(batches), change)
+    if not assigned <= {key.id for key in ready}:
+        return False
+    _, old, version = _history(before, batches)[-1]
+    for entry in change.records:
+        version = entry.version if isinstance(entry, KRaftVersion) else version
+    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    new = {key for voters in sets for key in membership.added(old, voters)}
+    told = event.source if isinstance(event, ResponseReceived) else None
+    supported = all(_supports(voter, version) for voters in sets for voter in voters.voters)
+    return supported and new <= ready and all(key.id == told for key in new)
+
+
+def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
     """The observers that have held everything once, the one included that shows it now (KIP-836: all that
     the leader had at its last fetch).
     """
     observers = before.role.observers if isinstance(before.role, Leader) else ()
-    ready = {entry.id for entry in observers if entry.last_caught_up_time is not None}
+    ready = {entry.key for entry in observers if entry.caught_up}
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, FetchRequest):
         known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
         if request.offset >= (next(known, 0) or before.log.end_offset):
-            ready.add(request.replica.id)
+            ready.add(request.replica)
     return ready
 
 
 def _change_violations(
-    before: Replica,
-    batches: list[Batch],
-    change: Batch,
-    committed: int | None,
-    event: Event | None,
+    before: Replica, batches: list[Batch], change: Batch, committed: int | None
 ) -> Iterator[str]:
-    """S-24, S-27, and of S-38 that no other change is pending when one is appended.
+    """S-24, and of S-38 that no other change is pending when one is appended.
 
     An upgrade of kraft.version leaves the voters as they are, and needs no commit.
     """
@@ -125,18 +138,6 @@ def _change_violations(
         yield names.CHANGE_NEEDS_COMMIT
     if any(end > (committed or 0) for end, _, _ in history[1:]):
         yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
-    _, old, version = history[-1]
-    observers = before.role.observers if isinstance(before.role, Leader) else ()
-    for entry in change.records:
-        version = entry.version if isinstance(entry, KRaftVersion) else version
-    for new in (entry.voters for entry in change.records if isinstance(entry, Voters)):
-        if not all(_supports(voter, version) for voter in new.voters):
-            yield names.ADDED_VOTER_IS_READY
-        for voter in _added_voters(old, new):
-            seen = next((entry for entry in observers if entry.key == voter.key), None)
-            told = isinstance(event, ResponseReceived) and event.source == voter.key.id
-            if not told or seen is None or seen.last_caught_up_time is None:
-                yield names.ADDED_VOTER_IS_READY
 
 
 def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
@@ -195,11 +196,6 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
 def told_entry(request: UpdateRaftVoterRequest) -> Voter:
     """What a voter says of itself."""
     return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
-
-
-def _added_voters(old: VoterSet, new: VoterSet) -> list[Voter]:
-    keys = membership.added(old, new)
-    return [voter for voter in new.voters if voter.key in keys]
 
 
 def _supports(voter: Voter, version: int) -> bool:

@@ -10,8 +10,9 @@ from model_check.engine.system import Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
 from model_check.kraft import names
-from model_check.kraft.history import Committed, Elected, History, Label, Voted, record
+from model_check.kraft.history import History, record
 from model_check.kraft.judged import Error
+from model_check.kraft.labels import Committed, Elected, Label, Voted
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import steps
 from model_check.kraft.starts import crash_matters, restart

@@ -196,6 +196,7 @@ class _Builder:
             snapshots=index.get("snapshots"),
             snapshot_size=choice.snapshot_size,
             snapshots_anywhere=choice.snapshots == "any",
+            prefix_kept=choice.snapshot_prefix == "kept",
             describes=self.scenario.admin.describes,
             ticks=index.get("ticks"),
             tick=choice.tick,

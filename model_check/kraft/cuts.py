@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from model_check.kraft.node import Execution
-from model_check.kraft.world import World, is_boundary
+from model_check.kraft.world import Left, World, is_boundary
 from reference.effects import Send
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A crash after the first ``completed`` effects of ``execution``, which have brought about ``world``.
+    """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
 
     Where requests go out in any order, those that went out come first in this ``execution``.
     """
 
-    world: World
+    left: Left
     execution: Execution
     completed: int
 
@@ -34,7 +34,7 @@ def happen(world: World, execution: Execution) -> list[Cut]:
             world.happen(effect)
         done += together
         if is_boundary(effects[done - 1]):
-            cuts.append(Cut(world.copy(), execution, done))
+            cuts.append(Cut(world.left(), execution, done))
     return cuts
 
 
@@ -58,5 +58,5 @@ def _among(world: World, execution: Execution, first: int, together: int) -> lis
                 other.happen(execution.effects[place])
             moved = tuple(execution.effects[place] for place in order)
             effects = (*execution.effects[:first], *moved, *execution.effects[first + together :])
-            cuts.append(Cut(other, replace(execution, effects=effects), first + size))
+            cuts.append(Cut(other.left(), replace(execution, effects=effects), first + size))
     return cuts

@@ -36,9 +36,10 @@ class Environment:
     discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
     instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
     order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes;
-    snapshots_anywhere: whether state machines ask for them at any offset, to be refused. describes: whether
-    the administrator asks DescribeQuorum of every replica, at any time, which costs nothing. ticks: how often
-    clocks move, by ``tick`` ms each time; sets_clock_back: also to an earlier time.
+    snapshots_anywhere: whether state machines ask for them at any offset, to be refused; prefix_kept: whether
+    the log keeps what they stand for. describes: whether the administrator asks DescribeQuorum of every
+    replica, at any time, which costs nothing. ticks: how often clocks move, by ``tick`` ms each time;
+    sets_clock_back: also to an earlier time.
     """
 
     timers: dict[int, frozenset[Timer]]
@@ -58,6 +59,7 @@ class Environment:
     snapshots: int | None = None
     snapshot_size: int = 1
     snapshots_anywhere: bool = False
+    prefix_kept: bool = False
     describes: bool = False
     ticks: int | None = None
     tick: int = 1
@@ -180,5 +182,6 @@ def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
         applied = [batch for batch in batches if batch.base_offset < asked]
         values = (() if newest is None else newest.values) + membership.values_of(applied)
         for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + environment.snapshots_anywhere]:
-            event = CreateSnapshot(SnapshotId(asked, epoch), values, environment.snapshot_size, True)
+            id, size = SnapshotId(asked, epoch), environment.snapshot_size
+            event = CreateSnapshot(id, values, size, delete_prefix=not environment.prefix_kept)
             yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))

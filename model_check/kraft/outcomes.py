@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
-from model_check.kraft import checks, goals, membership, verdicts
+from model_check.kraft import checks, goals, verdicts
 from model_check.kraft.cuts import happen
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
-from model_check.kraft.world import World, before_step
+from model_check.kraft.world import Left, World, before_step
 from reference import disk as disks
 from reference.effects import Fatal, Stop
 from reference.events import Event
@@ -38,8 +38,10 @@ def steps(
     cut: list[Step] = []
     for each in happen(world, execution):
         if wiring.boundaries and each.completed < len(execution.effects):
-            torn = checks.cut_short(node.disk, each.execution.effects, each.world.disk)
-            crashed = crashes(each.world, protocol, before, action, costs, each.execution, each.completed)
+            torn = checks.cut_short(node.disk, each.execution.effects, each.left.disk)
+            crashed = crashes(
+                wiring, each.left, protocol, before, action, costs, each.execution, each.completed
+            )
             cut += judged(crashed, torn)
     ended = execution.ended
     if isinstance(ended, Stop):
@@ -68,8 +70,7 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
     """The process is killed between two events, with or without loss of the unflushed tail."""
     if node.replica is None:
         return
-    world = World(wiring, replica_id, node.disk, membership.own_origin(node.replica))
-    yield from crashes(world, protocol, node.replica, Action("crash", replica_id))
+    yield from crashes(wiring, Left(node.disk), protocol, node.replica, Action("crash", replica_id))
 
 
 def _started_again(

@@ -8,7 +8,7 @@ from typing import cast
 
 from model_check.engine.system import Outcome
 from model_check.kraft import administration, membership
-from model_check.kraft.history import Label, Restored, Wiped
+from model_check.kraft.labels import Label, Restored, Wiped
 from model_check.kraft.node import Node
 from model_check.kraft.starts import booted, identity_on
 from model_check.kraft.step import Action, Step

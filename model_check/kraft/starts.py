@@ -5,24 +5,25 @@ after which they come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import assignments, checks, goals, membership, verdicts
 from model_check.kraft.cuts import Cut, happen
-from model_check.kraft.history import Label
+from model_check.kraft.labels import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
 from model_check.kraft.step import Action, CutStart, Step
 from model_check.kraft.wiring import Wiring
-from model_check.kraft.world import World
+from model_check.kraft.world import Left, World
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import Fatal
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
+from reference.startup import configured
 from reference.voters import ReplicaKey, VoterSet
 
 
@@ -86,7 +87,8 @@ def judged(crashes: Iterable[Step], violated: tuple[str, ...]) -> Iterator[Step]
 
 
 def crashes(
-    world: World,
+    wiring: Wiring,
+    left: Left,
     protocol: Protocol,
     before: Replica,
     action: Action,
@@ -94,24 +96,53 @@ def crashes(
     execution: Execution | None = None,
     completed: int = 0,
 ) -> Iterator[Step]:
-    """The process is killed after ``completed`` effects of ``execution``, and starts on what ``world`` holds.
+    """The process is killed after ``completed`` effects of ``execution``, and starts on what is ``left``.
 
     Once without and, where that makes a difference, once with the loss of the unflushed tail.
     """
-    wiring = world.wiring
     if wiring.crash is None or before.id not in wiring.crashes_at:
         return
-    for loses in _losses(wiring, world.disk):
-        disk = _disk_found(wiring, world.disk, loses)
+    for loses in _losses(wiring, left.disk):
+        disk = _disk_found(wiring, left.disk, loses)
         cause = _cause(loses)
         if execution is not None:
             cause += f" after effect {completed} of {len(execution.effects)}"
         budget = (*costs, wiring.crash)
-        found = booted(
-            wiring, protocol, before, disk, _named(action, cause), budget, world.sends, world.labels
-        )
+        found = booted(wiring, protocol, before, disk, _named(action, cause), budget, left.sends, left.labels)
         for start in found:
             yield replace(start, execution=execution, completed=completed, loses_power=loses)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a start on a disk comes to, whatever was before: the node ``after`` it and what is ``left``, and
+    the crashes within it that leave something else.
+    """
+
+    execution: Execution
+    after: Node
+    left: Left
+    cuts: tuple[Cut, ...]
+
+
+def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Course:
+    """The start of the process that ``identity`` configures on ``disk``.
+
+    Many crashes leave the same disk; each start is carried out once.
+    """
+    process = configured(identity)
+    key = protocol, process, disk
+    found = wiring.starts.get(key)
+    if found is None:
+        execution = boot(protocol, process, disk, wiring.addable)
+        decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+        world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
+        cuts = happen(world, execution)
+        left = world.left()
+        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
+        other = tuple(cut for cut in cuts if cut.left != left)
+        found = wiring.starts[key] = Course(execution, world.node_after(execution), left, other)
+    return cast(Course, found)
 
 
 def booted(
@@ -128,18 +159,14 @@ def booted(
 
     What the process before had sent is on its way, its requests unanswerable.
     """
-    execution = boot(protocol, identity, disk, wiring.addable)
-    origin, labels = membership.own_origin(identity), list(labels_before)
-    decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
-    world = World(wiring, identity.id, disk, origin, labels=labels, assignment=decided)
-    cuts = happen(world, execution)
+    started = course(wiring, protocol, identity, disk)
+    execution, after, left = started.execution, started.after, started.left
     orphans = _unanswerable(wiring, identity.id, sends_before)
-    after = world.node_after(execution)
     outcome = Outcome(
         action=action,
         local=after,
-        sends=(*orphans, *world.sends),
-        labels=tuple(world.labels),
+        sends=(*orphans, *left.sends),
+        labels=(*labels_before, *left.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
         # Who votes is what the process found: a crash may have cut short a step that changed it.
@@ -151,14 +178,12 @@ def booted(
     full = Step(outcome, None, 0, execution)
     yield full
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
-        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
-        cuts = [cut for cut in cuts if not cut.world.is_as(world)]
         found = (
             judged(
-                _cut_short(cut, protocol, identity, full, orphans),
-                checks.cut_short(disk, cut.execution.effects, cut.world.disk),
+                _cut_short(cut, wiring, protocol, identity, full, orphans, labels_before),
+                checks.cut_short(disk, cut.execution.effects, cut.left.disk),
             )
-            for cut in cuts
+            for cut in started.cuts
         )
         yield from distinct(chain.from_iterable(found))
 
@@ -172,22 +197,24 @@ def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
 
 def _cut_short(
     crash: Cut,
+    wiring: Wiring,
     protocol: Protocol,
     identity: Replica,
     full: Step,
     orphans: tuple[InFlight, ...],
+    labels_before: Sequence[Label],
 ) -> Iterator[Step]:
     """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
-    world, wiring, completed = crash.world, crash.world.wiring, crash.completed
+    left, completed = crash.left, crash.completed
     assert wiring.crash is not None
-    sends = [*orphans, *world.sends]
+    sends, labels = (*orphans, *left.sends), (*labels_before, *left.labels)
     costs = (*full.outcome.costs, wiring.crash)
-    for loses in _losses(wiring, world.disk):
-        disk = _disk_found(wiring, world.disk, loses)
+    for loses in _losses(wiring, left.disk):
+        disk = _disk_found(wiring, left.disk, loses)
         cut = CutStart(crash.execution, completed, loses)
         when = f"after effect {completed} of {len(crash.execution.effects)} of its start"
         named = _named(cast(Action, full.outcome.action), f"{_cause(loses)} {when}")
-        for start in booted(wiring, protocol, identity, disk, named, costs, sends, world.labels):
+        for start in booted(wiring, protocol, identity, disk, named, costs, sends, labels):
             yield replace(start, cut=(cut, *start.cut))
 
 

@@ -12,6 +12,7 @@ from model_check.kraft import description_checks, invariants, names, outcomes, r
 from model_check.kraft import history as histories
 from model_check.kraft.environment import Environment, Offer, offers
 from model_check.kraft.history import History
+from model_check.kraft.labels import Label
 from model_check.kraft.membership import Keys
 from model_check.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from model_check.kraft.node import Node, execute
@@ -151,8 +152,7 @@ class KRaftSystem:
         correlation = None if message.answerable else NOBODY_WAITS
         event: Event
         if message.is_request:
-            now = 0 if self.wiring.addable and node.clock is None else None
-            event = RequestReceived(message.source, cast(Request, message.payload), correlation, now)
+            event = RequestReceived(message.source, cast(Request, message.payload), correlation)
         else:
             event = ResponseReceived(message.source, cast(Response, message.payload))
         kind = type(message.payload).__name__
@@ -301,7 +301,7 @@ class KRaftSystem:
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`model_check.kraft.history.record`."""
-        recorded = histories.record(cast(History, history), cast(histories.Label, label))
+        recorded = histories.record(cast(History, history), cast(Label, label))
         kept = tuple(name for name in recorded.violations if name in self._judged)
         return Recorded(recorded.history, kept, recorded.goals)
 

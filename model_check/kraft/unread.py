@@ -19,15 +19,15 @@ def without_unread_fields(
     Who granted the votes is written into the LeaderChange record and never read; whether a voter has
     acknowledged its leader is recorded and never read. How far an observer is, and whether it has caught up,
     matters only for the replicas ``addable`` to the voter set. Where clocks run (``timed``) a leader tells
-    when each replica has fetched.
+    when each replica has fetched, and where.
     """
     role = replica.role
     if not isinstance(role, Leader):
         return replica
     pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
     if timed:
-        progress = tuple(replace(entry, acknowledged=False) for entry in role.progress)
-        observers = tuple(replace(entry, acknowledged=False) for entry in role.observers)
+        progress = tuple(_timed(entry, addable) for entry in role.progress)
+        observers = tuple(_timed(entry, addable) for entry in role.observers)
     else:
         progress = tuple(_without_unread_progress(entry, addable) for entry in role.progress)
         observers = tuple(
@@ -43,10 +43,14 @@ def _without_granting_voters(record: Record) -> Record:
     return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record
 
 
+def _timed(entry: Progress, addable: frozenset[int]) -> Progress:
+    return replace(entry, acknowledged=False, caught_up=entry.caught_up and entry.id in addable)
+
+
 def _without_unread_progress(entry: Progress, addable: frozenset[int]) -> Progress:
-    """Without a clock, who has caught up once has caught up for good: how it came to that is not read."""
+    """Who has caught up once has done so for good: how it came to that is not read."""
     if entry.id not in addable:
         return Progress(entry.key, entry.end_offset)
-    if entry.last_caught_up_time is not None:
-        return Progress(entry.key, entry.end_offset, False, 0, None, 0)
+    if entry.caught_up:
+        return Progress(entry.key, entry.end_offset, caught_up=True)
     return replace(entry, acknowledged=False)

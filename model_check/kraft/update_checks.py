@@ -1,4 +1,4 @@
-"""What a leader makes of UpdateRaftVoter."""
+"""When a voter sends UpdateRaftVoter, and what a leader makes of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model_check.kraft import membership, names
 from model_check.kraft.append_checks import told_entry
 from model_check.kraft.node import Execution
-from reference.effects import AppendBatch, Reply
+from reference.effects import AppendBatch, Effect, Reply, Send
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
 from reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
@@ -15,10 +15,13 @@ from reference.replica import Leader, Replica
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
-    """P-9: an update that is accepted is in the log, or noted for the upgrade where voters are static.
+    """P-9: a voter that its own voter set describes as it is asks for no update. One that is accepted is in
+    the log, or noted for the upgrade where voters are static.
 
     What is appended is judged by itself. An update that is refused leaves no trace.
     """
+    if any(_changes_nothing(execution.replica, effect) for effect in execution.effects):
+        yield names.CHANGE_AS_ASKED
     request = event.request if isinstance(event, RequestReceived) else None
     after = execution.replica.role
     if not isinstance(request, UpdateRaftVoterRequest):
@@ -40,3 +43,12 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
 
 def _accepts(response: object) -> bool:
     return isinstance(response, UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE
+
+
+def _changes_nothing(sender: Replica, effect: Effect) -> bool:
+    """Whether ``effect`` asks for an entry that the newest voter set of the sender's log has already."""
+    request = effect.request if isinstance(effect, Send) else None
+    if not isinstance(request, UpdateRaftVoterRequest):
+        return False
+    _, voters, version = membership.history_of(membership.own_origin(sender), sender.log)[-1]
+    return version >= 1 and told_entry(request) in voters.voters

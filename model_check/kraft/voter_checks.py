@@ -5,6 +5,7 @@ Voter sets are read from the records of the log (:mod:`model_check.kraft.members
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -16,13 +17,23 @@ from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived, ResponseReceived
 from reference.messages import (
     AddRaftVoterResponse,
+    AlterQuorumRequest,
+    AlterQuorumResponse,
     FetchRequest,
     FetchSnapshotResponse,
     RemoveRaftVoterResponse,
     VoteRequest,
     VoteResponse,
 )
-from reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, VoterChange
+from reference.replica import (
+    AddingVoter,
+    AlteringQuorum,
+    Follower,
+    Leader,
+    RemovingVoter,
+    Replica,
+    VoterChange,
+)
 from reference.voters import ReplicaKey
 
 
@@ -41,6 +52,7 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
         yield from _unanswered_change(before.role, event, execution)
         if _is_given_up_too_early(before.role, event, execution):
             yield names.CHANGE_ANSWERED
+        yield from _unanswered_alterations(before.role, event, execution)
     yield from update_checks.violations(before, event, execution)
     if _leads_for_another(before, execution):
         yield names.WIPED_REPLICA_IS_ANOTHER
@@ -101,6 +113,29 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
         told and isinstance(event, RequestReceived)
     ):  # which may be about another request
         yield names.CHANGE_ANSWERED
+
+
+def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
+    """P-8 for AlterQuorum: whoever asks waits, or has one answer."""
+    if execution.ended is not None:
+        return
+    after = execution.replica.role
+    waiting = [_asker(each) for each in after.alterations] if isinstance(after, Leader) else []
+    told = [
+        (effect.to, effect.correlation)
+        for effect in execution.effects
+        if isinstance(effect, Reply) and isinstance(effect.response, AlterQuorumResponse)
+    ]
+    asked = [_asker(each) for each in role.alterations]
+    if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
+        asked.append((event.source, event.correlation))
+    if Counter(asked) != Counter(waiting + told):
+        yield names.CHANGE_ANSWERED
+
+
+def _asker(waiting: AlteringQuorum) -> tuple[int, int | None]:
+    """To whom the answer goes, and for which request."""
+    return waiting.source, waiting.correlation
 
 
 #: What leaves open what becomes of a change.

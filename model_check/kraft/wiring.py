@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
 
 from model_check.kraft.membership import Origin
 
@@ -29,6 +30,8 @@ class Wiring:
     known_deaths: parts of reasons to die that are not judged; the process starts again; any_order: whether
     requests that go out one after the other go out in any order, where a crash falls between them;
     idle_left_out: whether answers that tell nothing are not modelled.
+    starts: what starts have come to, by protocol, configuration and disk
+    (:func:`model_check.kraft.starts.course`).
     """
 
     component: Callable[[int], int]
@@ -52,3 +55,4 @@ class Wiring:
     known_deaths: tuple[str, ...] = ()
     any_order: bool = False
     idle_left_out: bool = False
+    starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from model_check.engine.system import Forget
 from model_check.kraft import assignments, idle, membership
-from model_check.kraft.history import (
+from model_check.kraft.labels import (
     Acknowledged,
     Altered,
     Committed,
@@ -82,6 +82,15 @@ _VOTE_WITHOUT_PRE_VOTE = (0, 1)
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crash leaves behind: the disk, the messages that were sent, what the history knows."""
+
+    disk: Disk
+    sends: tuple[InFlight, ...] = ()
+    labels: tuple[Label, ...] = ()
+
+
 @dataclass(slots=True)
 class World:
     """What has happened to the disk, the network and the history after some effects of ``replica_id``.
@@ -114,9 +123,9 @@ class World:
         """As it is now, whatever happens later."""
         return replace(self, sends=list(self.sends), labels=list(self.labels), forgets=list(self.forgets))
 
-    def is_as(self, other: World) -> bool:
-        """Whether a crash here leaves behind what it leaves behind in ``other``."""
-        return (self.disk, self.sends, self.labels) == (other.disk, other.sends, other.labels)
+    def left(self) -> Left:
+        """What a crash leaves behind here."""
+        return Left(self.disk, tuple(self.sends), tuple(self.labels))
 
     def node_after(self, execution: Execution) -> Node:
         """The node when all effects of ``execution`` have happened."""

@@ -236,11 +236,10 @@ def _progress(entries: Iterable[Progress]) -> Value:
 
 
 def _entry(entry: Progress) -> Value:
-    caught_up = entry.last_caught_up_time is not None
     return record(
         endOffset=_known(entry.end_offset),
-        leaderEnd=NONE if caught_up else _known(entry.leader_end_offset),
-        caughtUp=caught_up,
+        leaderEnd=NONE if entry.caught_up else _known(entry.leader_end_offset),
+        caughtUp=entry.caught_up,
     )
 
 

@@ -9,18 +9,16 @@ from typing import cast
 from model_check.consult.words import print_key
 from model_check.engine.system import GlobalState, Outcome
 from model_check.kraft import membership, names
-from model_check.kraft.history import (
+from model_check.kraft.history import History, is_same_vote, record
+from model_check.kraft.labels import (
     Acknowledged,
     Committed,
     Elected,
-    History,
     Label,
     Refused,
     Snapshotted,
     Truncated,
     Voted,
-    is_same_vote,
-    record,
 )
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem

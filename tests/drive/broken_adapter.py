@@ -22,6 +22,32 @@ def hello(number: int, **changes: object) -> str:
     return json.dumps({**greeting, **changes}) + "\n"
 
 
+def wrong_answer(way: str, number: int) -> str:
+    """What is said to the first step."""
+    good = json.dumps({"id": number, "effects": [], "state": {}}) + "\n"
+    return {
+        "not-json": "Starting up...\n",
+        "not-utf8": "",
+        "wrong-id": json.dumps({"id": 99}) + "\n",
+        "no-id": "{}\n",
+        "an-array": "[1]\n",
+        "effects-no-list": json.dumps({"id": number, "effects": 5}) + "\n",
+        "unknown-effect": json.dumps({"id": number, "effects": [{"effect": "smile"}]}) + "\n",
+        "state-no-object": json.dumps({"id": number, "effects": [], "state": []}) + "\n",
+        "huge-number": '{"id": ' + "9" * 10_000 + "}\n",
+        "deep": "[" * 100_000 + "\n",
+        "key-twice": '{"id": 1, "id": 1}\n',
+        "error": json.dumps({"id": number, "error": "no such store"}) + "\n",
+        "extra-line": good + good,
+        "extra-no-break-space": good + "\u00a0\n",
+        "extra-blanks-and-more": good + " " * 300 + "x\n",
+        "pretty-printed": json.dumps(json.loads(good), indent=1) + "\n",
+        "ends-in-the-middle": good[:-4] + "\n",
+        "escape-codes": "\x1b[31m\x07\n",
+        "number-of-no-field": good.replace("[]", '[{"effect": "flush", "to": 9223372036854775808}]'),
+    }.get(way, "")
+
+
 def main(way: str) -> None:
     if way == "ignores-its-end":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -44,7 +70,6 @@ def main(way: str) -> None:
         return
     line = sys.stdin.readline()
     number = json.loads(line)["id"] if line else 0
-    good = json.dumps({"id": number, "effects": [], "state": {}}) + "\n"
     if way == "dies":
         print("first line\nsegmentation fault, said the program", file=sys.stderr)
         os._exit(7)
@@ -62,29 +87,7 @@ def main(way: str) -> None:
     elif way == "ignores-its-end":
         say(json.dumps({"id": number, "error": "the end"}) + "\n")
         time.sleep(600)
-    say(
-        {
-            "not-json": "Starting up...\n",
-            "not-utf8": "",
-            "wrong-id": json.dumps({"id": 99}) + "\n",
-            "no-id": "{}\n",
-            "an-array": "[1]\n",
-            "effects-no-list": json.dumps({"id": number, "effects": 5}) + "\n",
-            "unknown-effect": json.dumps({"id": number, "effects": [{"effect": "smile"}]}) + "\n",
-            "state-no-object": json.dumps({"id": number, "effects": [], "state": []}) + "\n",
-            "huge-number": '{"id": ' + "9" * 10_000 + "}\n",
-            "deep": "[" * 100_000 + "\n",
-            "key-twice": '{"id": 1, "id": 1}\n',
-            "error": json.dumps({"id": number, "error": "no such store"}) + "\n",
-            "extra-line": good + good,
-            "extra-no-break-space": good + "\u00a0\n",
-            "extra-blanks-and-more": good + " " * 300 + "x\n",
-            "pretty-printed": json.dumps(json.loads(good), indent=1) + "\n",
-            "ends-in-the-middle": good[:-4] + "\n",
-            "escape-codes": "\x1b[31m\x07\n",
-            "number-of-no-field": good.replace("[]", '[{"effect": "flush", "to": 9223372036854775808}]'),
-        }.get(way, "")
-    )
+    say(wrong_answer(way, number))
     if way == "not-utf8":
         sys.stdout.buffer.write(b"\xff\xfe\n")
         sys.stdout.buffer.flush()

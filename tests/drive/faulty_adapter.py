@@ -173,7 +173,7 @@ def adds_a_voter_that_is_behind(protocol: Protocol, replica: Replica, event: Eve
     role = replica.role
     if isinstance(role, Leader) and isinstance(role.change, AddingVoter):
         key, now = role.change.voter.key, getattr(event, "now", None)
-        caught_up = Progress(key, 0, True, now, 0, now)
+        caught_up = Progress(key, 0, True, now, 0, now, True)
         replica = replace(replica, role=replace(role, observers=(caught_up,)))
     return step(protocol, replica, event)
 

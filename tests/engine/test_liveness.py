@@ -43,6 +43,14 @@ def graph_of(size: int, edges: list[Edge], initial: tuple[int, ...] = (0,)) -> G
     )  # fmt: skip
 
 
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Graph, st.SearchStrategy[int]]:
+    """A graph of at most six states, and what draws one of them."""
+    size = draw(st.integers(1, 6))
+    node = st.integers(0, size - 1)
+    return graph_of(size, draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14))), node
+
+
 def fair(label: int, strength: Strength) -> Fairness:
     return Fairness(f"{strength.value} {label}", strength, lambda step, action: action == label)
 
@@ -129,9 +137,7 @@ def check_lasso(graph: Graph, lasso: Lasso, goals: set[int], fairness: list[Fair
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_against_brute_force(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 6))
-    node = st.integers(0, size - 1)
-    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    graph, node = data.draw(graphs())
     goals = data.draw(st.sets(node, max_size=2))
     strengths = data.draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Strength)), max_size=3))
     fairness = [fair(label, strength) for label, strength in strengths]
@@ -154,15 +160,13 @@ def test_against_brute_force(data: st.DataObject) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_leads_to_against_brute_force(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 6))
-    node = st.integers(0, size - 1)
-    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    graph, node = data.draw(graphs())
     goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
     fairness = [fair(0, Strength.WEAK), fair(1, Strength.STRONG)]
     when = np.array([each in origins for each in range(size)], bool)
     lasso = check_eventually(graph, lambda state: number(state) in goals, fairness, when=when)
     whole = nx.DiGraph(list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)))
-    whole.add_nodes_from(range(size))
+    whole.add_nodes_from(range(graph.size))
     starts = origins & ({0} | nx.descendants(whole, 0))
     assert (lasso is None) == (brute_force(graph, goals, starts, fairness) is None)
     if lasso is not None:
@@ -276,21 +280,21 @@ def test_collected_graph_equals_the_twins() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 6))
-    node = st.integers(0, size - 1)
-    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    graph, node = data.draw(graphs())
     goals = data.draw(st.sets(node, max_size=2))
     asked = data.draw(st.sets(st.integers(0, 2)))
     edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
     whole = nx.DiGraph([(source, target) for source, target, _ in edges])
     promised = nx.DiGraph([(source, target) for source, target, label in edges if label in asked])
-    whole.add_nodes_from(range(size))
-    promised.add_nodes_from(range(size))
-    mask = np.array([each in goals for each in range(size)], bool)
+    whole.add_nodes_from(range(graph.size))
+    promised.add_nodes_from(range(graph.size))
+    mask = np.array([each in goals for each in range(graph.size)], bool)
     lost = out_of_reach(graph, mask, [fair(label, Strength.STRONG) for label in asked])
-    assert lost.tolist() == [not goals & ({each} | nx.descendants(promised, each)) for each in range(size)]
+    assert lost.tolist() == [
+        not goals & ({each} | nx.descendants(promised, each)) for each in range(graph.size)
+    ]
     lengths = nx.single_source_shortest_path_length(whole, 0)
-    reachable = [lengths[each] for each in range(size) if lost[each] and each in lengths]
+    reachable = [lengths[each] for each in range(graph.size) if lost[each] and each in lengths]
     if reachable:
         found = Waiting(graph, np.zeros(size, bool)).shortest(lost)
         assert found is not None and len(found.stem) == min(reachable)

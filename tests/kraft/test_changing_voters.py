@@ -13,21 +13,21 @@ from model_check.engine.twin import explore_naively
 from model_check.errors import InputError
 from model_check.kraft import administration, membership, names, prelude, unread
 from model_check.kraft.build import build
-from model_check.kraft.history import (
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import (
     Acknowledged,
     Committed,
     Elected,
-    History,
     Refused,
     Restored,
     Snapshotted,
     Truncated,
     Voted,
     Wiped,
-    record,
 )
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Node
+from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import Scenario, from_data, shipped
@@ -401,12 +401,12 @@ def test_unread_fields_change_nothing_where_voters_are_added(monkeypatch: pytest
 
 
 def test_only_replicas_that_may_be_added_are_remembered() -> None:
-    entry = Progress(ReplicaKey(3, "d3"), 2, True, 0, 2, 0)
+    entry = Progress(ReplicaKey(3, "d3"), 2, True, None, 2, None, True)
     other = replace(entry, key=ReplicaKey(4, "d4"))
     role = Leader(0, (), (), observers=(entry, other))
     kept = unread.without_unread_fields(Replica(ONE, VoterSet(), role=role), frozenset({3})).role
     assert isinstance(kept, Leader)
-    assert kept.observers == (Progress(entry.key, 2, False, 0, None, 0),)
+    assert kept.observers == (Progress(entry.key, 2, caught_up=True),)
 
 
 def test_nothing_expires_where_disks_may_be_wiped() -> None:
@@ -478,3 +478,14 @@ def test_snapshots_have_the_size_that_the_scenario_gives() -> None:
         assert names.GOAL_SNAPSHOT_LOADED in result.exploration.reached_goals
         sizes[size] = result.exploration.distinct
     assert sizes[1] < sizes[2]
+
+
+@pytest.mark.parametrize("prefix", ["deleted", "kept"])
+def test_the_log_keeps_what_a_snapshot_stands_for_where_the_scenario_says_so(prefix: str) -> None:
+    system = build(changed("snapshot-beside-log", environment={"snapshot-prefix": prefix, "crashes-at": [2]}))
+    found = [step.outcome for step in system.action_steps(0, system.nodes[0])]
+    (written,) = (each for each in found if cast(Action, each.action).kind == "snapshot")
+    replica = cast(Node, written.local).replica
+    assert replica is not None and len(replica.log.snapshots) == 1
+    assert bool(replica.log.batches) == (prefix == "kept")
+    assert (replica.log.start_offset == 0) == (prefix == "kept")

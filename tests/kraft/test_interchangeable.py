@@ -18,7 +18,8 @@ from model_check.errors import InputError
 from model_check.kraft import renaming
 from model_check.kraft import symmetry as kraft_symmetry
 from model_check.kraft.build import build
-from model_check.kraft.history import History, Label
+from model_check.kraft.history import History
+from model_check.kraft.labels import Label
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.symmetry import _said, symmetric

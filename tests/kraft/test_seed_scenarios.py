@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from model_check.errors import InputError
-from model_check.kraft import assignments
+from model_check.kraft import assignments, names, voter_checks
 from model_check.kraft.build import build
-from model_check.kraft.history import Altered, Committed, History, record
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import Altered, Committed
 from model_check.kraft.membership import Origin
-from model_check.scenario import from_data
+from model_check.kraft.network import CLIENT
+from model_check.kraft.node import Node, execute
+from model_check.scenario import from_data, shipped
+from reference.effects import Reply
+from reference.events import RequestReceived, Resign
 from reference.log import Batch, LeaderChange, VoterAssignment
+from reference.messages import AlterQuorumRequest
+from reference.protocol import KIP595
+from reference.replica import AlteringQuorum, Leader
 from reference.voters import static_voters
 from tests.kraft.small import explored, sizes
 
@@ -111,3 +120,31 @@ def test_goals_of_alterations() -> None:
     assert not [*assignments.goals((OPENING, WANTED, GROWN))]
     assert [*assignments.goals((OPENING, WANTED, GROWN, GIVEN_UP))] == ["GoalAlterationCancelled"]
     assert [*assignments.goals((OPENING, WANTED, GROWN, SHRUNK, REACHED))] == ["GoalQuorumAltered"]
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_who_asks_for_an_alteration_waits_or_has_one_answer(answers: int) -> None:
+    node = build(shipped()["alter-quorum-unknown"]).nodes[0]
+    assert node.replica is not None
+    event = RequestReceived(CLIENT, AlterQuorumRequest((1, 2, 3)), 0)
+    execution = execute(KIP595, node.replica, event)
+    (refusal,) = (each for each in execution.effects if isinstance(each, Reply))
+    others = tuple(each for each in execution.effects if each is not refusal)
+    told = replace(execution, effects=others + answers * (refusal,))
+    found = {*voter_checks.violations(node.replica, event, told, Node(told.replica, node.disk))}
+    assert found == (set() if answers == 1 else {names.CHANGE_ANSWERED})
+
+
+def test_who_waits_for_an_alteration_is_told_when_the_leader_leaves() -> None:
+    node = build(shipped()["alter-quorum-unknown"]).nodes[0]
+    assert node.replica is not None and isinstance(node.replica.role, Leader)
+    waiting = replace(
+        node.replica, role=replace(node.replica.role, alterations=(AlteringQuorum(-1, 1, (1,)),))
+    )
+    leaving = Resign(waiting.epoch)
+    execution = execute(KIP595, waiting, leaving)
+    after = Node(execution.replica, node.disk)
+    assert names.CHANGE_ANSWERED not in {*voter_checks.violations(waiting, leaving, execution, after)}
+    silent = tuple(each for each in execution.effects if not isinstance(each, Reply))
+    found = {*voter_checks.violations(waiting, leaving, replace(execution, effects=silent), after)}
+    assert names.CHANGE_ANSWERED in found

@@ -8,18 +8,19 @@ import pytest
 
 from model_check.kraft import names, voter_checks
 from model_check.kraft.build import build
-from model_check.kraft.history import History, Refused, record
+from model_check.kraft.history import History, record
 from model_check.kraft.invariants import AddedVoterHoldsEpoch
+from model_check.kraft.labels import Refused
 from model_check.kraft.leader_checks import violations as leader_violations
 from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node, execute
 from model_check.scenario import shipped
-from reference.effects import AppendBatch
-from reference.events import RequestReceived
+from reference.effects import AppendBatch, Send
+from reference.events import Poll, RequestReceived
 from reference.log import KRaftVersion, Voters
 from reference.messages import UpdateRaftVoterRequest
 from reference.protocol import KAFKA
-from reference.replica import Leader, Replica
+from reference.replica import Follower, Leader, Replica
 from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
 
 _ELSEWHERE = (Endpoint("CONTROLLER", "elsewhere", 9093),)
@@ -51,6 +52,19 @@ def test_an_accepted_update_is_appended() -> None:
     assert _judged(node, event, execution) == set()
     silent = tuple(each for each in execution.effects if not isinstance(each, AppendBatch))
     assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=silent))
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_no_voter_asks_for_the_entry_that_it_has(moved: bool) -> None:
+    node = build(shipped()["moved-voter-is-known"]).nodes[1]
+    voter = node.replica
+    assert voter is not None and isinstance(voter.role, Follower)
+    entry = voter.own_entry if moved else voter.voters.entry(voter.key)
+    assert entry is not None
+    asked = UpdateRaftVoterRequest(1, entry.key, entry.endpoints, entry.min_kraft_version, 1)
+    sent = Execution((Poll(),), (Send(1, asked),), (), voter)
+    found = {*voter_checks.violations(voter, Poll(), sent, node)}
+    assert found == (set() if moved else {names.CHANGE_AS_ASKED})
 
 
 @pytest.mark.parametrize("part", ["endpoints", "versions", "others", "with-version"])

@@ -11,7 +11,7 @@ from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import CallFailed, Fatal, HighWatermark, Reply
 from reference.errors import ErrorCode
-from reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived, Shutdown, Timer
+from reference.events import CreateSnapshot, Event, RequestReceived, ResponseReceived, Shutdown, Timer
 from reference.log import Batch, LeaderChange, SnapshotId, VoterAssignment, log_of
 from reference.messages import (
     AlterQuorumRequest,
@@ -24,8 +24,9 @@ from reference.messages import (
 )
 from reference.protocol import KAFKA, KIP595, Protocol
 from reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
-from reference.step import Outcome, start, step
+from reference.step import Outcome
 from reference.voters import Endpoint, ReplicaKey, static_voters
+from tests.reference.running import Running
 
 CLIENT = -1
 
@@ -35,33 +36,23 @@ def identity(number: int, voters: tuple[int, ...] = (1, 2, 3)) -> Replica:
     return Replica(ReplicaKey(number), static_voters(voters), endpoints=endpoints)
 
 
-class Node:
-    """A replica that is asked one event after the other; ``answers`` are those to clients, by correlation."""
+class Node(Running):
+    """``answers`` are those to clients, by correlation."""
 
     def __init__(self, replica: Replica, protocol: Protocol = KIP595, disk: Disk | None = None) -> None:
-        self.protocol = protocol
         self.answers: dict[int | None, ErrorCode] = {}
-        self.outcome = start(protocol, replica, disk or Disk())
-
-    @property
-    def replica(self) -> Replica:
-        return self.outcome.replica
-
-    @property
-    def role(self) -> Any:
-        return self.replica.role
+        super().__init__(replica, protocol, disk)
 
     @property
     def assignments(self) -> list[VoterAssignment]:
         return [assignment for _, assignment in self.replica.log.assignments]
 
     def on(self, event: Event) -> Outcome:
-        self.outcome = step(self.protocol, self.replica, event)
-        assert self.outcome.fatal is None, self.outcome.fatal
-        for effect in self.outcome.effects:
+        outcome = super().on(event)
+        for effect in outcome.effects:
             if isinstance(effect, Reply) and isinstance(effect.response, AlterQuorumResponse):
                 self.answers[effect.correlation] = effect.response.error
-        return self.outcome
+        return outcome
 
     def alters(self, *target: int, correlation: int = 7, cluster_id: str | None = None) -> ErrorCode | None:
         """The answer at once to AlterQuorum, or ``None`` if it has to wait; no target stands for null."""
@@ -77,9 +68,6 @@ class Node:
             request = FetchRequest(epoch, ReplicaKey(number), at, epoch, None, 0)
             self.on(RequestReceived(number, request, 5, now=1))
         self.polls()
-
-    def polls(self, *expired: Timer) -> Outcome:
-        return self.on(Poll(expired))
 
 
 def leader(protocol: Protocol = KIP595, **changes: Any) -> Node:

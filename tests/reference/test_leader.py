@@ -188,12 +188,24 @@ def test_times_of_a_voter() -> None:
     assert behind.role.progress[1] == Progress(ReplicaKey(2), 1, True, 100, 2, None)
     caught_up = ask(behind, "fetch-request from=2 offset=2 last-epoch=5 now=200").replica
     assert isinstance(caught_up.role, Leader)
-    assert caught_up.role.progress[1] == Progress(ReplicaKey(2), 2, True, 200, 2, 200)
+    assert caught_up.role.progress[1] == Progress(ReplicaKey(2), 2, True, 200, 2, 200, True)
     appended = ask(ask(caught_up, "append 7").replica, "poll expired=linger").replica
     # Behind the leader now, but at what the leader had at the previous fetch.
     again = ask(appended, "fetch-request from=2 offset=2 last-epoch=5 now=300").replica
     assert isinstance(again.role, Leader)
-    assert again.role.progress[1] == Progress(ReplicaKey(2), 2, True, 300, 3, 200)
+    assert again.role.progress[1] == Progress(ReplicaKey(2), 2, True, 300, 3, 200, True)
+
+
+def test_who_has_caught_up_is_known_without_a_clock() -> None:
+    leader = "leader id=1 epoch=5 log=2@5"
+    behind = ask(leader, "fetch-request from=9 offset=1 last-epoch=5").replica
+    assert isinstance(behind.role, Leader)
+    assert behind.role.observers == (Progress(ReplicaKey(9), 1, True, None, 2),)
+    appended = ask(ask(behind, "append 7").replica, "poll expired=linger").replica
+    # Behind the leader still, but at what the leader had at the previous fetch.
+    again = ask(appended, "fetch-request from=9 offset=2 last-epoch=5").replica
+    assert isinstance(again.role, Leader)
+    assert again.role.observers == (Progress(ReplicaKey(9), 2, True, None, 3, caught_up=True),)
 
 
 # Check quorum.

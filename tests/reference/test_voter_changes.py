@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from reference.disk import Disk
 from reference.effects import CallFailed, Fatal, Reply, Send
 from reference.errors import ErrorCode
 from reference.events import (
-    Event,
     Poll,
     RequestReceived,
     ResponseReceived,
@@ -36,8 +34,9 @@ from reference.messages import (
 )
 from reference.protocol import KAFKA, KIP853
 from reference.replica import Candidate, Follower, Leader, QuorumState, Replica, Resigned, Unattached
-from reference.step import Outcome, start, step
+from reference.step import Outcome, step
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from tests.reference.running import Running
 
 CLIENT = -1
 
@@ -67,34 +66,17 @@ def identity(number: int, voters: tuple[int, ...], **changes: Any) -> Replica:
     )
 
 
-class Node:
-    """A replica that is asked one event after the other."""
+class Node(Running):
+    """A replica of production's protocol."""
 
     def __init__(self, replica: Replica) -> None:
-        self.protocol = KAFKA
-        self.outcome = start(KAFKA, replica, Disk())
-
-    @property
-    def replica(self) -> Replica:
-        return self.outcome.replica
-
-    @property
-    def role(self) -> Any:
-        return self.replica.role
-
-    def on(self, event: Event) -> Outcome:
-        self.outcome = step(self.protocol, self.replica, event)
-        assert self.outcome.fatal is None, self.outcome.fatal
-        return self.outcome
+        super().__init__(replica, KAFKA)
 
     def asks(self, request: Any, source: int = CLIENT) -> Any:
         """The answer to ``request``, or ``None`` if it has to wait."""
         effects = self.on(RequestReceived(source, request, 77)).effects
         answers = [effect.response for effect in effects if isinstance(effect, Reply)]
         return answers[0] if answers else None
-
-    def polls(self, *expired: Timer) -> tuple[Any, ...]:
-        return self.on(Poll(expired)).effects
 
     def fetched_by(self, number: int, offset: int | None = None, disk: str = "a") -> Outcome:
         at = self.replica.log.end_offset if offset is None else offset
@@ -335,8 +317,8 @@ def follower(**changes: Any) -> Node:
     return node
 
 
-def sent(effects: tuple[Any, ...]) -> list[Any]:
-    return [effect.request for effect in effects if isinstance(effect, Send)]
+def sent(outcome: Outcome) -> list[Any]:
+    return [effect.request for effect in outcome.effects if isinstance(effect, Send)]
 
 
 def test_a_voter_whose_entry_is_right_says_nothing() -> None:

@@ -12,7 +12,8 @@ from model_check.engine.steps import initial_states
 from model_check.engine.system import GlobalState, Outcome
 from model_check.kraft import names
 from model_check.kraft.build import build as build_system
-from model_check.kraft.history import Committed, Elected, History, Label, Truncated, Voted
+from model_check.kraft.history import History
+from model_check.kraft.labels import Committed, Elected, Label, Truncated, Voted
 from model_check.kraft.node import Node
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem

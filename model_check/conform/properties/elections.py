@@ -16,7 +16,8 @@ from model_check.conform.properties.view import (
     shown,
 )
 from model_check.kraft import names
-from model_check.kraft.history import Elected, History, Label, Voted, record
+from model_check.kraft.history import History, record
+from model_check.kraft.labels import Elected, Label, Voted
 from reference.voters import ReplicaKey
 
 _JUDGED = frozenset(names.ALWAYS)

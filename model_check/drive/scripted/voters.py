@@ -61,6 +61,7 @@ _DISK = candidate(_LEADER)
 #: A leader that has committed the records of its epoch, and one that has not.
 _UNCOMMITTED = elected(2)
 _COMMITTED = (*elected(2), fetch(KEYS[2], _END))
+_CAUGHT_UP = (*_COMMITTED, fetch(KEYS[4], _END))
 
 #: A Follower whose fetch timer runs out some time after its update-voter timer.
 _FETCHING: Stimuli = (Poll(), leads(2, EPOCH), *(Poll(), nothing_new(2)) * 5)
@@ -98,41 +99,55 @@ def _update(node: int = 2, epoch: int = EPOCH, **changes: object) -> RequestRece
 
 
 def _adding(made: Scripts) -> Iterator[DriveSequence]:
-    caught_up = (*_COMMITTED, fetch(KEYS[4], _END))
     appended = (_add(), answer(4, ApiVersionsResponse((0, 1))), Poll())
     committed = (fetch(KEYS[2], _END + 1), fetch(KEYS[4], _END + 1), fetch(KEYS[3], _END + 1))
     again = deposed_and_elected(EPOCH, 2)
     ways: Mapping[str, Stimuli] = {
-        "it commits": (*caught_up, *appended, *committed, Poll(), _add(5)),
+        "it commits": (*_CAUGHT_UP, *appended, *committed, Poll(), _add(5)),
         "answered when appended": (
-            *caught_up, _add(wait=False), answer(4, ApiVersionsResponse((0, 1))), Poll(), *committed,
+            *_CAUGHT_UP, _add(wait=False), answer(4, ApiVersionsResponse((0, 1))), Poll(), *committed,
         ),
-        "it takes too long": (*caught_up, *appended, _EXPIRED, *committed, _add()),
+        "it takes too long": (*_CAUGHT_UP, *appended, _EXPIRED, *committed, _add()),
         "records commit before its voter set": (
-            *caught_up, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
+            *_CAUGHT_UP, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
             fetch(KEYS[2], _END + 1), answer(4, ApiVersionsResponse((0, 1))), Poll(),
             fetch(KEYS[2], _END + 2), fetch(KEYS[4], _END + 2),
         ),
         "records before its voter set commit": (
-            *caught_up, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
+            *_CAUGHT_UP, Append(EPOCH, (7,)), Poll((Timer.LINGER,)), fetch(KEYS[4], _END + 1), _add(),
             answer(4, ApiVersionsResponse((0, 1))), Poll(), fetch(KEYS[2], _END + 1),
             fetch(KEYS[4], _END + 1), fetch(KEYS[2], _END + 2), fetch(KEYS[4], _END + 2),
         ),
         "it takes too long, and another is asked for": (
-            *caught_up, *appended, _EXPIRED, _add(5), _remove(KEYS[3]), _update(),
+            *_CAUGHT_UP, *appended, _EXPIRED, _add(5), _remove(KEYS[3]), _update(),
         ),
-        "the new voter does not answer": (*caught_up, _add(), RequestTimedOut(4), _EXPIRED, _add()),
-        "another node answers": (*caught_up, _add(), answer(3, ApiVersionsResponse((0, 1))), _EXPIRED),
-        "the answer comes too late": (*caught_up, _add(), _EXPIRED, answer(4, ApiVersionsResponse((0, 1)))),
+        "leadership is lost": (*_CAUGHT_UP, *appended, *again),
+        "the leader resigns": (*_CAUGHT_UP, *appended, Resign(EPOCH), Poll()),
+        "the leader dies": (*_CAUGHT_UP, *appended, Crash(), Start(), Poll()),
+    }  # fmt: skip
+    for name, way in {**ways, **_adding_in_vain()}.items():
+        yield made.sequence(name, _LEADER, _DISK, *way)
+    alone = changing(1)
+    yield made.sequence("to a single voter", alone, candidate(alone), Poll(), fetch(KEYS[4], _END), *appended,
+        fetch(KEYS[4], _END + 1), Poll())  # fmt: skip
+
+
+def _adding_in_vain() -> Mapping[str, Stimuli]:
+    """Ways on which the new voter set is not appended, or late."""
+    again = deposed_and_elected(EPOCH, 2)
+    return {
+        "the new voter does not answer": (*_CAUGHT_UP, _add(), RequestTimedOut(4), _EXPIRED, _add()),
+        "another node answers": (*_CAUGHT_UP, _add(), answer(3, ApiVersionsResponse((0, 1))), _EXPIRED),
+        "the answer comes too late": (*_CAUGHT_UP, _add(), _EXPIRED, answer(4, ApiVersionsResponse((0, 1)))),
         "an old answer comes": (
-            *caught_up, _add(), RequestTimedOut(4), _EXPIRED, _add(),
+            *_CAUGHT_UP, _add(), RequestTimedOut(4), _EXPIRED, _add(),
             LateResponse(4, ApiVersionsResponse((0, 1))), answer(4, ApiVersionsResponse((0, 1))), Poll(),
         ),
-        "still busy with the new voter": (*caught_up, _add(), _EXPIRED, _add()),
-        "the new voter is too old": (*caught_up, _add(), answer(4, ApiVersionsResponse((0, 0)))),
-        "the new voter has no such feature": (*caught_up, _add(), answer(4, ApiVersionsResponse(None))),
+        "still busy with the new voter": (*_CAUGHT_UP, _add(), _EXPIRED, _add()),
+        "the new voter is too old": (*_CAUGHT_UP, _add(), answer(4, ApiVersionsResponse((0, 0)))),
+        "the new voter has no such feature": (*_CAUGHT_UP, _add(), answer(4, ApiVersionsResponse(None))),
         "the new voter cannot say": (
-            *caught_up, _add(),
+            *_CAUGHT_UP, _add(),
             answer(4, ApiVersionsResponse(None, ErrorCode.UNSUPPORTED_VERSION)), _add(),
         ),
         "it has never fetched": (*_COMMITTED, _add(), answer(4, ApiVersionsResponse((0, 1)))),
@@ -140,14 +155,11 @@ def _adding(made: Scripts) -> Iterator[DriveSequence]:
             *_COMMITTED, fetch(KEYS[4], 0), _add(), answer(4, ApiVersionsResponse((0, 1))),
         ),
         "it had caught up in another epoch": (
-            *caught_up, *again, fetch(KEYS[2], _END + 1, EPOCH + 2), _add(),
+            *_CAUGHT_UP, *again, fetch(KEYS[2], _END + 1, EPOCH + 2), _add(),
             answer(4, ApiVersionsResponse((0, 1))),
         ),
-        "leadership is lost before it is appended": (*caught_up, _add(), vote_request(3, EPOCH + 1)),
-        "leadership is lost": (*caught_up, *appended, *again),
-        "the leader resigns": (*caught_up, *appended, Resign(EPOCH), Poll()),
-        "the leader dies": (*caught_up, *appended, Crash(), Start(), Poll()),
-        "another change is under way": (*caught_up, _add(), _add(5), _remove(KEYS[3]), _update()),
+        "leadership is lost before it is appended": (*_CAUGHT_UP, _add(), vote_request(3, EPOCH + 1)),
+        "another change is under way": (*_CAUGHT_UP, _add(), _add(5), _remove(KEYS[3]), _update()),
         "nothing is committed yet": (*_UNCOMMITTED, _add(), _remove(KEYS[3]), _update()),
         "refused": (
             *_COMMITTED, _add(cluster_id="another-cluster"), _add(key=ReplicaKey(4)),
@@ -157,11 +169,6 @@ def _adding(made: Scripts) -> Iterator[DriveSequence]:
             _add(key=replace(KEYS[4], id=0), cluster_id=None),
         ),
     }  # fmt: skip
-    for name, way in ways.items():
-        yield made.sequence(name, _LEADER, _DISK, *way)
-    alone = changing(1)
-    yield made.sequence("to a single voter", alone, candidate(alone), Poll(), fetch(KEYS[4], _END), *appended,
-        fetch(KEYS[4], _END + 1), Poll())  # fmt: skip
 
 
 def _removing(made: Scripts) -> Iterator[DriveSequence]:

@@ -1,0 +1,126 @@
+"""What replicas do that the history is told of: the labels of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model_check.kraft.membership import Keys, Prefix
+from reference.log import Batch, Snapshot
+from reference.voters import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """``replica`` became Leader of ``epoch``."""
+
+    replica: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """``voter`` let somebody know that it votes for ``candidate`` in ``epoch``."""
+
+    voter: int
+    epoch: int
+    candidate: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
+
+    ``start``: where its log begins; ``voters``: the voter set in its log, where that may change;
+    ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of what it takes to be in force.
+    """
+
+    replica: int
+    prefix: Prefix
+    leader_epoch: int | None
+    start: int = 0
+    voters: Keys = ()
+    assignment: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
+
+    replica: int
+    before: Prefix
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshotted:
+    """``replica`` has written or loaded ``snapshot``."""
+
+    replica: int
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded.
+
+    ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
+    """
+
+    replica: int
+    batch: Batch | None
+    added: ReplicaKey | None = None
+    early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
+
+    replica: int
+    target: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
+    such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
+    become of it. ``adding``: the client wanted ``key`` added, not removed.
+    """
+
+    key: ReplicaKey
+    adding: bool
+    has_id: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wiped:
+    """``key`` has lost its disk, with the log ``held`` from ``start`` on.
+
+    ``another``: the voter set names directories, so that its successor is another replica.
+    """
+
+    key: ReplicaKey
+    held: Prefix
+    start: int
+    another: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The disk of ``key``, which had been taken out, is in its place again."""
+
+    key: ReplicaKey
+
+
+Label = (
+    Elected
+    | Voted
+    | Committed
+    | Truncated
+    | Snapshotted
+    | Acknowledged
+    | Altered
+    | Refused
+    | Wiped
+    | Restored
+)
