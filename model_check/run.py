@@ -21,7 +21,7 @@ from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
 
-#: How many states an *eventually* property can be judged on: some 10 GB.
+#: How many states an *eventually* property can be judged on: some 20 GB.
 MAX_GRAPH_STATES = 30_000_000
 #: How much of what differs a sentence shows.
 MOST_TEXT = 400

@@ -167,12 +167,13 @@ def _edges(
     """Sources, ends and labels of the edges; what the collector has of them is given up on the way."""
     size = sum(len(each[0]) for each in collector.edges)
     arrays = tuple(np.empty(size, np.int32) for _ in range(3))
-    order = np.argsort(known)
+    order = np.argsort(known).astype(np.int32)
+    ascending = known[order]
     begin = 0
     for number, (sources, fps, found) in enumerate(collector.edges):
         part = slice(begin, begin + len(sources))
         arrays[0][part] = sources
-        arrays[1][part] = order[np.searchsorted(known, fps, sorter=order)]
+        arrays[1][part] = order[np.searchsorted(ascending, fps)]
         arrays[2][part] = np.searchsorted(codes, found)
         collector.edges[number] = (_NO_NUMBERS, _NO_FPS, _NO_CODES)
         begin = part.stop

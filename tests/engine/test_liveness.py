@@ -163,7 +163,7 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
     goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
     fairness = [fair(0, Strength.WEAK), fair(1, Strength.STRONG)]
-    when = np.array([each in origins for each in range(size)], bool)
+    when = np.array([each in origins for each in range(graph.size)], bool)
     lasso = check_eventually(graph, lambda state: number(state) in goals, fairness, when=when)
     whole = nx.DiGraph(list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)))
     whole.add_nodes_from(range(graph.size))
@@ -178,9 +178,7 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
 @given(st.data())
 def test_an_end_against_brute_force(data: st.DataObject) -> None:
     """Steps 0 are taken for ever by a fair behaviour exactly if they are where that is a demand on them."""
-    size = data.draw(st.integers(1, 6))
-    node = st.integers(0, size - 1)
-    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    graph, node = data.draw(graphs())
     outside = data.draw(st.sets(node, max_size=2))
     strengths = data.draw(st.lists(st.tuples(st.integers(1, 2), st.sampled_from(Strength)), max_size=3))
     fairness = [fair(label, strength) for label, strength in strengths]
@@ -207,15 +205,13 @@ def test_an_end_against_brute_force(data: st.DataObject) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_recoverable_against_networkx(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 6))
-    node = st.integers(0, size - 1)
-    graph = graph_of(size, data.draw(st.lists(st.tuples(node, node, st.integers(0, 2)), max_size=14)))
+    graph, node = data.draw(graphs())
     goals, asked = data.draw(st.sets(node, max_size=2)), data.draw(st.none() | st.sets(st.integers(0, 2)))
     edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
     whole = nx.DiGraph([(source, target) for source, target, _ in edges])
     useful = nx.DiGraph([(s, t) for s, t, label in edges if asked is None or label in asked])
-    whole.add_nodes_from(range(size))
-    useful.add_nodes_from(range(size))
+    whole.add_nodes_from(range(graph.size))
+    useful.add_nodes_from(range(graph.size))
     lengths = nx.single_source_shortest_path_length(whole, 0)
     lost = [lengths[each] for each in lengths if not goals & ({each} | nx.descendants(useful, each))]
     fairness = None if asked is None else [fair(label, Strength.WEAK) for label in asked]
@@ -296,5 +292,5 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
     lengths = nx.single_source_shortest_path_length(whole, 0)
     reachable = [lengths[each] for each in range(graph.size) if lost[each] and each in lengths]
     if reachable:
-        found = Waiting(graph, np.zeros(size, bool)).shortest(lost)
+        found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
         assert found is not None and len(found.stem) == min(reachable)
