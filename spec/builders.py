@@ -98,6 +98,7 @@ def build_rule(entry: Entry, choices: frozenset[str]) -> Rule:
         protects=entry.words("protects"),
         note=entry.optional_prose("note"),
         uncovered=entry.optional_prose("uncovered"),
+        unmutated=entry.optional_prose("unmutated"),
         file=entry.where,
     )
     if len(rule.title.split()) > TITLE_WORDS:

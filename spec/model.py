@@ -98,6 +98,8 @@ class Rule:
     note: str | None
     uncovered: str | None
     """Why the reference does not implement this rule; None when it must."""
+    unmutated: str | None
+    """Why no mutant can show what the rule is for; None when one should."""
     file: str
     """The file that holds it, relative to ``spec/``."""
 

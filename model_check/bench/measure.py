@@ -71,7 +71,7 @@ class Measurement:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """The figures, in the order in which they are reported."""
-        return (*self._rates(), *self._ratios(), *self._symmetry(), *self._counts(), *self._bytes())
+        return (*self._rates(), *self._ratios(), *self._reductions(), *self._counts(), *self._bytes())
 
     def _over_rounds(self, value: Callable[[Round], float]) -> float:
         return median(value(one) for one in self.rounds)
@@ -92,18 +92,25 @@ class Measurement:
             ("engine_2_to_twin", "engine, 2 threads : twin", lambda r: rate(r.cold[2]) / rate(r.twin)),
             ("filled_1_to_twin", "1 thread, filled : twin", lambda r: rate(r.filled[1]) / rate(r.twin)),
             ("filled_2_to_twin", "2 threads, filled : twin", lambda r: rate(r.filled[2]) / rate(r.twin)),
+            ("two_to_one_cold", "2 threads : 1 thread", lambda r: rate(r.cold[2]) / rate(r.cold[1])),
             ("two_to_one", "2 threads : 1 thread, filled", lambda r: rate(r.filled[2]) / rate(r.filled[1])),
         ]
         return [Figure(key, label, self._over_rounds(of), "times") for key, label, of in ratios]
 
-    def _symmetry(self) -> list[Figure]:
-        """How many states one stands for, and what generating one costs more for that."""
+    def _reductions(self) -> list[Figure]:
+        """How many steps were left out that commute; how many states one stands for up to renaming, and what
+        generating one costs more for that.
+        """
+        engine = self.rounds[0].cold[1]
+        steps = (engine.generated + engine.skipped) / engine.generated
+        left_out = Figure("partial_order_factor", "steps there are : generated", steps, "times")
         pairs = [one.symmetry for one in self.rounds if one.symmetry is not None]
         if not pairs:
-            return []
+            return [left_out]
         factor = median(reduced.states / reduced.distinct for _, reduced in pairs)
         cost = median(cost_of(reduced) / cost_of(whole) for whole, reduced in pairs)
         return [
+            left_out,
             Figure("symmetry_factor", "states up to renaming of voters: all", factor, "states/state"),
             Figure("symmetry_cost", "time per generated state, symmetry : none", cost, "times"),
         ]
@@ -192,10 +199,13 @@ def _with_symmetry(scenario: Scenario, plan: Plan) -> tuple[Exploration, Explora
         return None
     tables = [Tables(system) for system in (whole, reduced)]
     for _ in range(2):
-        runs = [_engine(each.system, 1, plan.engine_states // 4, each) for each in tables]
+        runs = [_engine(each.system, 1, plan.engine_states // 4, each, whole=True) for each in tables]
     return runs[0], runs[1]
 
 
-def _engine(system: System, threads: int, states: int, tables: Tables | None) -> Exploration:
+def _engine(
+    system: System, threads: int, states: int, tables: Tables | None, *, whole: bool = False
+) -> Exploration:
+    """One run; ``whole``: without partial-order reduction, which symmetry excludes."""
     limits = Limits(max_states=states)
-    return explore(system, threads=threads, limits=limits, keep_going=True, tables=tables)
+    return explore(system, threads=threads, limits=limits, partial_order=not whole, tables=tables)

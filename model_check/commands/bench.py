@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from model_check.conform.runs import find_runs
 from model_check.scenario import find
 from model_check.tlc.install import find_tools
 
+MOST_STATES = 10**10
 DEFAULT_SCENARIO = "bench-three-voters"
 PARTS = ("engine", "lockstep", "logs")
 #: Measured where it is asked for: it needs Java, and takes minutes.
@@ -49,8 +50,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder of recorded runs, compared besides a made-up one",
     )
+    parser.add_argument(
+        "--states",
+        type=_positive,
+        metavar="N",
+        help="explore N distinct states in each run, in one round (default: 8,000,000, in three)",
+    )
     parser.add_argument("--quick", action="store_true", help="little work, one round: only to see it run")
     parser.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= MOST_STATES:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MOST_STATES:,}, not '{text}'")
+    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,6 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _sections(arguments: argparse.Namespace) -> Iterator[Section]:
     plan = QUICK if arguments.quick else Plan()
+    if arguments.states is not None:
+        plan = replace(plan, engine_states=arguments.states, rounds=1)
     rounds = "1 round" if plan.rounds == 1 else f"medians of {plan.rounds} rounds"
     wanted = (arguments.only,) if arguments.only else PARTS
     scenario = find(arguments.scenario or DEFAULT_SCENARIO)
@@ -114,5 +129,5 @@ def _report(out: Console, section: Section) -> None:
     width = max(len(figure.label) for figure in section.figures)
     for figure in section.figures:
         whole = figure.value >= 1000 or figure.value == int(figure.value)
-        digits = 0 if whole else 4 if figure.value < 0.1 else 1
+        digits = 0 if whole else 4 if figure.value < 0.1 else 2 if figure.value < 10 else 1
         out.print(f"  {figure.label:<{width}}  {figure.value:>12,.{digits}f} {figure.unit}")

@@ -158,7 +158,8 @@ def print_rule(out: Console, rule: Rule) -> None:
     places = citations.in_reference().get(rule.id, ())
     missing = f"not implemented: {rule.uncovered}" if rule.uncovered else "not named in the reference"
     entry(out, "code", ", ".join(places) or missing)
-    entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or "none")
+    unmutated = f"none: {rule.unmutated}" if rule.unmutated else "none"
+    entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or unmutated)
     entry(out, "tests", ", ".join(_tests(rule)) or "none of the reference")
     production = evidence.in_production()
     steps = production.rules.get(rule.id, 0)
@@ -189,6 +190,7 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
         "protects": list(rule.protects),
         "note": rule.note,
         "uncovered": rule.uncovered,
+        "unmutated": rule.unmutated,
         "file": f"spec/{rule.file}",
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(citations.in_mutants().get(rule.id, ())),

@@ -100,7 +100,8 @@ def as_markdown(table: Sequence[Row]) -> str:
         ),
         _summary(table),
         _gaps(table),
-        _without_code(table),
+        _with_reasons(table, "Without mutant, and why", lambda rule: rule.unmutated),
+        _with_reasons(table, "Without code, and why", lambda rule: rule.uncovered),
         _by_area(table),
     ]
     parts += [_area(area, group) for area, group in _areas(table).items()]
@@ -147,20 +148,22 @@ def _gaps(table: Sequence[Row]) -> str:
     coded = [row for row in table if row.shown_by("code")]
     lines = ["## Gaps", "", "Rules with code, and nothing else of a kind:", ""]
     for kind, _ in KINDS[1:]:
-        missing = [row for row in coded if not row.shown_by(kind)]
+        explained = [row for row in coded if kind == "mutant" and row.rule.unmutated is not None]
+        missing = [row for row in coded if not row.shown_by(kind) and row not in explained]
         lines.append(f"- no {kind} ({len(missing)}): {_ids(missing)}")
     code_only = [row for row in coded if not any(row.shown_by(kind) for kind, _ in KINDS[1:])]
     lines.append(f"- nothing but code ({len(code_only)}): {_ids(code_only)}")
     return "\n".join([*lines, ""])
 
 
-def _without_code(table: Sequence[Row]) -> str:
+def _with_reasons(table: Sequence[Row], title: str, reason_of: Callable[[Rule], str | None]) -> str:
     by_reason: dict[str, list[Row]] = {}
     for row in table:
-        if row.rule.uncovered is not None:
-            by_reason.setdefault(row.rule.uncovered, []).append(row)
+        given = reason_of(row.rule)
+        if given is not None:
+            by_reason.setdefault(given, []).append(row)
     total = sum(map(len, by_reason.values()))
-    lines = [f"## Without code, and why ({total})", ""]
+    lines = [f"## {title} ({total})", ""]
     for reason, group in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
         lines.append(f"- {_ids(group)} ({len(group)}): {reason}")
     return "\n".join([*lines, ""])

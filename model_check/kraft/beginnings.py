@@ -9,7 +9,7 @@ from model_check import shortform
 from model_check.engine.system import Outcome
 from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
-from model_check.kraft import names
+from model_check.kraft import membership, names
 from model_check.kraft.history import History, record
 from model_check.kraft.judged import Error
 from model_check.kraft.labels import Committed, Elected, Label, Voted
@@ -99,6 +99,8 @@ def after_first_polls(
 ) -> tuple[History, frozenset[str], frozenset[str]]:
     """The history after what the replicas did first, and the goals and violations of it.
 
+    What a replica begins with is judged by what the scenario says of it (P-7).
+
     A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
     file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
     ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
@@ -112,12 +114,22 @@ def after_first_polls(
         counts = starts and not led
         goals.update(outcome.goals if counts else ())
         violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
+        if not _begins_as_formatted(scenario, replica, cast(Node, outcome.local)):
+            violations.add(names.VOTERS_OF_THE_LOG)
         for label in outcome.labels:
             recorded = record(history, cast(Label, label))
             goals.update(recorded.goals if counts else ())
             violations.update(recorded.violations)
             history = cast(History, recorded.history)
     return history, frozenset(goals), frozenset(violations)
+
+
+def _begins_as_formatted(scenario: Scenario, replica: int, node: Node) -> bool:
+    """Whether a replica has begun with the key and the voters that the scenario gives it (P-7)."""
+    if node.replica is None:
+        return True
+    wanted = identities_of.key_of(scenario, replica), identities_of.formatted_for(scenario, replica)
+    return (node.replica.key, membership.own_origin(node.replica)) == wanted
 
 
 def _given(scenario: Scenario, error: Error, identity: Replica, text: str) -> Replica:

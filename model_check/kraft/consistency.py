@@ -66,6 +66,8 @@ def _check_changes(scenario: Scenario, error: Error) -> None:
         raise error("budgets.restores: goes with budgets.wipes = 1")
     if ((replicas.joining and not alters) or replicas.auto_join) and not replicas.changing:
         raise error("replicas.joining, auto-join: the voter set of this scenario never changes")
+    if set(replicas.auto_join) & set(replicas.observers):
+        raise error("replicas.auto-join: is for controllers, and an observer is none")
     if replicas.led_by is not None and (replicas.initial or replicas.views):
         raise error("replicas.led-by: the states in which replicas begin are given twice")
 

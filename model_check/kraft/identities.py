@@ -1,13 +1,21 @@
-"""Who takes part in a scenario: keys, endpoints, checkpoints and protocol of each replica."""
+"""Who takes part in a scenario: keys, endpoints, checkpoints and protocol of each replica.
+
+What a replica begins with comes from the reference, which configures and formats it
+(:mod:`reference.bootstrap`); what it should begin with (:func:`key_of`, :func:`formatted_for`) comes from the
+scenario alone.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from model_check.kraft.administration import AdminStep, first_directory, parse_step
+from model_check.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from model_check.kraft.membership import Origin
 from model_check.scenario import Scenario
 from model_check.variants import with_switches
+from reference import bootstrap
+from reference.bootstrap import FirstVoters, FormattedDirectory
+from reference.config import Config, Problem, ProcessRole
 from reference.protocol import Protocol
 from reference.replica import Replica
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
@@ -30,10 +38,9 @@ def protocol_of(scenario: Scenario, replica: int, where: str) -> Protocol:
 def identity_of(scenario: Scenario, replica: int) -> Replica:
     """What configuration and disk say of a replica before it has done anything."""
     replicas = scenario.replicas
-    directory = first_directory(replica) if replicas.changing or scenario.budgets.wipes else None
     identity = Replica(
-        key=ReplicaKey(replica, directory),
-        bootstrap_voters=static_voters(replicas.views.get(str(replica), replicas.voters)),
+        key=key_of(scenario, replica),
+        bootstrap_voters=bootstrap.static_voters_of(_config(scenario, replica)),
         endpoints=(Endpoint("CONTROLLER", f"new-node-{replica}", 9093),)
         if replica in replicas.moved
         else listens_at(replica),
@@ -41,11 +48,60 @@ def identity_of(scenario: Scenario, replica: int) -> Replica:
         auto_join=replica in replicas.auto_join,
         max_kraft_version=int(replicas.changing and replica not in replicas.older),
     )
+    return _formatted(scenario, identity) if replicas.dynamic else identity
+
+
+def _formatted(scenario: Scenario, identity: Replica) -> Replica:
+    """``identity`` as its process is on a directory that was formatted for voters in the log."""
+    config = _config(scenario, identity.id)
+    formatted = _directory(scenario, config)
+    assert isinstance(formatted, FormattedDirectory), formatted
+    started = bootstrap.replica_of(config, formatted, identity.endpoints, identity.max_kraft_version)
+    assert isinstance(started, Replica), started
+    # There is one cluster, so that requests need not name it; the endpoints of an observer are never read.
+    return replace(started, endpoints=identity.endpoints, cluster_id=None)
+
+
+def _directory(scenario: Scenario, config: Config) -> FormattedDirectory | Problem:
+    """What formatting makes of the directory of a replica; a standalone controller is the only voter."""
+    replicas, replica = scenario.replicas, config.node_id
+    own, cluster = first_directory(replica), scenario.name
+    if replicas.voters == (replica,):
+        first = FirstVoters.STANDALONE
+        return bootstrap.format_directory(config, cluster, own, first, endpoints=listens_at(replica))
+    if replica not in (*replicas.voters, *replicas.with_checkpoint):
+        return bootstrap.format_directory(config, cluster, own, FirstVoters.NO_INITIAL_CONTROLLERS)
+    # The list has the directory ids of the voters, not those that formatting draws.
+    fresh = next_directory(own) if replica in replicas.voters else own
+    first = FirstVoters.INITIAL_CONTROLLERS
+    return bootstrap.format_directory(config, cluster, fresh, first, _checkpoint(scenario))
+
+
+def _config(scenario: Scenario, replica: int) -> Config:
+    """What a replica is configured to be: with static voters, or with servers that lead to the voters."""
+    replicas = scenario.replicas
+    role = ProcessRole.BROKER if replica in replicas.observers else ProcessRole.CONTROLLER
+    if replicas.dynamic:
+        servers = tuple(f"node-{one}:9093" for one in replicas.bootstrap_servers or replicas.voters)
+        return Config(replica, (role,), (), servers, replica in replicas.auto_join)
+    known = replicas.views.get(str(replica), replicas.voters)
+    return Config(replica, (role,), tuple(f"{one}@node-{one}:9093" for one in known))
+
+
+def key_of(scenario: Scenario, replica: int) -> ReplicaKey:
+    """By which key a replica should begin: with a directory id where anything depends on it."""
+    directories = scenario.replicas.changing or scenario.budgets.wipes
+    return ReplicaKey(replica, first_directory(replica) if directories else None)
+
+
+def formatted_for(scenario: Scenario, replica: int) -> Origin:
+    """What a replica should find before any record, by the scenario alone."""
+    replicas = scenario.replicas
     if not replicas.dynamic:
-        return identity
-    if replica in replicas.voters or replica in replicas.with_checkpoint:
-        return replace(identity, bootstrap_voters=_checkpoint(scenario), bootstrap_kraft_version=1)
-    return replace(identity, bootstrap_voters=VoterSet())
+        return Origin(static_voters(replicas.views.get(str(replica), replicas.voters)), 0)
+    if replica in (*replicas.voters, *replicas.with_checkpoint):
+        return Origin(_checkpoint(scenario), 1)
+    return Origin(VoterSet(), 0)
 
 
 def _checkpoint(scenario: Scenario) -> VoterSet:

@@ -91,6 +91,15 @@ def test_a_rule_without_code_has_its_reason() -> None:
     assert gap(page, "no test") == "- no test (0): none"
 
 
+def test_a_rule_that_no_mutant_can_show_says_why_and_has_tests() -> None:
+    explained = [each for each in rows() if each.rule.unmutated is not None]
+    assert {each.rule.area for each in explained} == {"BOOT", "CONFIG"}
+    for each in explained:
+        assert each.code and each.tests and not each.mutants + each.equivalent
+        assert f": {each.rule.unmutated}" in as_markdown([each])
+        assert gap(as_markdown([each]), "no mutant") == "- no mutant (0): none"
+
+
 # The report that production's steps are counted from.
 
 REPORT = {

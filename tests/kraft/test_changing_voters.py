@@ -150,6 +150,10 @@ def test_a_replica_with_the_checkpoint_knows_the_voters() -> None:
     ("keys", "words"),
     [
         ({"replicas": {"voters": [1], "dynamic": True, "upgradable": True}}, "choose one"),
+        (
+            {"replicas": {"voters": [1], "observers": [2], "auto-join": [2], "dynamic": True}},
+            "an observer is none",
+        ),
         ({"replicas": {"voters": [1]}, "admin": {"steps": ["remove 1"]}}, "admin.steps"),
         ({"replicas": {"voters": [1], "dynamic": True}, "budgets": {"admin": 1}}, "budgets.admin"),
         ({"replicas": {"voters": [1], "joining": [2]}}, "never changes"),

@@ -12,6 +12,8 @@ from tests.kraft.small import changed, explored, shown_again, sizes
 
 COUNTS = {
     "replace-disk-and-crash": 33385,
+    "replace-disk-told-by-leader": 17242,
+    "unique-keys-second-disk-lost": 7056,
     "replace-disk-wrong-order": 9924,
     "replaced-disk-comes-back": 68145,
     "replace-node": 58298,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from model_check.engine.system import Verdict
 from model_check.engine.twin import explore_naively
+from model_check.kraft import identities
 from model_check.kraft.build import build
+from model_check.kraft.membership import own_origin
 from model_check.run import check
-from model_check.scenario import Scenario, shipped
+from model_check.scenario import Scenario, find, shipped
 from reference.protocol import PRESETS
+from reference.voters import VoterSet
 from spec import load
 from tests.kraft.small import changed, explored, sizes
 
@@ -34,6 +39,26 @@ def test_scenario_builds(scenario: Scenario) -> None:
     system = build(scenario)
     assert system.initial_states()
     assert set(scenario.expect.violates) or scenario.expect.verdict == "holds"
+
+
+@pytest.mark.parametrize("scenario", shipped().values(), ids=lambda scenario: scenario.name)
+def test_replicas_are_formatted_and_configured_as_the_scenario_says(scenario: Scenario) -> None:
+    for replica in scenario.replicas.everybody:
+        identity = identities.identity_of(scenario, replica)
+        assert identity.key == identities.key_of(scenario, replica)
+        assert own_origin(identity) == identities.formatted_for(scenario, replica)
+
+
+def test_a_replica_that_begins_with_other_voters_violates_a_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when formatting has left out what it is to write (P-7)."""
+    scenario = find("mutants-formatted")
+    nothing = replace(identities.identity_of(scenario, 2), bootstrap_voters=VoterSet())
+    formatted = identities.identity_of
+    monkeypatch.setattr(
+        identities, "identity_of", lambda s, replica: nothing if replica == 2 else formatted(s, replica)
+    )
+    violated = {(found.property, found.depth) for found in check(scenario).exploration.violations}
+    assert ("VotersOfTheLog", 0) in violated
 
 
 def test_what_the_first_starts_violate_is_a_violation() -> None:

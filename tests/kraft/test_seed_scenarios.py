@@ -15,6 +15,7 @@ from model_check.kraft.labels import Altered, Committed
 from model_check.kraft.membership import Origin
 from model_check.kraft.network import CLIENT
 from model_check.kraft.node import Node, execute
+from model_check.run import check
 from model_check.scenario import from_data, shipped
 from reference.effects import Reply
 from reference.events import RequestReceived, Resign
@@ -57,6 +58,14 @@ def test_exact_number_of_states(name: str, states: int) -> None:
 def test_what_a_lost_disk_violates(name: str, found: tuple[str, int]) -> None:
     (violation,) = explored(name).violations
     assert (violation.property, violation.depth) == found
+
+
+def test_composite_keys_do_not_survive_the_loss_of_a_second_disk() -> None:
+    """The old key counts for a majority until the new one is known to be a voter (C-16)."""
+    result = check(shipped()["composite-keys-second-disk-lost"])
+    assert result.as_expected, result.differences
+    (judged,) = result.judged
+    assert not judged.holds and judged.cycle == 4
 
 
 def test_a_leader_is_asked_to_alter_the_quorum() -> None:

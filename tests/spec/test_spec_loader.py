@@ -371,6 +371,7 @@ def test_a_dropped_key_is_refused_unless_optional(name: str, data: st.DataObject
     optional = {
         "note",
         "uncovered",
+        "unmutated",
         "code",
         "default",
         "rule",
