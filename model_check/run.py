@@ -15,17 +15,19 @@ from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Limits, SymmetryError, System, Verdict
 from model_check.errors import InputError
+from model_check.kraft.alike import UnlikeError, Watched
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged, judge
 from model_check.kraft.prelude import BrokenPrelude
+from model_check.kraft.relative import relative_epochs
 from model_check.kraft.symmetry import refused, symmetric
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario
-from model_check.trace import Trace, build_dead_end, build_lasso
+from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
 
-#: How many states an *eventually* property can be judged on.
-MAX_GRAPH_STATES = 2_000_000
+#: How many states an *eventually* property can be judged on: some 20 GB.
+MAX_GRAPH_STATES = 30_000_000
 #: How much of what differs a sentence shows.
 MOST_TEXT = 400
 
@@ -71,11 +73,14 @@ class CheckResult:
         ]
         found = [build_trace(self.system, explored, each) for each in chosen]
         for judged in self.judged:
+            lasso = judged.lasso or judged.dead_end
+            if lasso is None:
+                continue
+            system, scenario = with_room(self.system, self.scenario, lasso.stem + lasso.cycle)
             if judged.lasso is not None:
-                lasso = judged.lasso
-                found.append(build_lasso(self.system, self.scenario, judged.name, lasso.stem, lasso.cycle))
-            elif judged.dead_end is not None:
-                found.append(build_dead_end(self.system, self.scenario, judged.name, judged.dead_end))
+                found.append(build_lasso(system, scenario, judged.name, lasso.stem, lasso.cycle))
+            else:
+                found.append(build_dead_end(system, scenario, judged.name, lasso.stem))
         return found
 
     @property
@@ -198,11 +203,22 @@ def _judge_liveness(
         return ()
     most = min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES)
     system = build(scenario, absorbs=True)
+    represent = None
+    if scenario.reduction.epochs == "relative":
+        system.judge_nothing()
+        represent = Watched(relative_epochs(system), system)
     try:
-        graph = collect_graph(system, threads=threads, max_states=most)
+        graph = collect_graph(
+            system, threads=threads, max_states=most, max_memory=limits.max_memory, represent=represent
+        )
     except IncompleteGraphError:
         return None
-    return tuple(judge(system, graph, wanted) for wanted in scenario.check.eventually)
+    except UnlikeError as error:
+        raise InputError(
+            f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
+            f"{_shortened(str(error))}; leave it out; see docs/scenarios.md."
+        ) from None
+    return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
 
 
 def _differences(

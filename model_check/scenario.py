@@ -39,6 +39,19 @@ AdminStep = Annotated[
         r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
     ),
 ]
+StateGoal = Literal[
+    "a-leader",
+    "no-leader-of-epoch-1",
+    "all-follow-one-leader",
+    "no-outdated-voter",
+    "no-leader-outside-voters",
+    "no-change-pending",
+    "no-alteration-pending",
+    "all-caught-up",
+    "high-watermark-known",
+    "no-stale-leader",
+    "no-append-waits",
+]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
@@ -203,24 +216,23 @@ class Fairness(_Table):
 
 
 class Eventually(_Table):
-    """An *eventually* property: from every state on, ``goal`` is reached sooner or later."""
+    """An *eventually* property. ``form``: that ``goal`` is reached sooner or later from every state on, from
+    the first one, or from each that satisfies ``when`` on; or that it can be from every state.
+    """
 
     property: str
-    goal: Literal[
-        "a-leader",
-        "no-leader-of-epoch-1",
-        "all-follow-one-leader",
-        "no-outdated-voter",
-        "no-leader-outside-voters",
-        "no-change-pending",
-        "no-alteration-pending",
-        "all-caught-up",
-        "high-watermark-known",
-        "no-stale-leader",
-        "no-append-waits",
-        "leadership-settled",
-    ]
+    goal: StateGoal | Literal["leadership-settled", "leadership-stays"]
+    form: Literal["always-eventually", "eventually", "leads-to", "recoverable"] = "always-eventually"
+    when: StateGoal | None = None
     fairness: Fairness = Fairness()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Eventually:
+        if (self.form == "leads-to") != (self.when is not None):
+            raise ValueError("when goes with the form 'leads-to', which needs it")
+        if self.goal == "leadership-stays" and self.form != "always-eventually":
+            raise ValueError("leadership-stays has one form only; leave form out")
+        return self
 
 
 class Check(_Table):
@@ -242,10 +254,12 @@ class Check(_Table):
 
 class Reduction(_Table):
     """Which states are left out because others stand for them. ``symmetry``: those that differ from another
-    only in which of the voters is which that nothing in the scenario tells apart.
+    only in which of the voters is which that nothing in the scenario tells apart. ``epochs``: with "relative"
+    *eventually* properties are judged up to how many elections there have been.
     """
 
     symmetry: bool = False
+    epochs: Literal["absolute", "relative"] = "absolute"
 
 
 class Expected(_Table):

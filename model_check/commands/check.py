@@ -269,6 +269,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
                 "cycle": judged.cycle,
                 "dead_end": judged.dead_end is not None,
                 "open_states": judged.open_states,
+                "states": judged.states,
+                "closed": judged.closed,
             }
             for judged in result.judged
         ],
@@ -305,6 +307,9 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         if judged.open_states:
             share = f"{judged.open_states:,} of {judged.states:,} states"
             say(out, f"{judged.name}: open beyond the bound on epochs from {share}", indent=4)
+        elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
+            states = f"the {judged.states:,} states with relative epochs are all"
+            say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
     for difference in result.differences:
         say(out, difference, "red", indent=4)
     if result.differences or arguments.verbose:

@@ -79,6 +79,7 @@ class Search:
     on_candidates: Callable[[int, list[Worker]], None] | None = None
     on_states: Callable[[Batch], None] | None = None
     checkpoint: Checkpoint | None = None
+    representatives: Callable[[Batch, Visited], Batch] | None = None
     levels: list[int] = field(default_factory=list)
     violations: dict[str, Violation] = field(default_factory=dict)
     origins: dict[str, tuple[int, int, list[int]]] = field(default_factory=dict)
@@ -116,6 +117,8 @@ class Search:
 
     def _admit(self, batch: Batch, frontier: Frontier) -> None:
         """Take new states of the current level in: links, invariants, frontier."""
+        if self.representatives is not None:
+            batch = self.representatives(batch, self.visited)
         self.links.append(batch.parents, batch.codes, batch.orbits)
         level, first = len(self.levels) - 1, self.levels[-1]
         self.levels[-1] += len(batch.rows)
@@ -287,6 +290,7 @@ def explore(
     on_candidates: Callable[[int, list[Worker]], None] | None = None,
     on_states: Callable[[Batch], None] | None = None,
     tables: Tables | None = None,
+    representatives: Callable[[Batch, Visited], Batch] | None = None,
 ) -> Exploration:
     """Explore all states of ``system`` within ``limits``.
 
@@ -296,14 +300,16 @@ def explore(
     ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
     :mod:`model_check.engine.expand`), where every step of every state is not asked for; that is never so with
     ``keep_going``, ``on_candidates`` or symmetry.
-    ``on_candidates``, ``on_states`` and ``tables`` are for parts of the engine that collect the graph.
+    ``on_candidates``, ``on_states``, ``tables`` and ``representatives`` are for parts of the engine that
+    collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
     Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`), and
     CheckpointError for a checkpoint that cannot be used.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
-    whole = keep_going or on_candidates is not None or not tables.symmetry.trivial
+    whole = keep_going or on_candidates is not None or representatives is not None
+    whole = whole or not tables.symmetry.trivial
     blocks = Blocks(
         tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
     )
@@ -312,7 +318,7 @@ def explore(
         with Links(folder, fingerprints=checkpoint is not None) as links:
             search = Search(
                 system, tables, visited, blocks, links, limits, keep_going,
-                progress, on_candidates, on_states, checkpoint,
+                progress, on_candidates, on_states, checkpoint, representatives,
             )  # fmt: skip
             limit = search.run()
             if checkpoint is not None and limit is None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model_check.engine.block import Batch, Worker
 from model_check.engine.explorer import explore
+from model_check.engine.representatives import Represent, Representatives
 from model_check.engine.steps import initial_states
 from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, System
 from model_check.engine.tables import LOSE, Tables
 
 LOST = "lose"
+T = TypeVar("T")
+_NO_NUMBERS, _NO_FPS, _NO_CODES = np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,13 @@ class Graph:
     ``System.initial_states()``. Edge e leads from ``sources[e]`` to ``targets[e]`` (int32) and carries label
     number ``labels[e]``; ``label_values`` has the labels: (step, action), the action ``"lose"`` for a loss.
     ``state(i)`` is state i. ``exploration``: how the graph was found, or ``None`` for a graph made by hand.
+
+    Where states are replaced by representatives, ``successors[e]`` is the number of the state that step e
+    leads to from its source, before it is replaced: that of ``targets[e]``, or one from ``size`` on, of which
+    ``state`` knows as well.
+
+    ``views``: states that differ in messages and budgets alone have one number; the first state of each
+    number, and the number of each state. ``None``: it is not known.
     """
 
     size: int
@@ -36,6 +47,34 @@ class Graph:
     label_values: tuple[tuple[PathStep, Hashable], ...]
     state: Callable[[int], GlobalState]
     exploration: Exploration | None = None
+    successors: NDArray[np.int32] | None = None
+    views: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """The edges that change the state."""
+        changed: NDArray[np.bool_] = self.sources != self.ends
+        return changed
+
+    @property
+    def ends(self) -> NDArray[np.int32]:
+        """The states that the steps lead to before they are replaced by others."""
+        return self.targets if self.successors is None else self.successors
+
+    def over_views(self, value: Callable[[GlobalState], T], kind: Any) -> NDArray[Any]:
+        """``value`` of each state, as an array of type ``kind``; it must not look at messages and budgets.
+
+        Asked once for all states that differ in these alone, where the graph knows of them.
+        """
+        if self.views is None:
+            return np.fromiter((value(self.state(number)) for number in range(self.size)), kind, self.size)
+        firsts, which = self.views
+        found = np.fromiter((value(self.state(number)) for number in firsts.tolist()), kind, len(firsts))
+        return found[which]
+
+    def mask(self, holds: Callable[[GlobalState], bool] | NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which states satisfy ``holds``, as for :meth:`over_views` (a mask stays as it is)."""
+        return holds if isinstance(holds, np.ndarray) else self.over_views(holds, bool)
 
 
 class _Collector:
@@ -66,43 +105,96 @@ class IncompleteGraphError(Exception):
     """The reachable graph has more states than were allowed."""
 
 
-def collect_graph(system: System, *, threads: int = 1, max_states: int = 2_000_000) -> Graph:
-    """The reachable graph of ``system``. Needs about 100 bytes a state and 20 an edge.
+def collect_graph(
+    system: System,
+    *,
+    threads: int = 1,
+    max_states: int = 2_000_000,
+    max_memory: int | None = None,
+    represent: Represent | None = None,
+) -> Graph:
+    """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
+
+    ``represent``: what stands for a state (see :mod:`~model_check.engine.representatives`); the graph is
+    that of these states.
 
     Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
     violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
-    are more than ``max_states`` states.
+    are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used.
     """
     tables, collector = Tables(system), _Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
+    others = None if represent is None else Representatives(tables, represent)
+    limits = Limits(max_states=max_states, max_memory=max_memory)
     exploration = explore(
-        system, threads=threads, limits=Limits(max_states=max_states), keep_going=True,
+        system, threads=1 if others else threads, limits=limits, keep_going=True,
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
+        representatives=others,
     )  # fmt: skip
+    if exploration.limit == "max_memory":
+        raise IncompleteGraphError(f"the graph needs more than the {max_memory:,} bytes allowed")
     if exploration.limit is not None:
         raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
-    no_edge = (np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32))
-    sources, target_fps, codes = (
-        np.concatenate(part) for part in zip(no_edge, *collector.edges, strict=True)
-    )
-    order = np.argsort(fps)
-    targets = order[np.searchsorted(fps, target_fps, sorter=order)].astype(np.int32)
-    distinct_codes, labels = np.unique(codes, return_inverse=True)
+    columns = rows[:, : system.components + 1]
+    stands, known = None, fps
+    if others is not None and others.rows:
+        stands = np.concatenate([np.arange(len(fps)), _numbers_of(np.concatenate(others.by), fps)])
+        known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
+    codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
+    sources, ends, labels = _edges(collector, known, codes)
     begin = list(dict.fromkeys(initial_states(system)))
     indices = tuple(initial_states(system).index(state) for state in begin)
     return Graph(
-        size=len(rows),
+        size=len(fps),
         initial=tuple(range(len(begin))),
         initial_indices=indices,
         sources=sources,
-        targets=targets,
-        labels=labels.astype(np.int32),
-        label_values=tuple(_label(tables, code) for code in distinct_codes.tolist()),
+        targets=ends if stands is None else stands[ends].astype(np.int32),
+        labels=labels,
+        label_values=tuple(_label(tables, code) for code in codes.tolist()),
         state=lambda number: tables.decode(rows[number]),
         exploration=exploration,
+        successors=None if stands is None else ends,
+        views=_views(columns),
     )
+
+
+def _edges(
+    collector: _Collector, known: NDArray[np.uint64], codes: NDArray[np.uint32]
+) -> tuple[NDArray[np.int32], ...]:
+    """Sources, ends and labels of the edges; what the collector has of them is given up on the way."""
+    size = sum(len(each[0]) for each in collector.edges)
+    arrays = tuple(np.empty(size, np.int32) for _ in range(3))
+    order = np.argsort(known).astype(np.int32)
+    ascending = known[order]
+    begin = 0
+    for number, (sources, fps, found) in enumerate(collector.edges):
+        part = slice(begin, begin + len(sources))
+        arrays[0][part] = sources
+        arrays[1][part] = order[np.searchsorted(ascending, fps)]
+        arrays[2][part] = np.searchsorted(codes, found)
+        collector.edges[number] = (_NO_NUMBERS, _NO_FPS, _NO_CODES)
+        begin = part.stop
+    return arrays
+
+
+def _views(columns: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """See :class:`Graph`: rows that are equal have one number."""
+    which: NDArray[np.int64] = np.zeros(len(columns), np.int64)
+    firsts = np.zeros(1, np.int64)
+    for column in columns.T:
+        both = which * (int(column.max(initial=0)) + 1) + column
+        _, firsts, which = np.unique(both, return_index=True, return_inverse=True)
+    return firsts, which.astype(np.int32)
+
+
+def _numbers_of(wanted: NDArray[np.uint64], fps: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Where each of ``wanted`` stands in ``fps``, which has them all."""
+    order = np.argsort(fps)
+    numbers: NDArray[np.int32] = order[np.searchsorted(fps, wanted, sorter=order)].astype(np.int32)
+    return numbers
 
 
 def _label(tables: Tables, code: int) -> tuple[PathStep, Hashable]:

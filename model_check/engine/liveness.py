@@ -10,34 +10,37 @@ section 8.6):
 Only steps that change the state count; a step from a state to itself is stuttering. A behaviour may stay in
 a state for ever (an empty cycle) where no fairness class is enabled, so also in a deadlock.
 
-The search refines strongly connected components, as in Emerson and Lei, "Modalities for model checking",
-POPL 1985 (Streett acceptance): a component that no cycle can make weakly fair is dropped, states that
-enable a strong class without a step in their component are removed, until nothing changes.
+The forms, in the notation of temporal logic: *eventually* (F goal), *always eventually* (G F goal),
+*leads to* (G (when -> F goal)), an *end* to some steps (F G not taken), and *always recoverable*
+(A G E F goal of CTL).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import breadth_first_order
 
+from model_check.engine.cycles import (
+    Demand,
+    Fair,
+    Strength,
+    demand_of_labels,
+    demand_of_steps,
+    fair_states,
+    short_cycle,
+)
+from model_check.engine.edges import Edges, Mask, Numbers
 from model_check.engine.graph import Graph
 from model_check.engine.system import GlobalState, PathStep
 
-Mask = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
-
-
-class Strength(Enum):
-    """How much a fairness class asks for."""
-
-    WEAK = "weak"
-    STRONG = "strong"
+#: States of a graph: what they satisfy, or which they are.
+Goal = Callable[[GlobalState], bool] | Mask
+#: How many ends of equally short stems are tried for the shortest cycle.
+MOST_ENDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,10 @@ class Fairness:
     name: str
     strength: Strength
     matches: Callable[[PathStep, Hashable], bool]
+
+
+#: The class of all steps.
+ANY_STEP = Fairness("any step", Strength.WEAK, lambda step, action: True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,183 +71,112 @@ class Lasso:
     states: tuple[int, ...]
 
 
-class _Edges:
-    """The edges that change the state, sorted by source."""
+class Waiting:
+    """The states in which ``goal`` is waited for: on the way, without it, from the initial states or, with
+    ``when``, from every reachable state that satisfies it. ``far``: how many steps they are from there, plus,
+    with ``when``, how many those are from an initial state; -1 where nothing is waited for.
+    """
 
-    def __init__(self, graph: Graph, fairness: Sequence[Fairness]) -> None:
-        self.size = graph.size
-        moving = np.flatnonzero(graph.sources != graph.targets)
-        order = moving[np.argsort(graph.sources[moving], kind="stable")]
-        self.sources = graph.sources[order].astype(np.int64)
-        self.targets = graph.targets[order].astype(np.int64)
-        self.labels = graph.labels[order]
-        self.starts = np.searchsorted(self.sources, np.arange(graph.size + 1))
-        self.looping = np.zeros(graph.size, bool)
-        self.looping[graph.sources[graph.sources == graph.targets]] = True
-        self.of_class: list[Mask] = []
-        self.enabled: list[Mask] = []
-        for each in fairness:
-            matching = np.array([each.matches(*label) for label in graph.label_values], bool)
-            edges = matching[self.labels] if len(matching) else np.zeros(0, bool)
-            enabled = np.zeros(graph.size, bool)
-            enabled[self.sources[edges]] = True
-            self.of_class.append(edges)
-            self.enabled.append(enabled)
+    def __init__(self, graph: Graph, goal: Goal, when: Goal | None = None) -> None:
+        self.graph, self.edges = graph, Edges(graph)
+        free = ~graph.mask(goal)
+        sources = [np.array(graph.initial, np.int64)]
+        distance, self._to_start = self.edges.search(sources, np.ones(graph.size, bool))
+        if when is not None:
+            starts = graph.mask(when) & free
+            depth = int(distance.max(initial=0))
+            sources = [np.flatnonzero(starts & (distance == level)) for level in range(depth + 1)]
+        self.far, self._on_way = self.edges.search(sources, free)
 
-    def leaving(self, nodes: Numbers) -> Numbers:
-        """The edges that leave ``nodes``, in order."""
-        begins = self.starts[nodes]
-        counts = self.starts[nodes + 1] - begins
-        offsets = np.repeat(begins - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        leaving: Numbers = np.arange(counts.sum()) + offsets
-        return leaving
+    def way(self, end: int) -> list[int]:
+        """The edges of a shortest way from an initial state to ``end``, where the goal is waited for."""
+        way = self.edges.back(end, self._on_way)
+        begin = int(self.edges.sources[way[0]]) if way else end
+        return self.edges.back(begin, self._to_start) + way
 
-    def search(self, sources: Sequence[Numbers], allowed: Mask) -> tuple[Numbers, Numbers]:
-        """Breadth first through ``allowed`` states; ``sources[d]`` are at distance d already.
+    def path(self, end: int, cycle: Sequence[int] = ()) -> Lasso:
+        """The way to ``end``, and from there the edges ``cycle``."""
+        way = self.way(end)
+        first = int(self.edges.sources[way[0]]) if way else end
+        steps = [self.graph.label_values[self.edges.labels[edge]][0] for edge in (*way, *cycle)]
+        return Lasso(
+            initial=self.graph.initial_indices[self.graph.initial.index(first)],
+            stem=tuple(steps[: len(way)]),
+            cycle=tuple(steps[len(way) :]),
+            states=(first, *(int(self.edges.targets[edge]) for edge in (*way, *cycle))),
+        )
 
-        Returns (distances, the edge to each state by which it was first reached); -1 where there is none.
-        """
-        distance = np.full(self.size, -1, np.int64)
-        edge = np.full(self.size, -1, np.int64)
-        frontier = np.empty(0, np.int64)
-        level = 0
-        while len(frontier) or level < len(sources):
-            if level < len(sources):
-                fresh = sources[level][allowed[sources[level]] & (distance[sources[level]] < 0)]
-                distance[fresh] = level
-                frontier = np.concatenate([frontier, fresh])
-            leaving = self.leaving(frontier)
-            targets = self.targets[leaving]
-            fresh_edges = leaving[allowed[targets] & (distance[targets] < 0)]
-            frontier, first = np.unique(self.targets[fresh_edges], return_index=True)
-            edge[frontier] = fresh_edges[first]
-            level += 1
-            distance[frontier] = level
-        return distance, edge
-
-    def back(self, state: int, edge: Numbers) -> list[int]:
-        """The edges on the way to ``state`` that :meth:`search` found."""
-        way: list[int] = []
-        while edge[state] >= 0:
-            way.append(int(edge[state]))
-            state = int(self.sources[way[-1]])
-        return way[::-1]
-
-
-def _components(edges: _Edges, alive: Mask) -> tuple[int, Numbers, Numbers]:
-    """(number of components, component of each state, the edges inside components) among ``alive``."""
-    inside = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
-    pair = (edges.sources[inside], edges.targets[inside])
-    matrix = csr_array((np.ones(len(inside), np.int8), pair), shape=(edges.size, edges.size))
-    count, component = connected_components(matrix, directed=True, connection="strong")
-    component = component.astype(np.int64)
-    return count, component, inside[component[pair[0]] == component[pair[1]]]
-
-
-def _fair_states(edges: _Edges, fairness: Sequence[Fairness], alive: Mask, may_stay: Mask) -> Mask:
-    """The states of ``alive`` that lie on a fair cycle (or where a behaviour may stay)."""
-    alive = alive.copy()
-    while alive.any():
-        count, component, inside = _components(edges, alive)
-        dead = ~alive
-        has_edge = np.zeros(count, bool)
-        has_edge[component[edges.sources[inside]]] = True
-        dead |= ~has_edge[component] & ~may_stay
-        for number, each in enumerate(fairness):
-            taken = np.zeros(count, bool)
-            taken[component[edges.sources[inside[edges.of_class[number][inside]]]]] = True
-            enabled = edges.enabled[number]
-            if each.strength is Strength.STRONG:
-                dead |= enabled & ~taken[component]
-            else:
-                rests = np.zeros(count, bool)
-                rests[component[alive & ~enabled]] = True
-                dead |= ~taken[component] & ~rests[component]
-        if not (dead & alive).any():
-            return alive
-        alive &= ~dead
-    return alive
-
-
-def _cycle(edges: _Edges, fairness: Sequence[Fairness], start: int, fair: Mask) -> list[int]:
-    """A cycle from ``start`` in its component of ``fair`` that satisfies all of ``fairness``."""
-    _, component, inside = _components(edges, fair)
-    here = fair & (component == component[start])
-    inside = inside[component[edges.sources[inside]] == component[start]]
-    way: list[int] = []
-    if not len(inside):
-        return way
-    at = start
-
-    def go(goal: int) -> None:
-        nonlocal at
-        _, back = edges.search([np.array([at])], here)
-        way.extend(edges.back(goal, back))
-        at = goal
-
-    for number, each in enumerate(fairness):
-        own = inside[edges.of_class[number][inside]]
-        visited = {start, *(int(edges.targets[edge]) for edge in way)}
-        if len(own):
-            if not any(edges.of_class[number][edge] for edge in way):
-                go(int(edges.sources[own[0]]))
-                way.append(int(own[0]))
-                at = int(edges.targets[own[0]])
-        elif each.strength is Strength.WEAK and all(edges.enabled[number][state] for state in visited):
-            go(int(np.flatnonzero(here & ~edges.enabled[number])[0]))
-    if not way:
-        first = inside[edges.sources[inside] == start][0]
-        way.append(int(first))
-        at = int(edges.targets[first])
-    go(start)
-    return way
+    def shortest(self, wanted: Mask) -> Lasso | None:
+        """A shortest way to one of the ``wanted`` states (a mask) in which the goal is waited for."""
+        candidates = np.flatnonzero(wanted & (self.far >= 0))
+        if not len(candidates):
+            return None
+        return self.path(int(candidates[np.argmin(self.far[candidates])]))
 
 
 def check_eventually(
     graph: Graph,
-    goal: Callable[[GlobalState], bool],
+    goal: Goal,
     fairness: Sequence[Fairness] = (),
     *,
-    when: Callable[[GlobalState], bool] | None = None,
+    when: Goal | None = None,
     stuttering: bool = True,
+    through: Mask | None = None,
+    most: int | None = None,
 ) -> Lasso | None:
-    """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso with a shortest stem.
+    """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso: a shortest stem, a short cycle.
 
     With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies
-    ``when`` on (leads-to). Without ``stuttering`` a behaviour stays in a state only if that has no step to
-    another state, or a step to itself. Check safety first: a state that breaks an invariant has no successors
-    here and looks like a deadlock, and so may a state whose steps the constraints cut.
+    ``when`` on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a
+    state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
+    that take one of these edges of the graph (a mask) for ever. ``most``: up to how many edges networkx finds
+    the components. Check safety first: a state that breaks an invariant has no successors here and looks like
+    a deadlock, and so may a state whose steps the constraints cut.
     """
-    edges = _Edges(graph, fairness)
-    reached = np.array([goal(graph.state(number)) for number in range(graph.size)], bool)
-    everywhere = np.ones(graph.size, bool)
-    origin = [np.array(graph.initial, np.int64)]
-    distance, to_start = edges.search(origin, everywhere)
-    sources = origin
-    if when is not None:
-        starts = np.array([when(graph.state(number)) for number in range(graph.size)], bool) & ~reached
-        depth = int(distance.max(initial=0))
-        sources = [np.flatnonzero(starts & (distance == level)) for level in range(depth + 1)]
-    far, on_way = edges.search(sources, ~reached)
-    may_stay = everywhere if stuttering else edges.looping | (np.diff(edges.starts) == 0)
-    fair = _fair_states(edges, fairness, far >= 0, may_stay)
-    candidates = np.flatnonzero(fair)
+    waiting = Waiting(graph, goal, when)
+    edges, far = waiting.edges, waiting.far
+    demands = _demands(graph, edges, fairness, through)
+    may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
+    fair = fair_states(edges, demands, far >= 0, may_stay, most=most)
+    found = _end_and_cycle(edges, demands, far, fair)
+    return None if found is None else waiting.path(*found)
+
+
+def check_ends(
+    graph: Graph,
+    steps: Mask,
+    fairness: Sequence[Fairness] = (),
+    *,
+    within: Goal = lambda state: True,
+    most: int | None = None,
+) -> Lasso | None:
+    """``None`` if no fair behaviour takes one of ``steps`` (a mask of edges) for ever; otherwise a lasso.
+
+    Behaviours that come to a state that is not ``within`` do not count.
+    """
+    return check_eventually(graph, ~graph.mask(within), fairness, through=steps, most=most)
+
+
+def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None) -> list[Demand]:
+    demands = []
+    for each in fairness:
+        labels = np.array([each.matches(*label) for label in graph.label_values], bool)
+        if labels.any():
+            demands.append(demand_of_labels(edges, labels, each.strength))
+    return demands if through is None else [*demands, demand_of_steps(edges, through[edges.numbers])]
+
+
+def _end_and_cycle(
+    edges: Edges, demands: Sequence[Demand], far: Numbers, fair: Fair
+) -> tuple[int, list[int]] | None:
+    """The end of a shortest stem, and of the ``MOST_ENDS`` first ones the one with the shortest cycle."""
+    candidates = np.flatnonzero(fair.alive)
     if not len(candidates):
         return None
-    end = int(candidates[np.argmin(far[candidates])])
-    way = edges.back(end, on_way)
-    if when is not None:
-        begin = int(edges.sources[way[0]]) if way else end
-        way = edges.back(begin, to_start) + way
-    cycle = _cycle(edges, fairness, end, fair)
-    first = int(edges.sources[way[0]]) if way else end
-    steps = [graph.label_values[edges.labels[edge]][0] for edge in way + cycle]
-    return Lasso(
-        initial=graph.initial_indices[graph.initial.index(first)],
-        stem=tuple(steps[: len(way)]),
-        cycle=tuple(steps[len(way) :]),
-        states=(first, *(int(edges.targets[edge]) for edge in way + cycle)),
-    )
+    nearest = candidates[far[candidates] == far[candidates].min()]
+    found = [(short_cycle(edges, demands, end, fair), end) for end in nearest[:MOST_ENDS].tolist()]
+    cycle, end = min(found, key=lambda one: len(one[0]))
+    return end, cycle
 
 
 def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask:
@@ -250,8 +186,8 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
     """
     fair = np.array([any(each.matches(*label) for each in fairness) for label in graph.label_values], bool)
     taken = np.flatnonzero(fair[graph.labels]) if len(fair) else np.empty(0, np.int64)
-    goals = np.flatnonzero(goal)
-    root = np.full(len(goals), graph.size)
+    goals = np.flatnonzero(goal).astype(np.int32)
+    root = np.full(len(goals), graph.size, np.int32)
     backwards = np.concatenate([root, graph.targets[taken]]), np.concatenate([goals, graph.sources[taken]])
     ones = np.ones(len(backwards[0]), np.int8)
     matrix = csr_array((ones, backwards), shape=(graph.size + 1, graph.size + 1))
@@ -261,10 +197,12 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
     return lost[: graph.size]
 
 
-def shortest_stem(graph: Graph, wanted: Mask) -> tuple[PathStep, ...]:
-    """A shortest behaviour to one of the ``wanted`` states (a mask), of which one is reachable."""
-    edges = _Edges(graph, ())
-    distance, edge = edges.search([np.array(graph.initial, np.int64)], np.ones(graph.size, bool))
-    candidates = np.flatnonzero(wanted & (distance >= 0))
-    end = int(candidates[np.argmin(distance[candidates])])
-    return tuple(graph.label_values[edges.labels[number]][0] for number in edges.back(end, edge))
+def check_recoverable(
+    graph: Graph, goal: Goal, fairness: Sequence[Fairness] | None = None
+) -> tuple[PathStep, ...] | None:
+    """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest way to a state
+    from which none does. With ``fairness``: some path of steps that it asks for.
+    """
+    lost = out_of_reach(graph, graph.mask(goal), (ANY_STEP,) if fairness is None else fairness)
+    found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
+    return None if found is None else found.stem

@@ -133,6 +133,7 @@ class Tables:
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
         self.messages: list[Hashable] = []
+        self._texts: dict[int, str] = {}
         self.histories: list[Hashable] = []
         self.label_sequences: list[tuple[Hashable, ...]] = []
         self.forget_sequences: list[tuple[Forget, ...]] = []
@@ -425,13 +426,20 @@ class Tables:
         first = int(row[0])
         numbers = [first if first >= 0 else ~first, *row[1:n].tolist()]
         packed = int(row[n + 1]) | int(row[n + 2]) << 31
-        messages = [self.messages[m] for m in row[n + 3 : -EXTRA].tolist() if m >= 0]
+        messages = sorted((m for m in row[n + 3 : -EXTRA].tolist() if m >= 0), key=self._text_of)
         return GlobalState(
             tuple(self.locals[number][1] for number in numbers),
-            tuple(sorted(messages, key=repr)),
+            tuple(self.messages[m] for m in messages),
             self.histories[row[n]],
             tuple(packed >> 8 * i & 255 for i in range(len(self.system.budgets))),
         )
+
+    def _text_of(self, number: int) -> str:
+        """The ``repr`` of message ``number``, by which messages in flight are in order."""
+        known = self._texts.get(number)
+        if known is None:
+            known = self._texts[number] = repr(self.messages[number])
+        return known
 
     def path_step(self, code: int) -> PathStep:
         """The step that ``code`` stands for."""

@@ -20,6 +20,7 @@ def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> No
     _check_alterations(scenario, protocols, error)
     _check_clocks(scenario, error)
     _check_idle_answers(scenario, error)
+    _check_relative_epochs(scenario, error)
     _check_who_is_named(scenario, error)
 
 
@@ -87,6 +88,23 @@ def _check_idle_answers(scenario: Scenario, error: Error) -> None:
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
             "environment.parking, the timer update-voter, budgets.timeouts, budgets.duplicates and "
             "check.eventually"
+        )
+
+
+def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
+    """Relative epochs are for *eventually* properties, and for states of which all numbers are known."""
+    budgets = scenario.budgets
+    if scenario.reduction.epochs == "relative" and (
+        not scenario.check.eventually
+        or scenario.replicas.changing
+        or scenario.admin.alters
+        or budgets.wipes
+        or budgets.snapshots
+        or budgets.ticks
+    ):
+        raise error(
+            "reduction.epochs: 'relative' is for check.eventually, and goes without replicas.dynamic, "
+            "upgradable, the step alter, budgets.wipes, budgets.snapshots and budgets.ticks"
         )
 
 

@@ -28,7 +28,7 @@ EVENTUALLY = {
     "FollowerEventuallyCatchesUp": ("all-caught-up", "high-watermark-known"),
     "StaleLeaderEventuallyLearns": ("no-stale-leader",),
     "AppendEventuallyAnswered": ("no-append-waits",),
-    "LeadershipEventuallyStable": ("leadership-settled",),
+    "LeadershipEventuallyStable": ("leadership-settled", "leadership-stays"),
 }
 
 

@@ -7,7 +7,7 @@
   :mod:`~model_check.trace.program`: views for people, and as a pytest program.
 """
 
-from model_check.trace.build import build, build_dead_end, build_lasso
+from model_check.trace.build import build, build_dead_end, build_lasso, with_room
 from model_check.trace.model import Change, Finding, Run, Trace, TraceError, TraceStep
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "build",
     "build_dead_end",
     "build_lasso",
+    "with_room",
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
+from model_check.kraft.build import build as build_system
 from model_check.kraft.history import History
 from model_check.kraft.network import NOBODY_WAITS, InFlight
 from model_check.kraft.node import Execution, Node
+from model_check.kraft.relative import relative_epochs
 from model_check.kraft.step import Step as KRaftStep
-from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario
+from model_check.kraft.system import Bounds, KRaftSystem
+from model_check.scenario import Scenario, from_data
 from model_check.trace.explain import explain
 from model_check.trace.model import Finding, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Taken, Walk, name_of
@@ -48,14 +51,14 @@ def build_lasso(
     initial: int = 0,
 ) -> Trace:
     """The trace of a behaviour that repeats ``cycle`` for ever after ``stem``, which violates an *eventually*
-    property; with an empty cycle it stays where it is. Raises TraceError where the system does not offer a
-    step or the cycle does not close.
+    property; with an empty cycle it stays where it is. Where epochs are relative, they may have grown when
+    the cycle closes. Raises TraceError where the system does not offer a step or the cycle does not close.
     """
     walked = walk(system, stem, initial)
     closing = walked.state
     for step in cycle:
         walked.follow(step)
-    if walked.state != closing or walked.violated:
+    if walked.violated or not closes(system, scenario, closing, walked.state):
         raise TraceError("the cycle does not lead back to the state in which it begins")
     if not cycle:
         repeats = "The behaviour may stay in this state for ever"
@@ -63,8 +66,36 @@ def build_lasso(
         repeats = "The last step may repeat for ever"
     else:
         repeats = f"The last {len(cycle)} steps may repeat for ever"
+    if walked.state != closing:
+        repeats += ", with later epochs each time,"
     reason = f"{repeats} although timers and deliveries are as fair as stated; what must happen never does."
     return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
+
+
+def closes(system: KRaftSystem, scenario: Scenario, begin: GlobalState, end: GlobalState) -> bool:
+    """Whether what has led from ``begin`` to ``end`` may be done again from there."""
+    if begin == end or scenario.reduction.epochs == "absolute":
+        return begin == end
+    represent = relative_epochs(system)
+    return represent(begin) == represent(end)
+
+
+def with_room(
+    system: KRaftSystem, scenario: Scenario, path: Sequence[PathStep], initial: int = 0
+) -> tuple[KRaftSystem, Scenario]:
+    """``system`` and ``scenario`` with the bound on epochs that ``path`` needs, as it was found without one.
+
+    Raises InputError if no scenario may have that bound.
+    """
+    unbounded = copy.copy(system)
+    unbounded.bounds = Bounds(2**31)
+    nodes = [cast(Node, local) for local in walk(unbounded, path, initial).state.locals]
+    largest = max(node.replica.epoch for node in nodes if node.replica is not None)
+    if largest <= scenario.bounds.max_epoch:
+        return system, scenario
+    data = scenario.model_dump(by_alias=True)
+    roomy = from_data({**data, "bounds": {"max-epoch": largest}}, scenario.file)
+    return build_system(roomy), roomy
 
 
 def build_dead_end(

@@ -16,6 +16,7 @@ from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.printable import printable
 from model_check.trace import narrate
+from model_check.trace.build import closes
 from model_check.trace.json_form import scenario_data
 from model_check.trace.model import Change, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk, name_of
@@ -31,7 +32,8 @@ class Behaviour:
 
     def __init__(self, data: Mapping[str, Any], initial: int = 0) -> None:
         """Begin in the initial state of the scenario that ``data`` describes, as a scenario file would."""
-        self._system = build_system(scenario.from_data(dict(data), "scenario"))
+        self._scenario = scenario.from_data(dict(data), "scenario")
+        self._system = build_system(self._scenario)
         self._walk = Walk(self._system, initial)
         self._states = [self._walk.state]
 
@@ -69,8 +71,10 @@ class Behaviour:
                 )
 
     def expect_cycle(self, after: int) -> None:
-        """The behaviour is back in the state that it had after step number ``after``."""
-        if self._states[after] != self._walk.state:
+        """The behaviour is back in the state that it had after step number ``after``, but for later epochs
+        where the scenario has relative ones.
+        """
+        if not closes(self._system, self._scenario, self._states[after], self._walk.state):
             raise AssertionError(f"the state is not the one after step {after}")
 
 

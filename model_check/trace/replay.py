@@ -9,7 +9,7 @@ from model_check.consult.effect_text import describe_effect
 from model_check.kraft.build import build as build_system
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.trace.build import step_of, trace_of
+from model_check.trace.build import closes, step_of, trace_of
 from model_check.trace.model import Change, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk
 from model_check.trace.words import compare_nodes, label
@@ -54,7 +54,8 @@ def replay(trace: Trace) -> Difference | None:
             return found
         nodes |= dict(step.nodes)
         states.append(walk.state)
-    return _end(trace, walk, repeats=trace.loop is not None and states[trace.loop] == walk.state)
+    repeats = trace.loop is not None and closes(system, trace.scenario, states[trace.loop], walk.state)
+    return _end(trace, walk, repeats=repeats)
 
 
 def _initial(recorded: Trace, now: Trace) -> Iterator[Difference]:

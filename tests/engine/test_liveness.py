@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Hashable
 from itertools import combinations
 from typing import cast
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model_check.engine import cycles
+from model_check.engine.components import strong_components
+from model_check.engine.cycles import Strength
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.liveness import (
     Fairness,
     Lasso,
-    Strength,
+    Waiting,
+    check_ends,
     check_eventually,
+    check_recoverable,
     out_of_reach,
-    shortest_stem,
 )
 from model_check.engine.system import GlobalState, PathStep
 from model_check.engine.twin import state_graph
@@ -92,6 +97,30 @@ def brute_force(graph: Graph, goals: set[int], starts: set[int], fairness: list[
     return best
 
 
+def shortest_cycle(graph: Graph, end: int, goals: set[int], fairness: list[Fairness]) -> int | None:
+    """The length of the shortest fair cycle of steps from ``end`` that avoids ``goals``."""
+    edges = [
+        (int(s), int(t), int(label))
+        for s, t, label in zip(graph.sources, graph.targets, graph.labels, strict=True)
+        if s != t and t not in goals
+    ]
+    seen = level = {(end, frozenset({end}), frozenset[int]())}
+    length = 0
+    while level:
+        length += 1
+        level = {
+            (t, visited | {t}, taken | {label})
+            for at, visited, taken in level
+            for s, t, label in edges
+            if s == at
+        } - seen
+        seen = seen | level
+        for at, visited, taken in level:
+            if at == end and satisfied(graph, set(visited), set(taken), fairness):
+                return length
+    return None
+
+
 def check_lasso(graph: Graph, lasso: Lasso, goals: set[int], fairness: list[Fairness]) -> None:
     """Whether ``lasso`` is a real and fair path of the graph that avoids the goal after its ``when``."""
     steps = lasso.stem + lasso.cycle
@@ -115,9 +144,17 @@ def test_against_brute_force(data: st.DataObject) -> None:
     lasso = check_eventually(graph, lambda state: number(state) in goals, fairness)
     expected = brute_force(graph, goals, {0}, fairness)
     assert (None if lasso is None else len(lasso.stem)) == expected
+    assert check_eventually(graph, lambda state: number(state) in goals, fairness, most=-1) == lasso
     if lasso is not None:
         check_lasso(graph, lasso, goals, fairness)
         assert not goals & set(lasso.states)
+        end = lasso.states[len(lasso.stem)]
+        if lasso.cycle:
+            assert len(lasso.cycle) == shortest_cycle(graph, end, goals, fairness)
+        with patch.object(cycles, "MOST_PAIRS", 0):
+            longer = check_eventually(graph, lambda state: number(state) in goals, fairness)
+        assert longer is not None and len(longer.cycle) >= len(lasso.cycle)
+        check_lasso(graph, longer, goals, fairness)
 
 
 @settings(max_examples=300, deadline=None)
@@ -126,9 +163,8 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
     goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
     fairness = [fair(0, Strength.WEAK), fair(1, Strength.STRONG)]
-    lasso = check_eventually(
-        graph, lambda state: number(state) in goals, fairness, when=lambda state: number(state) in origins
-    )
+    when = np.array([each in origins for each in range(graph.size)], bool)
+    lasso = check_eventually(graph, lambda state: number(state) in goals, fairness, when=when)
     whole = nx.DiGraph(list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)))
     whole.add_nodes_from(range(graph.size))
     starts = origins & ({0} | nx.descendants(whole, 0))
@@ -136,6 +172,65 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     if lasso is not None:
         check_lasso(graph, lasso, goals, fairness)
         assert origins & set(lasso.states)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_an_end_against_brute_force(data: st.DataObject) -> None:
+    """Steps 0 are taken for ever by a fair behaviour exactly if they are where that is a demand on them."""
+    graph, node = data.draw(graphs())
+    outside = data.draw(st.sets(node, max_size=2))
+    strengths = data.draw(st.lists(st.tuples(st.integers(1, 2), st.sampled_from(Strength)), max_size=3))
+    fairness = [fair(label, strength) for label, strength in strengths]
+    lasso = check_ends(graph, graph.labels == 0, fairness, within=lambda state: number(state) not in outside)
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
+    free = nx.DiGraph([(s, t) for s, t, _ in edges if s != t and not {s, t} & outside])
+    expected = False
+    for count in range(2, len(free) + 1):
+        for chosen in combinations(free, count):
+            inner = {label for s, t, label in edges if s != t and {s, t} <= set(chosen)}
+            reached = 0 in free and any(nx.has_path(free, 0, each) for each in chosen)
+            expected |= (
+                reached
+                and 0 in inner
+                and nx.is_strongly_connected(free.subgraph(chosen))
+                and satisfied(graph, set(chosen), set(inner), fairness)
+            )
+    assert (lasso is not None) == expected
+    if lasso is not None:
+        check_lasso(graph, lasso, outside, fairness)
+        assert any(step.component == 0 for step in lasso.cycle)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_recoverable_against_networkx(data: st.DataObject) -> None:
+    graph, node = data.draw(graphs())
+    goals, asked = data.draw(st.sets(node, max_size=2)), data.draw(st.none() | st.sets(st.integers(0, 2)))
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
+    whole = nx.DiGraph([(source, target) for source, target, _ in edges])
+    useful = nx.DiGraph([(s, t) for s, t, label in edges if asked is None or label in asked])
+    whole.add_nodes_from(range(graph.size))
+    useful.add_nodes_from(range(graph.size))
+    lengths = nx.single_source_shortest_path_length(whole, 0)
+    lost = [lengths[each] for each in lengths if not goals & ({each} | nx.descendants(useful, each))]
+    fairness = None if asked is None else [fair(label, Strength.WEAK) for label in asked]
+    stem = check_recoverable(graph, lambda state: number(state) in goals, fairness)
+    assert (None if stem is None else len(stem)) == min(lost, default=None)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_components_by_arrays_are_those_of_networkx(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 30))
+    node = st.integers(0, size - 1)
+    pairs = data.draw(st.lists(st.tuples(node, node), max_size=60))
+    ends = np.array(pairs, np.int32).reshape(-1, 2)
+    by_networkx = strong_components(size, ends[:, 0], ends[:, 1], most=len(pairs))
+    by_arrays = strong_components(size, ends[:, 0], ends[:, 1], most=-1)
+    renumbered = set(zip(by_networkx.tolist(), by_arrays.tolist(), strict=True))
+    assert len(renumbered) == len(set(by_networkx.tolist())) == len(set(by_arrays.tolist()))
+    assert min(by_networkx) == min(by_arrays) == 0
 
 
 def test_known_answers() -> None:
@@ -197,4 +292,5 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
     lengths = nx.single_source_shortest_path_length(whole, 0)
     reachable = [lengths[each] for each in range(graph.size) if lost[each] and each in lengths]
     if reachable:
-        assert len(shortest_stem(graph, lost)) == min(reachable)
+        found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
+        assert found is not None and len(found.stem) == min(reachable)

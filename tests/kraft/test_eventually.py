@@ -11,8 +11,8 @@ from model_check.engine.graph import collect_graph
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.kraft.liveness import GOALS, settled_states
 from model_check.kraft.node import Node
+from model_check.kraft.wanted import GOALS, settled_states
 from model_check.run import check
 from model_check.scenario import shipped
 from model_check.trace import build_dead_end
@@ -121,10 +121,53 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
     system = build(scenario, absorbs=True)
     graph = collect_graph(system)
     settled = settled_states(graph)
-    assert settled
-    for state in map(graph.state, range(graph.size)):
+    assert settled.any()
+    for number, state in enumerate(map(graph.state, range(graph.size))):
         two, three = (cast(Node, local).replica for local in state.locals[1:])
         fetched = three is not None and isinstance(three.role, Follower) and three.role.has_fetched
-        assert fetched or state not in settled
+        assert fetched or not settled[number]
         # A pre-vote that was granted before may still arrive.
-        assert state in settled or two is None or isinstance(two.role, Prospective) or not fetched
+        assert settled[number] or two is None or isinstance(two.role, Prospective) or not fetched
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "holds"),
+    [
+        ("ping-pong-rejecting-always", {"goal": "all-follow-one-leader"}, False),
+        ("ping-pong-rejecting-always", {"goal": "all-follow-one-leader", "form": "eventually"}, True),
+        ("split-votes", {"goal": "a-leader", "form": "eventually"}, False),
+        ("split-votes", {"goal": "a-leader", "form": "recoverable"}, True),
+        ("split-votes", {"goal": "a-leader", "form": "leads-to", "when": "no-leader-of-epoch-1"}, False),
+        ("split-votes", {"goal": "a-leader", "form": "leads-to", "when": "a-leader"}, True),
+    ],
+)
+def test_forms(name: str, wanted: dict[str, str], holds: bool) -> None:
+    eventually = [{"property": "LeaderEventuallyElected", **wanted}]
+    result = check(changed(name, check={"eventually": eventually}))
+    (judged,) = result.judged
+    assert judged.holds == holds
+    for trace in result.traces():
+        assert replay(trace) is None
+
+
+def test_recoverable_without_fairness_is_by_any_step() -> None:
+    """Where no step is promised, what counts is what can be."""
+    fairness = {"deliveries": "none", "timers": "none"}
+    wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader", "form": "recoverable"}
+    eventually = [{**wanted, "fairness": fairness}]
+    (judged,) = check(changed("ping-pong", check={"eventually": eventually})).judged
+    assert judged.holds
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"goal": "a-leader", "when": "a-leader"},
+        {"goal": "a-leader", "form": "leads-to"},
+        {"goal": "leadership-stays", "form": "recoverable"},
+    ],
+)
+def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
+    eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
+    with pytest.raises(InputError, match=r"check\.eventually"):
+        changed("split-votes", check={"eventually": eventually})

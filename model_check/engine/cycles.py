@@ -1,0 +1,237 @@
+"""Fair cycles: which states lie on one, and a short one through a given state.
+
+The search refines strongly connected components, as in Emerson and Lei, "Modalities for model checking",
+POPL 1985 (Streett acceptance): a component that no cycle can make weakly fair is dropped, states that
+enable a strong class without a step in their component are removed, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, cast
+
+import numpy as np
+
+from model_check.engine.components import strong_components
+from model_check.engine.edges import Edges, Mask, Numbers
+
+#: How many pairs of a state and of what is owed are looked at for a shortest cycle.
+MOST_PAIRS = 200_000
+
+
+class Strength(Enum):
+    """How much a fairness class asks for."""
+
+    WEAK = "weak"
+    STRONG = "strong"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a cycle owes a class of steps: the edges with one of ``labels`` (a mask), or, if there is no such
+    mask, the edges of the mask ``steps``. ``enabled``: the states that have one.
+
+    Weak: one of the edges, or a state without any. Strong: one of the edges, if a state has any. ``None``:
+    one of the edges in any case (unconditional fairness: Baier and Katoen, "Principles of Model Checking",
+    section 3.5).
+    """
+
+    labels: Mask | None
+    steps: Mask | None
+    enabled: Mask
+    strength: Strength | None
+
+    def among(self, edges: Edges, numbers: Numbers) -> Mask:
+        """Which of the edges ``numbers`` belong to the class."""
+        found: Mask = (
+            self.labels[edges.labels[numbers]] if self.labels is not None else cast(Mask, self.steps)[numbers]
+        )
+        return found
+
+
+def demand_of_labels(edges: Edges, labels: Mask, strength: Strength) -> Demand:
+    """The demand of the class of steps with ``labels``."""
+    enabled = np.zeros(edges.size, bool)
+    enabled[edges.sources[labels[edges.labels]]] = True
+    return Demand(labels, None, enabled, strength)
+
+
+def demand_of_steps(edges: Edges, steps: Mask) -> Demand:
+    """The demand that one of ``steps`` (a mask of ``edges``) is taken in any case."""
+    return Demand(None, steps, np.zeros(edges.size, bool), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fair:
+    """``alive``: the states on fair cycles; of each state its ``component``, and the edges ``inside`` one."""
+
+    alive: Mask
+    component: Numbers
+    inside: Mask
+
+
+def fair_states(
+    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, *, most: int | None = None
+) -> Fair:
+    """The states of ``alive`` that lie on a cycle as ``demands`` ask (or where a behaviour may stay).
+
+    ``most``: see :func:`~model_check.engine.components.strong_components`.
+    """
+    alive = alive.copy()
+    while True:
+        between = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
+        sources, targets = edges.sources[between], edges.targets[between]
+        component = strong_components(edges.size, sources, targets, most=most)
+        inner = between[component[sources] == component[targets]]
+        dead = _lacking(edges, demands, alive, may_stay, component, inner) & alive
+        if not dead.any():
+            inside = np.zeros(len(edges.sources), bool)
+            inside[inner] = True
+            return Fair(alive, component, inside)
+        alive &= ~dead
+
+
+def _lacking(
+    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, component: Numbers, inner: Numbers
+) -> Mask:
+    """The states that a fair cycle cannot go through, as the components are."""
+    count = int(component.max(initial=-1)) + 1
+    moves = np.zeros(count, bool)
+    moves[component[edges.sources[inner]]] = True
+    dead: Mask = ~moves[component] & ~may_stay
+    names = int(edges.labels.max(initial=0)) + 1
+    pairs = np.unique(component[edges.sources[inner]] * names + edges.labels[inner])
+    for each in demands:
+        taken = np.zeros(count, bool)
+        if each.labels is not None:
+            taken[pairs[each.labels[pairs % names]] // names] = True
+        else:
+            taken[component[edges.sources[inner[each.among(edges, inner)]]]] = True
+        if each.strength is Strength.STRONG:
+            dead |= each.enabled & ~taken[component]
+            continue
+        rests = np.zeros(count, bool)
+        if each.strength is Strength.WEAK:
+            rests[component[alive & ~each.enabled]] = True
+        dead |= ~taken[component] & ~rests[component]
+    return dead
+
+
+def short_cycle(edges: Edges, demands: Sequence[Demand], start: int, fair: Fair) -> list[int]:
+    """The edges of a cycle from ``start``, which is on one, that gives ``demands`` what it owes them.
+
+    A shortest one, where that can be seen within ``MOST_PAIRS`` pairs; empty if the behaviour stays there.
+    """
+    here = fair.alive & (fair.component == fair.component[start])
+    inside = fair.inside & here[edges.sources]
+    if not inside.any():
+        return []
+    # Nobody else can be owed anything in this component.
+    owed = [each for each in demands if each.strength is None or (each.enabled & here).any()]
+    found = _shortest(edges, owed, start, inside)
+    return found if found is not None else _greedy(edges, owed, start, here, inside)
+
+
+class _Account:
+    """Of each demand one bit: what a way has paid, and what it has come to owe (strong classes)."""
+
+    def __init__(self, edges: Edges, demands: Sequence[Demand]) -> None:
+        self.demands = demands
+        kind: Any = np.int64 if len(demands) < 63 else object
+        everything = np.arange(len(edges.sources))
+        self._by = np.zeros(len(edges.sources), kind)
+        self._rests = np.zeros(edges.size, kind)
+        self._owes = np.zeros(edges.size, kind)
+        self._any_case = 0
+        for bit, each in enumerate(demands):
+            self._by[each.among(edges, everything)] |= 1 << bit
+            if each.strength is Strength.STRONG:
+                self._owes[each.enabled] |= 1 << bit
+            else:
+                self._any_case |= 1 << bit
+            if each.strength is Strength.WEAK:
+                self._rests[~each.enabled] |= 1 << bit
+
+    def at(self, state: int, paid: int, owes: int) -> tuple[int, int]:
+        """The account (paid, owes) once the way has come through ``state``."""
+        return paid | int(self._rests[state]), owes | int(self._owes[state])
+
+    def by(self, edge: int) -> int:
+        """What the step ``edge`` pays."""
+        return int(self._by[edge])
+
+    def left(self, paid: int, owes: int) -> int:
+        """The bits of the demands that are still owed something."""
+        return (owes | self._any_case) & ~paid
+
+
+def _moves(edges: Edges, state: int, inside: Mask) -> Iterator[tuple[int, int]]:
+    for edge in range(int(edges.starts[state]), int(edges.starts[state + 1])):
+        if inside[edge]:
+            yield edge, int(edges.targets[edge])
+
+
+def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask) -> list[int] | None:
+    """Breadth first through pairs of a state and an account; ``None`` if there are too many of them."""
+    account = _Account(edges, demands)
+    first = (start, *account.at(start, 0, 0))
+    came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None] = {first: None}
+    level = [first]
+    while level:
+        following = []
+        for pair in level:
+            state, paid, owes = pair
+            for edge, target in _moves(edges, state, inside):
+                after = (target, *account.at(target, paid | account.by(edge), owes))
+                if target == start and not account.left(after[1], after[2]):
+                    return _way_back(came, pair, edge)
+                if after not in came:
+                    came[after] = (pair, edge)
+                    following.append(after)
+        if len(came) > MOST_PAIRS:
+            return None
+        level = following
+    return None
+
+
+def _way_back(
+    came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None],
+    pair: tuple[int, int, int],
+    last: int,
+) -> list[int]:
+    way = [last]
+    entry = came[pair]
+    while entry is not None:
+        pair, edge = entry
+        way.append(edge)
+        entry = came[pair]
+    return way[::-1]
+
+
+def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, inside: Mask) -> list[int]:
+    """To the nearest step or state that pays something, until all demands are paid, and back to ``start``."""
+    account = _Account(edges, demands)
+    everything = (1 << len(demands)) - 1
+    way: list[int] = []
+    at, (paid, _) = start, account.at(start, 0, 0)
+    while paid != everything or not way:
+        distance, came = edges.search([np.array([at])], here)
+        owed = [each for bit, each in enumerate(demands) if not paid >> bit & 1]
+        steps = np.flatnonzero(inside)
+        if owed:
+            steps = steps[np.any([each.among(edges, steps) for each in owed], axis=0)]
+        rests = [~each.enabled for each in owed if each.strength is Strength.WEAK]
+        resting = np.flatnonzero(here & np.any(rests, axis=0)) if rests else np.empty(0, np.int64)
+        goals = np.concatenate([resting, edges.sources[steps]])
+        nearest = int(np.argmin(distance[goals]))
+        further = edges.back(int(goals[nearest]), came)
+        if nearest >= len(resting):
+            further.append(int(steps[nearest - len(resting)]))
+        for edge in further:
+            at = int(edges.targets[edge])
+            paid, _ = account.at(at, paid | account.by(edge), 0)
+        way += further
+    _, came = edges.search([np.array([at])], here)
+    return way + edges.back(start, came)

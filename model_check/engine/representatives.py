@@ -1,0 +1,87 @@
+"""States for which one of them stands in a graph: what an exploration makes of the states that it finds.
+
+Which state stands for which others is the system's affair: a function on global states, which must give a
+state that behaves alike (each step of the one is a step of the other, to states that the same one stands
+for), and that itself for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.block import Batch
+from model_check.engine.steps import Step, initial_states, steps
+from model_check.engine.system import GlobalState, PathStep, System
+from model_check.engine.tables import Tables
+from model_check.engine.visited import Visited
+
+Represent = Callable[[GlobalState], GlobalState]
+
+
+class Representatives:
+    """Replaces the new states of an exploration by their representatives.
+
+    ``rows`` and ``fps`` are those of the states that were replaced, in order, ``by`` the fingerprints of what
+    they were replaced by.
+    """
+
+    def __init__(self, tables: Tables, represent: Represent) -> None:
+        self._tables, self._represent = tables, represent
+        self.rows: list[NDArray[np.int32]] = []
+        self.fps: list[NDArray[np.uint64]] = []
+        self.by: list[NDArray[np.uint64]] = []
+
+    def __call__(self, batch: Batch, visited: Visited) -> Batch:
+        """``batch`` with representatives, but for those that ``visited`` has; the others are added to it."""
+        found = [self._tables.decode(row) for row in batch.rows]
+        others = [(number, self._represent(state)) for number, state in enumerate(found)]
+        replaced = [(number, state) for number, state in others if state != found[number]]
+        if not replaced:
+            return batch
+        places = np.array([number for number, _ in replaced])
+        rows, fps = batch.rows.copy(), batch.fps.copy()
+        self.rows.append(batch.rows[places])
+        self.fps.append(batch.fps[places, 0])
+        rows[places] = np.stack([self._tables.encode(state) for _, state in replaced])
+        fps[places] = self._tables.fingerprints(rows[places])
+        self.by.append(fps[places, 0])
+        kept = np.ones(len(rows), bool)
+        kept[places] = visited.add_all(fps[places, 0])
+        return Batch(rows[kept], fps[kept], batch.parents[kept], batch.codes[kept])
+
+
+def real_path(
+    system: System,
+    represent: Represent,
+    initial: int,
+    states: Sequence[GlobalState],
+    path: Sequence[PathStep],
+) -> tuple[PathStep, ...]:
+    """The steps that ``system`` takes from its initial state number ``initial`` along ``states``, which are
+    what ``represent`` makes of them, by the steps ``path`` of these. Raises ValueError where it takes none:
+    then ``represent`` is wrong.
+    """
+    real = initial_states(system)[initial]
+    taken: list[PathStep] = []
+    for wanted, step, target in zip(states, path, states[1:], strict=False):
+        names = {_name(each) for each in steps(system, wanted) if each.path == step}
+        found = (
+            each
+            for each in steps(system, real)
+            if each.cut is None and _name(each) in names and represent(each.target) == target
+        )
+        following = next(found, None)
+        if following is None:
+            raise ValueError(f"step {len(taken) + 1}: no real state does what its representative does")
+        taken.append(following.path)
+        real = following.target
+    return tuple(taken)
+
+
+def _name(step: Step) -> Hashable:
+    """What is the same in the steps of states that behave alike."""
+    action = None if step.outcome is None else step.outcome.action
+    return step.path.kind, step.path.component, action, step.path.duplicate
