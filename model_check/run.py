@@ -13,7 +13,7 @@ from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.simplest import Found
-from model_check.engine.system import Exploration, Limits, SymmetryError, System, Verdict
+from model_check.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
 from model_check.errors import InputError
 from model_check.kraft.alike import UnlikeError, Watched
 from model_check.kraft.build import build
@@ -122,13 +122,15 @@ def check(
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
     coverage: bool = False,
+    report_interrupt: bool = False,
 ) -> CheckResult:
     """Explore ``scenario`` and compare.
 
     ``keep_going``, ``partial_order``: see :func:`~model_check.engine.explorer.explore`.
     ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
     properties is always collected anew). ``coverage``: note what is exercised, guards of the reference
-    included; it is noted without them where the scenario asks for ``expect.covers``.
+    included; it is noted without them where the scenario asks for ``expect.covers``. ``report_interrupt``: on
+    Ctrl-C return what was found by then, with the limit "interrupted", instead of raising KeyboardInterrupt.
     Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
     says, and CheckpointError where the checkpoint cannot be used.
     """
@@ -154,6 +156,10 @@ def check(
             progress=progress,
             checkpoint=checkpoint,
         )
+    except Interrupted as interrupted:
+        if not report_interrupt:
+            raise
+        exploration = interrupted.found
     except SymmetryError as error:
         raise refused(scenario, f"it makes a difference who is who: {_shortened(str(error))}") from None
     covered = None

@@ -251,6 +251,13 @@ class Check(_Table):
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
     prelude: bool = True
 
+    @model_validator(mode="after")
+    def _coherent(self) -> Check:
+        for name in self.without:
+            if name in (*self.only, *self.properties):
+                raise ValueError(f"without: '{name}' is asked for in only or properties; choose one")
+        return self
+
 
 class Reduction(_Table):
     """Which states are left out because others stand for them. ``symmetry``: those that differ from another

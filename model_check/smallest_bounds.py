@@ -65,8 +65,6 @@ class _Lowering:
             return False
         for keep_going in (False, True):
             found = explore(system, threads=self.threads, limits=self.limits, keep_going=keep_going)
-            if found.limit == "interrupted":
-                raise KeyboardInterrupt
             if self.violated in {violation.property for violation in found.violations}:
                 return True
             if found.verdict is not Verdict.VIOLATED or not found.violations:

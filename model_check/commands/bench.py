@@ -14,11 +14,11 @@ from rich.console import Console
 from model_check.bench import lockstep, logs, machine, tlc
 from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
+from model_check.commands.values import positive
 from model_check.conform.runs import find_runs
 from model_check.scenario import find
 from model_check.tlc.install import find_tools
 
-MOST_STATES = 10**10
 DEFAULT_SCENARIO = "bench-three-voters"
 PARTS = ("engine", "lockstep", "logs")
 #: Measured where it is asked for: it needs Java, and takes minutes.
@@ -52,18 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--states",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="explore N distinct states in each run, in one round (default: 8,000,000, in three)",
     )
     parser.add_argument("--quick", action="store_true", help="little work, one round: only to see it run")
     parser.add_argument("--json", action="store_true", help="print machine-readable output")
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) <= MOST_STATES:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MOST_STATES:,}, not '{text}'")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

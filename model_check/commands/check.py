@@ -18,10 +18,11 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.commands.values import positive
 from model_check.consult.terminal import console, entry, fitted, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
-from model_check.engine.explorer import Progress
+from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import write_atomically
@@ -47,9 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=_threads, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
-    parser.add_argument("--max-states", type=_positive, metavar="N", help="give up after N states")
+    parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
-    parser.add_argument("--max-seconds", type=_positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
     parser.add_argument(
         "--symmetry",
         action=argparse.BooleanOptionalAction,
@@ -78,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--causes",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="show counterexamples, up to N of each property, one for each cause",
     )
@@ -121,6 +122,9 @@ def run(arguments: argparse.Namespace) -> int:
                 say(out, line, indent=4, hang=2)
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
+        if result.limit == INTERRUPTED:
+            _tell_interrupted(arguments)
+            break
     if not arguments.json:
         _summarize(out, results)
     if arguments.coverage:
@@ -130,10 +134,9 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
-    return int(text)
+def _tell_interrupted(arguments: argparse.Namespace) -> None:
+    kept = "" if arguments.checkpoint is None else " The same command goes on from the checkpoint."
+    print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
 
 
 def _seconds(text: str) -> float:
@@ -143,16 +146,16 @@ def _seconds(text: str) -> float:
 
 
 def _threads(text: str) -> int:
-    wanted = _positive(text)
+    wanted = positive(text)
     if wanted > MAX_THREADS:
         raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS} threads, not {wanted}")
     return wanted
 
 
 def _bytes(text: str) -> int:
-    match = re.fullmatch(r"(\d+)([kmg]?)b?", text.lower())
+    match = re.fullmatch(r"(\d{1,15})([kmg]?)b?", text.lower(), re.ASCII)
     if match is None or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text}'")
+        raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text[:40]}'")
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -188,6 +191,7 @@ def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) ->
         limits=limits,
         keep_going=arguments.keep_going,
         partial_order=arguments.partial_order,
+        report_interrupt=True,
         coverage=arguments.coverage,
     )
     with _checkpoint(scenario, arguments) as checkpoint:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.commands.values import positive
 from model_check.consult.terminal import console, entry, heading, say, width
 from model_check.errors import InputError
 from model_check.mutation import campaign, catalogue
@@ -81,13 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         heading(out, summary(results))
     return exit_status(results)
-
-
-def positive(text: str) -> int:
-    """A number greater than 0 from an argument."""
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text}'")
-    return int(text)
 
 
 def cores() -> int:

@@ -124,8 +124,6 @@ def witnesses(
     """
     offering = _Witnessing(system, describe, known)
     found = explore(offering, keep_going=True, limits=Limits(max_states=max_states))  # type: ignore[arg-type]
-    if found.limit == "interrupted":
-        raise KeyboardInterrupt
     shown = []
     for each in found.violations:
         if each.property in offering.deeds:

@@ -23,12 +23,14 @@ from model_check.engine.frontier import IN_MEMORY, Frontier
 from model_check.engine.links import Links
 from model_check.engine.resume import restore, save
 from model_check.engine.steps import initial_states
-from model_check.engine.system import UNLIMITED, Exploration, Limits, System, Violation
+from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System, Violation
 from model_check.engine.tables import Tables, orbits
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
 
 PROGRESS_SECONDS = 1.0
+#: The limit of what is found when the user ends an exploration.
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ class Search:
         except LimitReached as reached:
             return str(reached)
         except KeyboardInterrupt:
-            return "interrupted"
+            return INTERRUPTED
         return None
 
     def _first_frontier(self) -> Frontier:
@@ -303,8 +305,8 @@ def explore(
     ``on_candidates``, ``on_states``, ``tables`` and ``representatives`` are for parts of the engine that
     collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
-    Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`), and
-    CheckpointError for a checkpoint that cannot be used.
+    Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
+    :func:`initial_states`), and CheckpointError for a checkpoint that cannot be used.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
@@ -323,6 +325,9 @@ def explore(
             limit = search.run()
             if checkpoint is not None and limit is None:
                 checkpoint.remove()
-            return search.result(limit)
+            result = search.result(limit)
+            if limit == INTERRUPTED:
+                raise Interrupted(result)
+            return result
     finally:
         blocks.close()

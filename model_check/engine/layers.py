@@ -128,8 +128,6 @@ def collect_layers(system: System, depth: int, max_states: int, *, threads: int 
         keep_going=True, on_candidates=collector.on_candidates, on_states=collector.on_states,
         tables=tables,
     )  # fmt: skip
-    if found.limit == "interrupted":
-        raise KeyboardInterrupt
     if found.limit == "max_states":
         return None
     collector.close_level()

@@ -313,3 +313,11 @@ class Exploration:
     visited_bytes: int = 0
     collision_probability: float = 0.0
     limit: str | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody ended an exploration; ``found`` is what it had found by then."""
+
+    def __init__(self, found: Exploration) -> None:
+        super().__init__()
+        self.found = found

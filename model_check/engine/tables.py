@@ -472,7 +472,3 @@ class Tables:
         if self.symmetry.trivial:
             return 1
         return 2 * self.system.components + 2 * self.system.network.capacity + self._most_sends + 8
-
-    def goal_names(self, number: int) -> tuple[str, ...]:
-        """The names in set ``number``."""
-        return self.name_sets[number]

@@ -62,6 +62,8 @@ def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error
             raise error(f"check: '{name}' is no property of the checker; there are {known}")
     wanted_names = dict.fromkeys((*(check.only or _always(scenario)), *check.properties))
     judged = tuple(name for name in wanted_names if name not in check.without)
+    if not (judged or check.eventually or check.goals):
+        raise error("check: nothing is left to judge; take something out of check.without, or give goals")
     _check_premises(scenario, judged, cut, error)
     return judged
 

@@ -8,7 +8,7 @@ from model_check.engine.explorer import Progress, explore
 from model_check.engine.simulate import simulate
 from model_check.engine.steps import ReplayError, confirms, replay
 from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import GlobalState, Limits, Outcome, PathStep, System, Verdict
+from model_check.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
 from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively, state_graph
 from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring, TurnsBack
@@ -96,7 +96,9 @@ def test_an_interrupt_ends_cleanly() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("model_check.engine.explorer.PROGRESS_SECONDS", 0.0)
-        result = explore(Ring(4), progress=interrupt)
+        with pytest.raises(Interrupted) as raised:
+            explore(Ring(4), progress=interrupt)
+    result = raised.value.found
     assert (result.verdict, result.limit) == (Verdict.UNDETERMINED, "interrupted")
 
 

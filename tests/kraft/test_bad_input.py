@@ -26,6 +26,12 @@ BAD = {
     "wrong type": GOOD.replace("timers = 2", 'timers = "2"'),
     "no voters": GOOD.replace("[1, 2]", "[]"),
     "replica twice": GOOD.replace("[1, 2]", "[1, 1]"),
+    "nothing is judged of what is asked for": GOOD
+    + 'check = { only = ["NoFatal"], without = ["NoFatal"] }\n',
+    "a tick without a clock": GOOD + "environment = { tick = 5 }\n",
+    "nothing to wipe": GOOD + "environment = { wipes-at = [1] }\n",
+    "a replica that int() would know": GOOD + 'environment = { timers-at = { "²" = [] } }\n',
+    "a replica of many digits": GOOD + f'environment = {{ timers-at = {{ "{"9" * 5_000}" = [] }} }}\n',
     "unknown replica": GOOD + 'network = { cut = ["1-9"] }\n',
     "unknown switch": GOOD + 'protocol = { set = { pre-votes = "off" } }\n',
     "unknown switch value": GOOD + 'protocol = { set = { follower-pre-vote = "sometimes" } }\n',
