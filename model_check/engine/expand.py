@@ -236,23 +236,9 @@ def _losses(view, row, place, count, fps, recent, cand_fp, cand_row, cand_code, 
 
 @compiled
 def expand(
-    view,
-    rows,
-    fps,
-    index,
-    reduced,
-    misses,
-    pending,
-    recent,
-    cand_fp,
-    cand_row,
-    cand_code,
-    firsts,
-    goals,
-    counters,
-    saved,
-    changes,
-):
+    view, rows, fps, index, reduced, misses, pending, recent,
+    cand_fp, cand_row, cand_code, firsts, goals, counters, saved, changes,
+):  # fmt: skip
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
     Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,

@@ -83,6 +83,22 @@ def _expire(view, row, count, actor, local, consumed, changes):
 
 
 @inlined
+def _expire_sent(view, row, actor, local, sends, changes):
+    """(fingerprint part of the messages among ``sends`` that expire at once, messages that stay)."""
+    gone = np.uint64(0)
+    kept = 0
+    first = sends >> 20
+    for i in range(sends & 0xFFFFF):
+        sent = np.int64(view.pool[first + i])
+        if expired(view, row, actor, local, sent):
+            gone += view.message_hash[sent, 0]
+            _change(changes, (sent << 3) | A_MESSAGE | TAKEN)
+        else:
+            kept += 1
+    return gone, kept
+
+
+@inlined
 def _forget(view, row, count, forgets, actor, local, consumed, misses, counters, changes):
     """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
     n = view.components
@@ -163,14 +179,9 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
     elif view.clock[local] > view.clock[row[actor]]:
         change, kept = _expire(view, row, count, actor, local, consumed, changes)
         delta -= change
-    first = outcome[SENDS] >> 20
-    for i in range(outcome[SENDS] & 0xFFFFF):
-        sent = np.int64(view.pool[first + i])
-        if expired(view, row, actor, local, sent):
-            delta -= view.message_hash[sent, 0]
-            _change(changes, (sent << 3) | A_MESSAGE | TAKEN)
-        else:
-            kept += 1
+    gone, more = _expire_sent(view, row, actor, local, outcome[SENDS], changes)
+    delta -= gone
+    kept += more
     if kept > view.capacity:
         return CAPACITY, delta, recorded
     if outcome[LABELS]:
