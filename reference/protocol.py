@@ -199,7 +199,8 @@ class Protocol:
 
     @property
     def stale_leader(self) -> str:
-        """What a leader does that no majority fetches from, as the catalogue calls it (V-ZOMBIE)."""
+        """What a leader does that no majority fetches from: the value of V-ZOMBIE in the catalogue, which has
+        one switch for ``check_quorum`` and ``zombie_leader``."""
         return "check-quorum" if self.check_quorum else self.zombie_leader.value
 
 
