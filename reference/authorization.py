@@ -8,6 +8,7 @@ Source: KIP-595 (error codes), KIP-836, KIP-853; Kafka: ControllerApis, AuthHelp
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from enum import Enum
 
 from reference import versions
@@ -37,9 +38,6 @@ class Operation(Enum):
     DESCRIBE = "Describe"
 
 
-#: Which rule demands all this.
-RULE = "RESP-10"
-
 #: The operation that a request needs; ApiVersions needs none.
 NEEDED: Mapping[type, Operation] = {
     VoteRequest: Operation.CLUSTER_ACTION,
@@ -56,9 +54,17 @@ NEEDED: Mapping[type, Operation] = {
 }
 
 
-def refuse(request: Request, allowed: Collection[Operation]) -> Response | None:
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer to a sender that may not ask; ``rules``: which rules of the catalogue say so."""
+
+    answer: Response
+    rules: tuple[str, ...]
+
+
+def refuse(request: Request, allowed: Collection[Operation]) -> Refusal | None:
     """The refusal of a request whose sender may do no more than ``allowed``; ``None``: it may ask."""
     needed = NEEDED.get(type(request))
     if needed is None or needed in allowed:
         return None
-    return versions.refusal(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    return Refusal(versions.refusal(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED), ("RESP-10",))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from reference import parked, transitions
 from reference.effects import ArmTimer, Duration
 from reference.events import Timer
-from reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine
+from reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine, ZombieLeader
 from reference.replica import Candidate, Prospective
 from reference.work import Work
 
@@ -33,10 +33,13 @@ def become_candidate(work: Work) -> None:
 
 
 def replace_own_leadership(work: Work) -> bool:
-    """Whether a leader that no majority fetches from stands for election again, in the next epoch."""
+    """Whether a leader that no majority fetches from stands for election again, in the next epoch.
+
+    With check-quorum a leader of several voters has resigned before this.
+    """
     old = work.protocol.state_machine is StateMachine.PRE_KIP996
     alone = len(work.replica.voters) == 1 or not work.replica.is_voter
-    if work.protocol.stale_leader != "new-election" or not old or alone:
+    if work.protocol.zombie_leader is not ZombieLeader.NEW_ELECTION or not old or alone:
         return False
     work.by("ZOMBIE-4")
     parked.fail_parked(work)

@@ -10,12 +10,12 @@ from reference.effects import ArmTimer, Duration
 from reference.errors import ErrorCode
 from reference.events import Timer
 from reference.messages import FindQuorumRequest, FindQuorumResponse
-from reference.protocol import Discovery, Protocol
+from reference.protocol import Discovery, Protocol, ZombieLeader
 from reference.replica import Unattached
 from reference.work import Work
 
 
-def is_spoken(protocol: Protocol) -> bool:
+def is_known(protocol: Protocol) -> bool:
     """Whether replicas know FindQuorum."""
     return protocol.discovery is Discovery.FIND_QUORUM
 
@@ -24,7 +24,7 @@ def handle_request(work: Work) -> FindQuorumResponse:
     """Tell what is known here, whoever asks and whatever the role."""
     # validate
     replica = work.replica
-    if not is_spoken(work.protocol):
+    if not is_known(work.protocol):
         return FindQuorumResponse(replica.epoch, error=ErrorCode.UNSUPPORTED_VERSION)
     # decide
     work.by("FINDQ-2")
@@ -83,9 +83,12 @@ def _adopt_voters(work: Work, response: FindQuorumResponse) -> bool:
 
 
 def look_for_successor(work: Work) -> None:
-    """Ask every other voter whether there is a newer leader, and go on leading until one says so."""
+    """Ask every other voter whether there is a newer leader, and go on leading until one says so.
+
+    With check-quorum a leader of several voters has resigned before this.
+    """
     replica = work.replica
-    if work.protocol.stale_leader != "findquorum" or len(replica.voters) == 1:
+    if work.protocol.zombie_leader is not ZombieLeader.FIND_QUORUM or len(replica.voters) == 1:
         return
     work.by("ZOMBIE-2")
     for voter in replica.voters.ids:

@@ -212,7 +212,7 @@ def _fetch_for_discovery(work: Work, event: Poll) -> None:
 
 
 def _discovery_request(work: Work) -> Request:
-    if find_quorum.is_spoken(work.protocol):
+    if find_quorum.is_known(work.protocol):
         return find_quorum.request_of(work)
     return fetch.request_of(work)
 

@@ -199,7 +199,8 @@ class Protocol:
 
     @property
     def stale_leader(self) -> str:
-        """What a leader does that no majority fetches from, as the catalogue calls it (V-ZOMBIE)."""
+        """What a leader does that no majority fetches from: the value of V-ZOMBIE in the catalogue, which has
+        one switch for ``check_quorum`` and ``zombie_leader``."""
         return "check-quorum" if self.check_quorum else self.zombie_leader.value
 
 
@@ -225,6 +226,8 @@ KIP853 = Protocol(
     candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    caught_up=CaughtUp.BEYOND_END,
+    quorum_description=QuorumDescription.DOCUMENTS,
 )
 
 #: KIP-595 as its first revisions have it.
@@ -240,6 +243,7 @@ KIP595 = Protocol(
     cluster_id=ClusterId.REQUIRED,
     candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    quorum_description=QuorumDescription.DOCUMENTS,
 )
 
 PRESETS = {"kafka": KAFKA, "kip996": KIP996, "kip853": KIP853, "kip595": KIP595}

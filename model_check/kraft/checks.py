@@ -1,7 +1,8 @@
 """Properties of single steps: judged once for each (local state, event), from what the reference did.
 
 They compare the replica before and after and look at the effects; none of them asks the reference whether
-it was right.
+it was right. Only that a pre-vote has no effect is judged from the request handled once more, alone: the
+poll that belongs to the same step may do something.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from reference.effects import (
     Effect,
     HighWatermark,
     Persist,
-    Reply,
     Send,
     Transition,
     Truncate,
 )
 from reference.events import Event, RequestReceived, ResponseReceived, Timer
-from reference.messages import FetchRequest, VoteRequest, VoteResponse
+from reference.messages import FetchRequest, VoteRequest
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
 from reference.step import step
@@ -223,7 +223,7 @@ def _request_violations(
     # Whatever the answer: the receiver may learn the sender's epoch, and no other.
     if request.pre_vote and execution.replica.epoch > max(before.epoch, request.epoch):
         yield names.PRE_VOTE_CREATES_NO_EPOCH
-    if not _is_granted(execution.effects):
+    if not execution.grants_vote:
         return
     theirs, ours = (
         (request.last_epoch, request.end_offset),
@@ -234,13 +234,6 @@ def _request_violations(
         yield names.VOTE_COMPARES_EPOCH_FIRST
     if request.pre_vote:
         yield from _pre_vote_violations(protocol, before, event, request.epoch)
-
-
-def _is_granted(effects: tuple[Effect, ...]) -> bool:
-    return any(
-        isinstance(effect, Reply) and isinstance(effect.response, VoteResponse) and effect.response.granted
-        for effect in effects
-    )
 
 
 def _pre_vote_violations(
@@ -266,9 +259,7 @@ def _fetch_violations(before: Replica, request: FetchRequest, execution: Executi
     after = execution.replica
     contacts = before.role.contacts if isinstance(before.role, Leader) else ()
     contacts_after = after.role.contacts if isinstance(after.role, Leader) else ()
-    rearmed = any(
-        isinstance(effect, ArmTimer) and effect.timer is Timer.CHECK_QUORUM for effect in execution.effects
-    )
+    rearmed = execution.arms(Timer.CHECK_QUORUM)
     # Whoever fetches, the voters heard from are counted anew: after a change of the voter set they may be
     # enough, and a single voter needs nobody.
     needed = majority(len(before.voters)) - (1 if before.is_voter else 0)

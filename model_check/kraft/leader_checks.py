@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model_check.kraft import membership, names
 from model_check.kraft.membership import Keys
 from model_check.kraft.node import Execution
-from reference.effects import ArmTimer, Reply
+from reference.effects import Reply
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived, Timer
 from reference.messages import (
@@ -29,10 +29,7 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
         yield names.RESIGNED_KEEPS_NOBODY_WAITING
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
         sender = _sender(event.request)
-        rearmed = any(
-            isinstance(effect, ArmTimer) and effect.timer is Timer.CHECK_QUORUM
-            for effect in execution.effects
-        )
+        rearmed = execution.arms(Timer.CHECK_QUORUM)
         if rearmed and sender is not None:
             heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, sender))
             if 2 * heard <= len(before.voters):
@@ -63,10 +60,11 @@ def _is_refused(event: RequestReceived, execution: Execution) -> bool:
     """Whether the sender was answered, and got nothing of what it asked for."""
     replies = (effect for effect in execution.effects if isinstance(effect, Reply))
     answers = [reply.response for reply in replies if reply.to == event.source]
-    return bool(answers) and all(map(_gives_nothing, answers))
+    return bool(answers) and all(map(_is_refusal, answers))
 
 
-def _gives_nothing(response: Response) -> bool:
+def _is_refusal(response: Response) -> bool:
+    """Whether a response is an error, or sends the fetcher elsewhere instead of giving it records."""
     if isinstance(response, FetchResponse) and (response.diverging or response.snapshot) is not None:
         return True
     error = getattr(response, "partition_error", ErrorCode.NONE)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from model_check.kraft import unread
 from model_check.kraft.clock import Clock
 from reference.disk import Disk
-from reference.effects import ArmTimer, Duration, Effect, Fatal, Stop, SuccessorBackoff
+from reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
 from reference.events import Event, Poll, Timer
+from reference.messages import VoteResponse
 from reference.protocol import Protocol
 from reference.replica import Replica
 from reference.step import Outcome, start, step
@@ -56,6 +57,16 @@ class Execution:
         """How the process ended in this execution, or ``None``."""
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal | Stop) else None
+
+    @property
+    def grants_vote(self) -> bool:
+        """Whether a vote or pre-vote is granted in this execution."""
+        responses = (effect.response for effect in self.effects if isinstance(effect, Reply))
+        return any(isinstance(each, VoteResponse) and each.granted for each in responses)
+
+    def arms(self, timer: Timer) -> bool:
+        """Whether ``timer`` is armed in this execution."""
+        return any(isinstance(effect, ArmTimer) and effect.timer is timer for effect in self.effects)
 
 
 def execute(

@@ -23,7 +23,6 @@ from reference.messages import (
     FetchSnapshotResponse,
     RemoveRaftVoterResponse,
     VoteRequest,
-    VoteResponse,
 )
 from reference.replica import (
     AddingVoter,
@@ -170,16 +169,9 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
     request = event.request
     if isinstance(request, FetchRequest) and _counts_for_another(before, request, execution):
         yield names.WIPED_REPLICA_IS_ANOTHER
-    if isinstance(request, VoteRequest) and request.voter is not None:
-        granted = any(
-            isinstance(effect, Reply)
-            and isinstance(effect.response, VoteResponse)
-            and effect.response.granted
-            for effect in execution.effects
-        )
-        if granted and (
-            not membership.same_voter(request.voter, before.key) or _is_replaced(before, request)
-        ):
+    if isinstance(request, VoteRequest) and request.voter is not None and execution.grants_vote:
+        another = not membership.same_voter(request.voter, before.key)
+        if another or _is_replaced(before, request):
             yield names.WIPED_REPLICA_IS_ANOTHER
 
 

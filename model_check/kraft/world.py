@@ -274,8 +274,8 @@ def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
     if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
         return request.voter
-    change = replica.role.change if isinstance(replica.role, Leader) else None
-    return change.voter.key if isinstance(change, AddingVoter) else None
+    waiting = _addition_under_way(replica)
+    return waiting.voter.key if waiting is not None else None
 
 
 def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:
@@ -283,7 +283,11 @@ def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVote
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, AddRaftVoterRequest):
         return request
-    change = before.role.change if isinstance(before.role, Leader) else None
+    return _addition_under_way(before)
+
+
+def _addition_under_way(replica: Replica) -> AddingVoter | None:
+    change = replica.role.change if isinstance(replica.role, Leader) else None
     return change if isinstance(change, AddingVoter) else None
 
 

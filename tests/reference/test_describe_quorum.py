@@ -15,7 +15,7 @@ from reference.errors import ErrorCode
 from reference.events import ResponseReceived
 from reference.messages import DescribeQuorumResponse, ReplicaDescription, VoterNode
 from reference.progress import CAUGHT_UP_WITHIN_MS, has_caught_up
-from reference.protocol import KAFKA, KIP996, CaughtUp, Protocol
+from reference.protocol import KAFKA, KIP595, KIP853, KIP996, CaughtUp, Protocol
 from reference.replica import Leader, Progress, Replica
 from reference.step import Outcome, step
 from reference.voters import Endpoint, ReplicaKey
@@ -23,6 +23,10 @@ from reference.work import Work
 
 LEADER = "leader epoch=5 log=2@2,1@5"
 BEYOND_END = Protocol(caught_up=CaughtUp.BEYOND_END)
+DOCUMENTS = pytest.mark.parametrize(
+    "preset",
+    [pytest.param(KIP996, id="kip996"), pytest.param(KIP853, id="kip853"), pytest.param(KIP595, id="kip595")],
+)
 
 
 def described(outcome: Outcome) -> DescribeQuorumResponse:
@@ -63,11 +67,12 @@ def test_only_the_leader_answers(role: str) -> None:
     assert answer == DescribeQuorumResponse(partition_error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def test_the_documents_say_whom_to_ask_instead() -> None:
-    answer = describe("follower epoch=5 leader=2", 100, KIP996)
+@DOCUMENTS
+def test_the_documents_say_whom_to_ask_instead(preset: Protocol) -> None:
+    answer = describe("follower epoch=5 leader=2", 100, preset)
     assert (answer.epoch, answer.leader) == (5, 2)
     assert answer.partition_error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert describe("unattached epoch=5", 100, KIP996).leader is None
+    assert describe("unattached epoch=5", 100, preset).leader is None
 
 
 @pytest.mark.parametrize("role", ["unattached", LEADER])

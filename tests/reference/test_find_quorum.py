@@ -39,6 +39,7 @@ def test_what_the_presets_choose() -> None:
         "V-CLUSTER": "required",
         "V-CLOSS": "exp-backoff",
         "V-RESTART": "without-leader",
+        "V-DESCRIBE": "documents",
     }
     assert choices(KIP853) == choices(KAFKA) | {
         "V-SM": "pre996",
@@ -46,6 +47,8 @@ def test_what_the_presets_choose() -> None:
         "V-CLOSS": "exp-backoff",
         "V-BEGIN": "all-voters",
         "V-RESTART": "without-leader",
+        "V-CAUGHTUP": "beyond-end",
+        "V-DESCRIBE": "documents",
     }
 
 

@@ -216,11 +216,12 @@ def test_a_request_needs_its_operation_and_no_other(name: str) -> None:
     needed = NEEDED.get(type(REQUESTS[name]))
     assert refuse(REQUESTS[name], list(Operation)) is None
     others = [operation for operation in Operation if operation is not needed]
-    answer = refuse(REQUESTS[name], others)
-    assert (answer is None) == (needed is None)
-    if answer is not None:
-        single = getattr(answer, "partition_error", ErrorCode.NONE)
-        assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED in (answer.error, single)
+    refusal = refuse(REQUESTS[name], others)
+    assert (refusal is None) == (needed is None)
+    if refusal is not None:
+        single = getattr(refusal.answer, "partition_error", ErrorCode.NONE)
+        assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED in (refusal.answer.error, single)
+        assert refusal.rules == ("RESP-10",)
 
 
 def test_who_needs_what() -> None:
@@ -231,16 +232,25 @@ def test_who_needs_what() -> None:
     assert set(RANGES) - set(NEEDED) == {ApiVersionsRequest}
 
 
+def _refusal(request: Any) -> Any:
+    """The answer to a sender that may do nothing."""
+    refusal = refuse(request, ())
+    assert refusal is not None
+    return refusal.answer
+
+
 @pytest.mark.parametrize("name", [name for name in SENDERS if name not in ("add", "remove", "update")])
 def test_a_replica_that_may_not_ask_dies(name: str) -> None:
     """RESP-10, RESP-1."""
-    outcome = _refused(name, refuse(REQUESTS[name], ()))
+    outcome = _refused(name, _refusal(REQUESTS[name]))
     assert outcome.fatal is not None
-    assert isinstance(refuse(VOTE, ()), VoteResponse)
+    assert "RESP-1" in outcome.rules
+    assert isinstance(_refusal(VOTE), VoteResponse)
 
 
 @pytest.mark.parametrize(("name", "avoided"), [("add", [2]), ("remove", [2]), ("update", [])])
 def test_but_not_one_that_asks_for_a_change_of_the_voters(name: str, avoided: list[int]) -> None:
-    outcome = _refused(name, refuse(REQUESTS[name], ()))
+    """RESP-10."""
+    outcome = _refused(name, _refusal(REQUESTS[name]))
     assert outcome.fatal is None
     assert _avoided(outcome) == avoided
