@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from model_check.errors import InputError
 from model_check.files import read_text
@@ -329,7 +330,8 @@ def parse(text: str, where: str) -> Scenario:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not a TOML file ({error}); see docs/scenarios.md.") from None
+        damage = str(error).partition("; use sys.")[0]
+        raise InputError(f"{where}: not a TOML file ({damage}); see docs/scenarios.md.") from None
     return from_data(data, where)
 
 
@@ -343,8 +345,18 @@ def from_data(data: dict[str, Any], where: str) -> Scenario:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the file"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        problem = "is not a known key" if first["type"] == "extra_forbidden" else f"{first['msg'].lower()}"
-        raise InputError(f"{where}: {key}: {problem}{more}; see docs/scenarios.md.") from None
+        raise InputError(f"{where}: {key}: {_problem(first)}{more}; see docs/scenarios.md.") from None
+
+
+def _problem(error: ErrorDetails) -> str:
+    """What pydantic found, in words that speak of the file and not of Python."""
+    if error["type"] == "extra_forbidden":
+        return "is not a known key"
+    if error["type"] == "tuple_type":
+        return "input should be a list"
+    if error["type"] == "string_pattern_mismatch":
+        return f"{str(error['input'])[:60]!r} does not have the form that this key expects"
+    return error["msg"].removeprefix("Value error, ").lower()
 
 
 def load(path: Path) -> Scenario:

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.commands.values import positive
-from model_check.consult.terminal import console, entry, heading, say, width
+from model_check.consult.terminal import console, entry, fitted, heading, say, width
 from model_check.errors import InputError
 from model_check.mutation import campaign, catalogue
-from model_check.mutation.campaign import Result, Status
+from model_check.mutation.campaign import Result, Run, Status
 from model_check.mutation.catalogue import Mutant
 
 _STYLES = {
@@ -28,7 +28,6 @@ _STYLES = {
     Status.FAILED: "bold red",
     Status.UNDETERMINED: "yellow",
 }
-_HEADINGS = ("mutant", "rules", "result", "violates", "steps", "states", "seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,9 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     results = []
     out = console()
-    widths = _widths(chosen)
-    if not arguments.json:
-        _print_row(out, _HEADINGS, widths, "bold")
     columns = width(out) if arguments.trace and not arguments.json else None
     found = campaign.run(chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns)
     for result in _with_status(found, chosen):
@@ -78,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(result.as_data()), flush=True)
         else:
-            _print_result(out, result, widths, details=arguments.trace)
+            _print_result(out, result, details=arguments.trace)
     if not arguments.json:
         heading(out, summary(results))
     return exit_status(results)
@@ -149,47 +145,26 @@ def _list(mutants: list[Mutant], *, as_json: bool) -> None:
             say(out, f"violates {', '.join(mutant.expect)} in {mutant.scenario}", "dim", indent=4)
 
 
-def _widths(mutants: list[Mutant]) -> tuple[int, ...]:
-    """The widths of the columns; numbers are aligned to the right."""
-    expected = [name for mutant in mutants for name in mutant.expect]
-    return (
-        max(map(len, (mutant.id for mutant in mutants)), default=6),
-        max((len(_rules(mutant)) for mutant in mutants), default=5),
-        max(len(status.value) for status in Status),
-        max(map(len, expected), default=8),
-        -5,
-        -10,
-        -7,
-    )
-
-
 def _rules(mutant: Mutant) -> str:
     more = len(mutant.rules) - 1
     return mutant.rules[0] + (f" +{more}" if more else "")
 
 
-def _print_row(out: Console, cells: Iterable[str], widths: Iterable[int], style: str = "") -> None:
-    line = "  ".join(
-        cell.ljust(width) if width > 0 else cell.rjust(-width)
-        for cell, width in zip(cells, widths, strict=True)
-    )
-    out.print(Text(line.rstrip(), style))
-
-
-def _print_result(out: Console, result: Result, widths: tuple[int, ...], *, details: bool) -> None:
+def _print_result(out: Console, result: Result, *, details: bool) -> None:
     mutant = result.mutant
-    first = (mutant.id, _rules(mutant), result.status.value)
+    fitted(out, f"{mutant.id}  {_rules(mutant)}", result.status.value, _STYLES[result.status])
     for run_ in result.runs:
-        steps = "" if run_.steps is None else str(run_.steps)
-        measured = (run_.property or "none", steps, f"{run_.states:,}", f"{run_.seconds:.1f}")
-        _print_row(out, (*first, *measured), widths, _STYLES[result.status])
-        first = ("", "", "")
-    if not result.runs:
-        _print_row(out, (*first, "", "", "", ""), widths, _STYLES[result.status])
+        say(out, _measured(run_), indent=4, hang=2)
     if result.status not in (Status.REFUTED, Status.EQUIVALENT) or (details and result.reason):
         say(out, " ".join(result.reason.split()), indent=4)
     if details:
         _print_details(out, result)
+
+
+def _measured(run_: Run) -> str:
+    steps = "" if run_.steps is None else f" in {run_.steps} step{'s' if run_.steps != 1 else ''}"
+    found = f"violates {run_.property}{steps}" if run_.property else "violates nothing"
+    return f"{found}; {run_.states:,} states, {run_.seconds:.1f} s"
 
 
 def _print_details(out: Console, result: Result) -> None:

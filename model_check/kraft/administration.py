@@ -57,10 +57,11 @@ def next_directory(directory: str) -> str:
     return f"{name}-{int(number or 1) + 1}"
 
 
-def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminStep:
+def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]], where: str) -> AdminStep:
     """The step that ``text`` describes; a replica without a directory has its first one.
 
-    ``endpoints``: where each replica listens. Raises InputError for a replica that there is not.
+    ``endpoints``: where each replica listens; ``where``: the scenario's file.
+    Raises InputError for a replica that there is not.
     """
     verb, _, what = text.partition(" ")
     if what == "kraft.version":
@@ -68,12 +69,14 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]]) -> AdminSt
     if verb == "alter":
         target = None if what == "cancel" else tuple(map(int, what.split(",")))
         if not set(target or ()) <= set(endpoints):
-            raise InputError(f"admin.steps: '{text}' names a replica that the scenario does not have")
+            raise InputError(
+                f"{where}: admin.steps: '{text}' names a replica that the scenario does not have"
+            )
         return AdminStep(verb, target=target)
     named = what.removesuffix(_ON_APPEND)
     word, _, directory = named.partition("/")
     if int(word) not in endpoints:
-        raise InputError(f"admin.steps: '{text}' names no replica of the scenario")
+        raise InputError(f"{where}: admin.steps: '{text}' names no replica of the scenario")
     key = ReplicaKey(int(word), directory or first_directory(int(word)))
     return AdminStep(verb, key, endpoints[key.id], ack_when_committed=named == what)
 

@@ -128,7 +128,7 @@ def origin_of(scenario: Scenario) -> Origin | None:
 def admin_steps(scenario: Scenario) -> tuple[AdminStep, ...]:
     """What the administrator asks for. Raises InputError for a replica that there is not."""
     endpoints = {replica: listens_at(replica) for replica in scenario.replicas.everybody}
-    return tuple(parse_step(text, endpoints) for text in scenario.admin.steps)
+    return tuple(parse_step(text, endpoints, scenario.file) for text in scenario.admin.steps)
 
 
 def addable(scenario: Scenario) -> frozenset[int]:

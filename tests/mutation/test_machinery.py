@@ -226,6 +226,16 @@ def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "equivalent:" in capsys.readouterr().out
 
 
+def test_a_result_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.main(["mutate", "start-behind-the-log", "--jobs", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[1].startswith("    violates LogEpochsMonotone in 1 step; ")
+
+
 @pytest.mark.slow
 def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["mutate", "start-behind-the-log", "-v"]) == 0
