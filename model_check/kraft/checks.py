@@ -208,7 +208,9 @@ def _remembers(replica: Replica, voted: ReplicaKey) -> bool:
 def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:
     same_reign = isinstance(before.role, Leader) == isinstance(after.role, Leader)
     known, learned = before.high_watermark, after.high_watermark
-    if same_reign and known is not None and learned is not None and learned < known:
+    follows = isinstance(before.role, Follower) and isinstance(after.role, Follower)
+    forgotten = follows and known is not None and learned is None
+    if forgotten or (same_reign and known is not None and learned is not None and learned < known):
         yield names.HIGH_WATERMARK_MONOTONE
 
 

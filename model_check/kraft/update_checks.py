@@ -10,7 +10,12 @@ from model_check.kraft.node import Execution
 from reference.effects import AppendBatch, Effect, Reply, Send
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
-from reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from reference.messages import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from reference.replica import Leader, Replica
 
 
@@ -21,6 +26,8 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
     What is appended is judged by itself. An update that is refused leaves no trace.
     """
     if any(_changes_nothing(execution.replica, effect) for effect in execution.effects):
+        yield names.CHANGE_AS_ASKED
+    if any(_joins_unasked(execution.replica, effect) for effect in execution.effects):
         yield names.CHANGE_AS_ASKED
     request = event.request if isinstance(event, RequestReceived) else None
     after = execution.replica.role
@@ -52,3 +59,10 @@ def _changes_nothing(sender: Replica, effect: Effect) -> bool:
         return False
     _, voters, version = membership.history_of(membership.own_origin(sender), sender.log)[-1]
     return version >= 1 and told_entry(request) in voters.voters
+
+
+def _joins_unasked(sender: Replica, effect: Effect) -> bool:
+    """Whether a replica changes its own membership that is not configured to (ADD-14)."""
+    request = effect.request if isinstance(effect, Send) else None
+    own = isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest)
+    return own and not (sender.auto_join and sender.can_become_voter and sender.kraft_version >= 1)

@@ -39,9 +39,12 @@ from reference.voters import ReplicaKey
 def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
-        known = membership.in_force(membership.own_origin(after.replica), after.replica.log)
+        replica = after.replica
+        _, known, version = membership.history_of(membership.own_origin(replica), replica.log)[-1]
+        assigned = assignments.assignments_of(replica.log.batches)
         # An assignment is in force once it is committed (KIP-595), which S-40 is about.
-        if after.replica.voters != known and not assignments.assignments_of(after.replica.log.batches):
+        other_voters = replica.voters != known and not assigned
+        if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
             yield names.VOTERS_OF_THE_LOG
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
