@@ -17,8 +17,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.commands.values import positive
 from model_check.consult.terminal import console, entry, fitted, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 import spec
+from model_check.arguments import positive
 from model_check.cli import EXIT_EXPECTED
 from model_check.commands.mutate import cores, exit_status
-from model_check.commands.values import positive
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
 from model_check.files import write_atomically

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.commands.values import positive
 from model_check.consult.terminal import console, entry, fitted, heading, say, width
 from model_check.errors import InputError
 from model_check.mutation import campaign, catalogue

@@ -415,7 +415,7 @@ def test_only_replicas_that_may_be_added_are_remembered() -> None:
 
 def test_nothing_expires_where_disks_may_be_wiped() -> None:
     keeps = build(shipped()["replace-disk"])
-    drops = build(changed("replace-disk", budgets={"admin": 2}, check={}))
+    drops = build(changed("replace-disk", budgets={"admin": 2}, check={}, environment__wipes_at=[]))
     message = replace(keeps.initial_states()[0].messages[0], answerable=False)  # type: ignore[type-var]
     assert keeps.expiry(message) is None
     assert drops.expiry(message) is not None
