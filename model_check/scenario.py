@@ -312,6 +312,16 @@ class Scenario(_Table):
     expect: Expected
     _file: str = PrivateAttr("")
 
+    @model_validator(mode="after")
+    def _coherent(self) -> Scenario:
+        """What says how a budget is spent goes with one."""
+        environment, budgets = self.environment, self.budgets
+        if not budgets.ticks and (environment.tick != 1 or environment.clock != "forward"):
+            raise ValueError("environment.tick, clock: no clock runs without budgets.ticks")
+        if environment.wipes_at and not budgets.wipes:
+            raise ValueError("environment.wipes-at: there are no budgets.wipes to spend there")
+        return self
+
     @property
     def file(self) -> str:
         """What errors call this scenario: the file that it was read from."""

@@ -19,7 +19,6 @@ def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> No
     _check_changes(scenario, error)
     _check_alterations(scenario, protocols, error)
     _check_clocks(scenario, error)
-    _check_without_effect(scenario, error)
     _check_idle_answers(scenario, error)
     _check_relative_epochs(scenario, error)
     _check_who_is_named(scenario, error)
@@ -71,15 +70,6 @@ def _check_changes(scenario: Scenario, error: Error) -> None:
         raise error("replicas.auto-join: is for controllers, and an observer is none")
     if replicas.led_by is not None and (replicas.initial or replicas.views):
         raise error("replicas.led-by: the states in which replicas begin are given twice")
-
-
-def _check_without_effect(scenario: Scenario, error: Error) -> None:
-    """What says how a budget is spent, where there is none."""
-    environment, budgets = scenario.environment, scenario.budgets
-    if not budgets.ticks and (environment.tick != 1 or environment.clock != "forward"):
-        raise error("environment.tick, clock: no clock runs without budgets.ticks")
-    if environment.wipes_at and not budgets.wipes:
-        raise error("environment.wipes-at: there are no budgets.wipes to spend there")
 
 
 def _check_idle_answers(scenario: Scenario, error: Error) -> None:

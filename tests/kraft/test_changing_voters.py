@@ -468,7 +468,7 @@ def test_a_disk_that_is_put_back_is_the_one_that_was_taken_out() -> None:
 
 def test_disks_are_put_back_only_where_one_is_replaced() -> None:
     with pytest.raises(InputError, match="restores"):
-        build(changed("replace-disk", budgets={"admin": 2, "restores": 1}))
+        build(changed("replace-disk", budgets={"admin": 2, "restores": 1}, environment__wipes_at=[]))
 
 
 def test_snapshots_have_the_size_that_the_scenario_gives() -> None:
