@@ -27,7 +27,7 @@ from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.run import CheckResult, check
-from model_check.scenario import Reduction, Scenario, find, shipped
+from model_check.scenario import Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
 from model_check.violations import in_words, more_data
@@ -101,8 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
     if arguments.symmetry is not None:
-        reduction = Reduction(symmetry=arguments.symmetry)
-        scenarios = [scenario.model_copy(update={"reduction": reduction}) for scenario in scenarios]
+        scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
         raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
@@ -167,6 +166,11 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     if not chosen:
         raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
     return chosen
+
+
+def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
+    reduction = scenario.reduction.model_copy(update={"symmetry": symmetry})
+    return scenario.model_copy(update={"reduction": reduction})
 
 
 def _list(out: Console, arguments: argparse.Namespace) -> None:

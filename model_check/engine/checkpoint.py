@@ -8,7 +8,7 @@ The folder of a checkpoint holds, beside the files of all complete levels (:mod:
 * ``level-N.rows``: the rows of level N, the last one that is complete;
 * ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far. It is
   replaced when everything else is on disk, and files that it does not count are overwritten: a process that
-  is killed leaves the checkpoint before.
+  is killed leaves the checkpoint before. Its own CRC-32 is in it, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from model_check.engine.links import AppendedFile
 
-FORMAT = 2
+FORMAT = 3
 _OF_A_LEVEL = (".links", ".fingerprints", ".rows")
 
 
@@ -67,7 +67,8 @@ class Saved(BaseModel):
 
     ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
     of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
+    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: that of all the
+    rest (see :meth:`summed`); earlier formats had none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -87,6 +88,12 @@ class Saved(BaseModel):
     violations: list[Found]
     calls: Count
     seconds: float
+    checksum: Count = 0
+
+    def summed(self) -> Saved:
+        """The same, with the CRC-32 of what it says."""
+        text = self.model_dump_json(exclude={"checksum"})
+        return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
 
     @model_validator(mode="after")
     def _complete(self) -> Saved:
@@ -171,7 +178,7 @@ class Checkpoint:
                 os.fsync(file.fileno())
         temporary = self.folder / "checkpoint.json.new"
         with temporary.open("wb") as file:
-            file.write(saved.model_dump_json().encode())
+            file.write(saved.summed().model_dump_json().encode())
             _synchronize(file)
         os.replace(temporary, self._path)
         for rows in self.folder.glob("level-*.rows"):
@@ -211,6 +218,8 @@ class Checkpoint:
                 f"{self.folder}: holds a checkpoint of another scenario, other options or another version of "
                 "kraftcheck; name another folder, or remove this one."
             )
+        if saved.summed() != saved:
+            raise self.damaged(self._path, "is not what was written")
         return saved
 
     def read(self, path: Path, count: int, dtype: Any, checksum: int) -> NDArray[Any]:

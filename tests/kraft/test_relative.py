@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model_check.cli import main
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.representatives import real_path
 from model_check.engine.steps import initial_states, steps
@@ -168,6 +169,11 @@ def test_what_holds_for_any_number_of_elections(name: str, states: int) -> None:
         (judged,) = check(changed(name, bounds__max_epoch=bound)).judged
         assert judged.holds and judged.closed
         assert (judged.open_states, judged.states) == (0, states)
+
+
+def test_without_symmetry_epochs_stay_relative(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "split-votes", "--no-symmetry", "--threads", "1"]) == 0
+    assert "by a cycle of" in capsys.readouterr().out
 
 
 def test_a_trace_that_needs_a_larger_bound_has_it() -> None:
