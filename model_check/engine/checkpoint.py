@@ -67,8 +67,8 @@ class Saved(BaseModel):
 
     ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
     of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: that of all the
-    rest (see :meth:`summed`); earlier formats had none.
+    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: that of
+    all the rest (see :meth:`summed`); earlier formats had none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")

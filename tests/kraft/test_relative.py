@@ -218,6 +218,18 @@ def test_what_relative_epochs_do_not_go_with_is_refused(changes: dict[str, Any])
         build(changed("split-votes", **changes))
 
 
+@pytest.mark.parametrize("part", ["goal", "when"])
+def test_a_goal_that_names_an_epoch_is_refused(part: str) -> None:
+    """The epochs of later leaders become 1 again: each would be the leader of epoch 1 that never leaves."""
+    goal = {"goal": "no-leader-of-epoch-1", "property": "LeaderWithoutMajorityStepsDown"}
+    when = {"goal": "a-leader", "property": "LeaderEventuallyElected"}
+    when |= {"form": "leads-to", "when": "no-leader-of-epoch-1"}
+    wanted = [goal if part == "goal" else when]
+    with pytest.raises(InputError, match="names one"):
+        build(changed("split-votes", check__eventually=wanted))
+    assert check(changed("split-votes", check__eventually=wanted, reduction__epochs="absolute")).judged
+
+
 def test_numbers_that_are_not_known_are_refused() -> None:
     with pytest.raises(TypeError, match="it is not known whether"):
         with_numbers(Snapshot(SnapshotId(1, 1)), lambda kind, number: number)
