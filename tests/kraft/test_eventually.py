@@ -171,3 +171,20 @@ def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
     eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
     with pytest.raises(InputError, match=r"check\.eventually"):
         changed("split-votes", check={"eventually": eventually})
+
+
+def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:
+    fairness = {"deliveries": "none", "timers": "none"}
+    wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader", "fairness": fairness}
+    result = check(
+        changed(
+            "single-voter",
+            check={"only": ["NoFatal"], "eventually": [wanted]},
+            budgets={"shutdowns": 1},
+            environment={},
+        )
+    )
+    (judged,) = result.judged
+    assert judged.lasso is not None and not judged.lasso.cycle
+    (trace,) = result.traces()
+    assert replay(trace) is None

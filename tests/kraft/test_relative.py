@@ -23,7 +23,7 @@ from model_check.kraft.numbers import changed as with_numbers
 from model_check.kraft.relative import Relative, relative_epochs
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.run import check
-from model_check.scenario import shipped
+from model_check.scenario import from_data, shipped
 from model_check.trace import build_lasso, with_room
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.program import source
@@ -216,6 +216,28 @@ def test_states_that_are_not_alike_are_found_out(monkeypatch: pytest.MonkeyPatch
 def test_what_relative_epochs_do_not_go_with_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="reduction\\.epochs"):
         build(changed("split-votes", **changes))
+
+
+def test_who_loses_records_in_a_crash_may_get_them_again_one_by_one() -> None:
+    """An observer that has not flushed its log may come to lack a part of it: no batch can be left out."""
+    wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader"}
+    scenario = from_data(
+        {
+            "name": "observer-loses-power",
+            "about": "A voter, an observer, and a crash.",
+            "replicas": {"voters": [1], "observers": [2]},
+            "network": {"capacity": 8, "forgotten": "lost"},
+            "environment": {"discovery": True},
+            "budgets": {"crashes": 1, "appends": 1},
+            "bounds": {"max-epoch": 2},
+            "reduction": {"epochs": "relative"},
+            "check": {"only": ["NoFatal"], "eventually": [wanted]},
+            "expect": {"verdict": "holds"},
+        },
+        "test",
+    )
+    (judged,) = check(scenario).judged
+    assert judged.holds and judged.closed
 
 
 @pytest.mark.parametrize("part", ["goal", "when"])
