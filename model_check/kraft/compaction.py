@@ -8,8 +8,8 @@ A batch X that is committed and followed by a committed batch Y, wherever it is,
   that no search for the end of an epoch (KafkaRaftLog.endOffsetForEpoch) leads to the end of X.
 
 Where batches may be parted (a process may crash between two of them, or a fetch answer may have one alone), X
-must be in all logs, and where a crash may take what was not flushed, X must be flushed in all: who loses it gets
-it again, and perhaps alone. What remains has the offsets that it would have had without X.
+must be in all logs, and where a crash may take what was not flushed, X must be flushed in all: who loses it
+gets it again, and perhaps alone. What remains has the offsets that it would have had without X.
 """
 
 from __future__ import annotations

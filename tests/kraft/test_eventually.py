@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from model_check.engine.graph import collect_graph
-from model_check.engine.system import GlobalState
+from model_check.engine.graph import IncompleteGraphError, collect_graph
+from model_check.engine.system import GlobalState, Limits
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
@@ -188,3 +188,22 @@ def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:
     assert judged.lasso is not None and not judged.lasso.cycle
     (trace,) = result.traces()
     assert replay(trace) is None
+
+
+@pytest.mark.parametrize("limit", ["max_states", "max_memory", "max_seconds"])
+def test_a_graph_beyond_a_limit_says_which(limit: str) -> None:
+    with pytest.raises(IncompleteGraphError) as raised:
+        collect_graph(build(changed("ping-pong")), **cast(dict[str, Any], {limit: 0}))
+    assert raised.value.limit == limit
+
+
+@pytest.mark.parametrize("goal", [[], ["Leader->Resigned"]])
+def test_a_goal_that_is_missing_is_told_although_the_graph_is_too_large(goal: list[str]) -> None:
+    """A system that ends behaviours at the bounds has one more state than the search."""
+    scenario = changed("ping-pong", check__goals=goal)
+    states = check(changed("ping-pong", check__goals=[])).exploration.distinct
+    result = check(scenario, limits=Limits(max_states=states))
+    assert (result.liveness, result.limit) == (None, "max_states")
+    assert result.undetermined == (not goal)
+    assert result.as_expected is False
+    assert [difference[:5] for difference in result.differences] == ["goal "] * len(goal)
