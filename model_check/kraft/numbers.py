@@ -7,7 +7,6 @@ that they do not know raises TypeError.
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast
 
+from reference.frozen import field_types, is_frozen
 from reference.messages import HIGH_WATERMARK_NOT_SUPPORTED
 
 
@@ -55,7 +55,7 @@ _Rebuild = Callable[[Any, Change], Any]
 
 
 def changed(value: Any, change: Change) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each epoch and offset as ``change``
+    """``value``, of a class of the reference or of this package, with each epoch and offset as ``change``
     says. Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
     cls: Any = type(value)
@@ -65,16 +65,15 @@ def changed(value: Any, change: Change) -> Any:
 
 @cache
 def _of_class(cls: Any) -> _Rebuild | None:
-    """How values of a dataclass are changed; ``None``: no epoch or offset is in them."""
+    """How values of a class are changed; ``None``: no epoch or offset is in them."""
     name = cls.__name__
-    if not dataclasses.is_dataclass(cls):
+    if not is_frozen(cls):
         raise TypeError(f"no epochs and offsets are known in values of type {name}")
-    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
+    make = cast(Callable[..., Any], cls)
     fields = []
-    for field in dataclasses.fields(cls):
-        own = f"{name}.{field.name}"
-        called = own if own in _KINDS else field.name
-        fields.append((field.name, _of_type(called, hints[field.name])))
+    for field, hint in field_types(cls).items():
+        own = f"{name}.{field}"
+        fields.append((field, _of_type(own if own in _KINDS else field, hint)))
     if all(each is None for _, each in fields):
         return None
 
@@ -93,7 +92,7 @@ def _of_type(name: str, hint: Any) -> _Rebuild | None:
         return lambda value, change: _empty(name, value)
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-    if all(dataclasses.is_dataclass(one) for one in options):
+    if all(is_frozen(one) for one in options):
         if all(_of_class(one) is None for one in options):
             return None
         return lambda value, each: None if value is None else changed(value, each)

@@ -8,7 +8,6 @@ TypeError. ``tests/kraft`` goes through all types that occur.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import types
 import typing
@@ -17,6 +16,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast
 
+from reference.frozen import field_types, is_frozen
 from reference.voters import ReplicaKey
 
 #: Fields that hold ids of replicas; "votes.0" is what stands first in each tuple of ``votes``. What a leader
@@ -63,7 +63,7 @@ _Rename = Callable[[Any, Ids], Any]
 
 
 def renamed(value: Any, ids: Ids) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each replica replaced as ``ids`` says.
+    """``value``, of a class of the reference or of this package, with each replica replaced as ``ids`` says.
 
     Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
@@ -74,11 +74,11 @@ def renamed(value: Any, ids: Ids) -> Any:
 
 @cache
 def _of_class(cls: Any) -> _Rename | None:
-    """How values of a dataclass are renamed; ``None``: no replica is in them."""
-    if not dataclasses.is_dataclass(cls):
+    """How values of a class are renamed; ``None``: no replica is in them."""
+    if not is_frozen(cls):
         raise TypeError(f"no renaming for values of type {cls.__name__}")
-    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
-    fields = [(field.name, _of_type(field.name, hints[field.name])) for field in dataclasses.fields(cls)]
+    make = cast(Callable[..., Any], cls)
+    fields = [(name, _of_type(name, hint)) for name, hint in field_types(cls).items()]
     if all(rename is None for _, rename in fields):
         return None
 
@@ -94,7 +94,7 @@ def _of_type(name: str, hint: Any) -> _Rename | None:
     """How what is called ``name`` and has the type ``hint`` is renamed."""
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-    if all(dataclasses.is_dataclass(one) for one in options):
+    if all(is_frozen(one) for one in options):
         if all(_of_class(one) is None for one in options):
             return None
         return lambda value, ids: None if value is None else renamed(value, ids)
