@@ -36,7 +36,8 @@ EPILOG = """\
 The adapter reads JSON lines from standard input and answers on standard
 output; docs/drive.md describes the protocol. The reference is an adapter too:
 
-  kraftcheck drive --adapter 'python -m model_check.drive.adapter'
+  kraftcheck drive \\
+      --adapter 'python -m model_check.drive.adapter'
 
 Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
 does not work, 3 the limit came first, nothing could be compared, or the run
@@ -48,7 +49,6 @@ MAX_TIMEOUT = 3600.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "--adapter",

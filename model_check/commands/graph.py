@@ -26,17 +26,18 @@ Steps that lead out of the bounds are no edges of the graph; a step that
 violates a property leads to a state of its own, from which nothing goes on.
 
 What is looked at (--fold) are fields of replicas, of all or of one:
-  --fold role,epoch        --fold role.1,leader.2,high-watermark,messages
+  --fold role,epoch
+  --fold role.1,leader.2,high-watermark,messages
 States are named by conditions (--from, --to, --shared):
   role.1=Leader,epoch.2=2  these replicas
   role=Leader,epoch=2      some replica that is both
-  violated                 a property is violated (violated=NoFatal: this one)
+  violated                 a property is violated
+  violated=NoFatal         this one is
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")

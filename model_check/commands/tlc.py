@@ -46,7 +46,6 @@ Exit status: 0 TLC agrees, 1 it does not, 2 bad input, 3 undetermined.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "scenarios",

@@ -31,7 +31,6 @@ file: it is a scenario and the options taken, as 'trace show' prints them.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     commands = parser.add_subparsers(dest="trace_command", required=True, metavar="show|replay")
     show = commands.add_parser("show", help="show a trace file, or the behaviour that --path addresses")
