@@ -25,7 +25,7 @@ from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_folder_can_be_written, write_atomically
 from model_check.run import CheckResult, check
 from model_check.scenario import Reduction, Scenario, find, shipped
 from model_check.sources import source_digest
@@ -100,11 +100,10 @@ def run(arguments: argparse.Namespace) -> int:
         _list(out, arguments)
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    require_folder_can_be_written(arguments.traces, "--traces")
     if arguments.symmetry is not None:
         reduction = Reduction(symmetry=arguments.symmetry)
         scenarios = [scenario.model_copy(update={"reduction": reduction}) for scenario in scenarios]
-    if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
-        raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
         max_states=arguments.max_states,
         max_memory=arguments.max_memory,

@@ -19,7 +19,7 @@ from model_check.conform.report import RunResult, as_json, exit_status
 from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
 from model_check.consult.terminal import console, width
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import Protocol
 
@@ -66,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs. Exit status: see :func:`model_check.conform.report.exit_status`."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
+    require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     results = []
     with _progress(len(folders)) as tell:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import signal
 import sys
@@ -27,7 +26,11 @@ from model_check.drive.session import Driven, Session
 from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_atomically,
+)
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -94,12 +97,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
-    _require(
-        protocol.discovery is Discovery.FETCH and protocol.voter_changes is VoterChanges.KIP853,
-        "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire; "
-        "drive with another protocol.",
-    )
-    _require_places(arguments)
+    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
+        raise InputError(
+            "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
+            "wire; drive with another protocol."
+        )
+    require_file_can_be_written(arguments.output, "-o")
+    require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
     with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
@@ -162,31 +166,6 @@ def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, 
 def _shortened(session: Session, driven: Driven) -> Driven:
     _progress(f"looking for a shorter sequence than {driven.sequence.name}")
     return shrink(session, driven)
-
-
-def _require_places(arguments: argparse.Namespace) -> None:
-    """Raise InputError now, not after the run, where ``-o`` or ``--save`` cannot be written: the folder of a
-    file must be there, that of the sequences is created.
-    """
-    output, save = arguments.output, arguments.save
-    if output is not None:
-        _require(not output.is_dir(), f"-o: {output} is a folder; give the name of a file in it.")
-        _require(output.parent.is_dir(), f"-o: there is no folder {output.parent}; create it first.")
-        _require_writable("-o", output.parent)
-    if save is not None:
-        there = next(each for each in (save, *save.absolute().parents) if os.path.lexists(each))
-        _require(there.is_dir(), f"--save: {there} is no folder; choose another place.")
-        _require_writable("--save", there)
-
-
-def _require_writable(option: str, folder: Path) -> None:
-    allowed = os.access(folder, os.W_OK | os.X_OK)
-    _require(allowed, f"{option}: nothing can be written in {folder}; choose another place.")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise InputError(sentence)
 
 
 def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:

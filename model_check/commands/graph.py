@@ -12,7 +12,7 @@ from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.engine.graph import IncompleteGraphError
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.graphs.answers import Answers, in_words
 from model_check.graphs.formats import FORMATS
 from model_check.graphs.projection import Projection, parse_condition, parse_projection
@@ -66,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
+    require_file_can_be_written(arguments.output, "-o")
     chosen = scenario.find(arguments.scenario)
     system = build_system(chosen, arguments.scenario)
     ids = [identity.id for identity in system.identities]

@@ -18,7 +18,7 @@ from rich.console import Console
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.logs.history import HistoryEntry
 from model_check.logs.layout import PATTERNS
 from model_check.logs.reader import LogReport, Options, read_logs
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("no log files given; see 'kraftcheck logs --help'.")
     if arguments.limit < 0:
         raise InputError(f"--limit {arguments.limit}: expected 0 or more.")
+    require_file_can_be_written(arguments.output, "-o")
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as history:
         listen = _listener(history, as_data=arguments.json) if arguments.history else None

@@ -18,6 +18,7 @@ from model_check.consult.terminal import console, fitted, say
 from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.errors import InputError
+from model_check.files import require_folder_can_be_written
 from model_check.kraft.build import build
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
@@ -254,6 +255,7 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     """Let TLC follow a trace, or write what it needs for that."""
     if arguments.scenarios or arguments.mutants or arguments.tag:
         raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
+    require_folder_can_be_written(arguments.output, "-o")
     where = arguments.trace
     trace = json_form.load(Path(where))
     configuration = configuration_of(trace.scenario, modules, where)
