@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from model_check.arguments import positive
+from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, fitted, heading, say
 from model_check.coverage.report import together
@@ -32,7 +32,6 @@ from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
 from model_check.violations import in_words, more_data
 
-MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -46,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
-        "--threads", type=_threads, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+        "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
@@ -142,13 +141,6 @@ def _seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
         raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
     return float(text)
-
-
-def _threads(text: str) -> int:
-    wanted = positive(text)
-    if wanted > MAX_THREADS:
-        raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS} threads, not {wanted}")
-    return wanted
 
 
 def _bytes(text: str) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from model_check import scenario
+from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.drive import files
 from model_check.drive.generate import generate, switches_of
@@ -75,13 +76,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_protocol_options(parser)
     parser.add_argument(
-        "--seed", type=_number, default=0, help="decides among equally good traces (default: 0)"
+        "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
         "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
     )
     parser.add_argument(
-        "--limit", type=_number, metavar="N", help="take at most N steps, the last sequence in part"
+        "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
     )
     parser.add_argument(
         "--keep-going", action="store_true", help="show the first difference of every sequence"
@@ -203,12 +204,6 @@ def _ending_on_signal() -> Iterator[None]:
 def _progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number, not '{text[:40]}'")
-    return int(text)
 
 
 def _seconds(text: str) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
 from model_check import scenario
+from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.engine.graph import IncompleteGraphError
 from model_check.errors import InputError
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
         "--max-states",
-        type=_positive,
+        type=positive,
         default=100_000,
         metavar="N",
         help="give up beyond N (default: 100000)",
@@ -124,9 +124,3 @@ def _export(states: States, projection: Projection, arguments: argparse.Namespac
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         print(f"{arguments.output}: {nodes:,} nodes, {edges:,} edges of {found.graph['states']:,} states")
     return EXIT_EXPECTED
-
-
-def _positive(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999999, not '{text[:40]}'")
-    return int(text)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 import spec
-from model_check.arguments import positive
+from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_EXPECTED
 from model_check.commands.mutate import cores, exit_status
 from model_check.consult.terminal import console, entry, heading, say
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="for --markdown; default: standard output"
     )
     parser.add_argument(
-        "--jobs", type=positive, default=cores(), metavar="N", help="processes (default: cores)"
+        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=positive, default=120, metavar="S", help="for one exploration (default: 120)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from model_check.arguments import positive, thread_count, whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, say
 from model_check.engine.explorer import explore
@@ -70,22 +70,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
     parser.add_argument(
         "--workers",
-        type=_count,
+        type=thread_count,
         default=1,
         metavar="N",
         help="of TLC; with more than one it says no exact depth (default: 1)",
     )
     parser.add_argument(
-        "--threads", type=_count, default=os.cpu_count() or 1, metavar="N", help="ours; default: all cores"
+        "--threads",
+        type=thread_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="ours; default: all cores",
     )
     parser.add_argument(
         "--states",
-        type=_number,
+        type=whole_number,
         default=FEW_STATES,
         metavar="N",
         help=f"compare the states themselves where there are at most N (default: {FEW_STATES})",
     )
-    parser.add_argument("--max-seconds", type=_count, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what only one side judges")
 
@@ -308,15 +312,3 @@ def _print_followed(out: Console, found: Followed) -> None:
         say(out, "The state that it leads to is unlike the most similar one in TLC:", indent=4)
         for place, here, there in found.unlike:
             say(out, f"{place}: {here}, in TLC {there}", indent=6, hang=4)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d{1,6}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999, not '{text[:40]}'")
-    return int(text)
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 999999999, not '{text[:40]}'")
-    return int(text)
