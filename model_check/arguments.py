@@ -11,7 +11,9 @@ MAX_THREADS = 256
 def whole_number(text: str) -> int:
     """A number from 0 on, of at most 18 digits."""
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number of at most 18 digits, not '{text[:40]}'")
+        raise argparse.ArgumentTypeError(
+            f"expected a number from 0 on, of at most 18 digits, not '{text[:40]}'"
+        )
     return int(text)
 
 

@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scenarios", nargs="*", metavar="NAME|FILE", help="scenarios; default: those tagged 'ci'"
     )
     parser.add_argument(
-        "--list", action="store_true", help="list the shipped scenarios (of --tag, where given) and stop"
+        "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
@@ -95,10 +95,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
     out = console()
-    if arguments.list:
-        _list(out, arguments)
-        return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    if arguments.list:
+        _list(out, scenarios, as_json=arguments.json)
+        return EXIT_EXPECTED
     require_folder_can_be_written(arguments.traces, "--traces")
     if arguments.symmetry is not None:
         reduction = Reduction(symmetry=arguments.symmetry)
@@ -152,18 +152,18 @@ def _bytes(text: str) -> int:
 
 def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     if arguments.scenarios:
+        if arguments.tag is not None:
+            raise InputError("--tag stands for the scenarios with this tag; give it or scenarios, not both.")
         return [find(word) for word in arguments.scenarios]
-    tag = arguments.tag or "ci"
-    chosen = [scenario for scenario in shipped().values() if tag in scenario.tags]
+    tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
+    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
     if not chosen:
         raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
     return chosen
 
 
-def _list(out: Console, arguments: argparse.Namespace) -> None:
-    tag = arguments.tag
-    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
-    if arguments.json:
+def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
+    if as_json:
         print(json.dumps([scenario.model_dump(mode="json", by_alias=True) for scenario in chosen], indent=2))
         return
     for scenario in chosen:

@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=thread_count,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="ours; default: all cores",
+        help="of the checker; default: all cores",
     )
     parser.add_argument(
         "--states",
@@ -96,6 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError where Java, TLC or a configuration is missing."""
+    _require_sense(arguments)
     modules = Modules(arguments.modules)
     if arguments.list:
         words = (
@@ -128,6 +129,19 @@ def run(arguments: argparse.Namespace) -> int:
     return _run_all(works, as_json=arguments.json, verbose=arguments.verbose)
 
 
+def _require_sense(arguments: argparse.Namespace) -> None:
+    """Raise InputError where one option would be passed over for another."""
+    narrowed = arguments.tag is not None or arguments.small
+    if arguments.trace is not None and (arguments.scenarios or arguments.mutants or narrowed):
+        raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
+    if arguments.trace is not None and arguments.list:
+        raise InputError("--list lists scenarios or mutants and takes no --trace; leave one of them out.")
+    if arguments.output is not None and arguments.trace is None:
+        raise InputError("-o: is for --trace; leave it out.")
+    if narrowed and (arguments.scenarios or arguments.mutants):
+        raise InputError("--tag and --small choose among all scenarios; leave them, or the names, out.")
+
+
 def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     if arguments.scenarios:
         return [find(word) for word in arguments.scenarios]
@@ -136,7 +150,10 @@ def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     found = [each for each in found if arguments.tag is None or arguments.tag in each.tags]
     found = [each for each in found if not arguments.small or _is_small(each)]
     if not found:
-        raise InputError("no scenario with a TLA+ configuration is so; 'kraftcheck tlc --list' lists them.")
+        raise InputError(
+            f"no scenario with a TLA+ configuration has the tag '{arguments.tag}'; 'kraftcheck tlc --list' "
+            "lists them."
+        )
     return found
 
 
@@ -257,8 +274,6 @@ def _print_only(out: Console, side: str, example: OnlyOne) -> None:
 
 def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     """Let TLC follow a trace, or write what it needs for that."""
-    if arguments.scenarios or arguments.mutants or arguments.tag:
-        raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
     require_folder_can_be_written(arguments.output, "-o")
     where = arguments.trace
     trace = json_form.load(Path(where))
