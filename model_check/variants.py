@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
 
 from model_check.errors import InputError
+from reference.frozen import field_types, replace
 from reference.protocol import PRESETS, Protocol
 
 _LARGEST = 2**31 - 1
-_SWITCHES = {field.name.replace("_", "-"): field.name for field in fields(Protocol)}
+_SWITCHES = {name.replace("_", "-"): name for name in field_types(Protocol)}
 #: Numbers are at least 1, but for these.
 _SMALLEST = {"fetch-max-wait-ms": 0}
 #: Switches that may be left open.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 
 from model_check import scenario
 from model_check.arguments import positive, whole_number
@@ -17,6 +16,7 @@ from model_check.kraft.build import build as build_system
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build, json_form, terminal
 from model_check.trace.narrate import path_text
+from reference.frozen import replace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Loss, Network
@@ -18,6 +17,7 @@ from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
 from reference.events import Timer
+from reference.frozen import replace
 from reference.protocol import PreVoteCompatibility, Protocol
 
 #: The engine keeps no more counters in a state.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from model_check.kraft.node import Execution
 from model_check.kraft.world import Left, World, is_boundary
 from reference.effects import Send
+from reference.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from model_check import shortform
@@ -22,6 +21,7 @@ from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import Leader, Replica
 

@@ -81,7 +81,7 @@ _NUMBERS = _Numbers()
 
 
 def changed(value: Any, change: Change) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each epoch and offset as ``change``
+    """``value``, of a class of the reference or of this package, with each epoch and offset as ``change``
     says. Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
     return _NUMBERS.rebuilt(value, change)

@@ -5,7 +5,6 @@ its effects.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
@@ -19,6 +18,7 @@ from model_check.kraft.world import Left, World, before_step
 from reference import disk as disks
 from reference.effects import Fatal, Stop
 from reference.events import Event
+from reference.frozen import replace
 from reference.protocol import Protocol
 
 

@@ -1,17 +1,18 @@
-"""Dataclasses rebuilt with other numbers and texts in them, found by the types of their fields.
+"""Immutable values rebuilt with other numbers and texts in them, found by the types of their fields.
 
 What is done to which field is up to subclasses; a field of which they do not know it raises TypeError.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
+
+from reference.frozen import field_types, is_frozen
 
 A = TypeVar("A")
 #: Makes another value of a value, as the second argument says.
@@ -29,15 +30,15 @@ class Rebuilding(ABC, Generic[A]):
 
     def __init__(self) -> None:
         """What is found out about a class is kept."""
-        self._known: Callable[[Any], Rebuild[A] | None] = cache(self._of_dataclass)
+        self._known: Callable[[Any], Rebuild[A] | None] = cache(self._of_values)
 
     def rebuilt(self, value: Any, how: A) -> Any:
-        """``value``, a dataclass, changed as ``how`` says. Raises TypeError for an unknown type or field."""
+        """``value`` of a class of values, changed as ``how`` says. Raises TypeError for what is not known."""
         rebuild = self._known(type(value))
         return value if rebuild is None else rebuild(value, how)
 
     def of_class(self, cls: Any) -> Rebuild[A] | None:
-        """How values of a dataclass are changed. Raises TypeError."""
+        """How values of a class are changed. Raises TypeError."""
         return self._known(cls)
 
     @abstractmethod
@@ -56,7 +57,7 @@ class Rebuilding(ABC, Generic[A]):
         """How what is called ``name`` and has the type ``hint`` is changed."""
         union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
         options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-        if all(dataclasses.is_dataclass(one) for one in options):
+        if all(is_frozen(one) for one in options):
             if all(self._known(one) is None for one in options):
                 return None
             return lambda value, how: None if value is None else self.rebuilt(value, how)
@@ -67,13 +68,12 @@ class Rebuilding(ABC, Generic[A]):
             return rebuild
         return lambda value, how: None if value is None else rebuild(value, how)
 
-    def _of_dataclass(self, cls: Any) -> Rebuild[A] | None:
+    def _of_values(self, cls: Any) -> Rebuild[A] | None:
         called = cls.__name__
-        if not dataclasses.is_dataclass(cls):
+        if not is_frozen(cls):
             raise TypeError(f"{self.unknown} values of type {called}")
-        hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
-        names = [field.name for field in dataclasses.fields(cls)]
-        fields = [(name, self.of_field(called, name, hints[name])) for name in names]
+        make = cast(Callable[..., Any], cls)
+        fields = [(name, self.of_field(called, name, hint)) for name, hint in field_types(cls).items()]
         if all(rebuild is None for _, rebuild in fields):
             return None
 

@@ -84,7 +84,7 @@ RENAMING = _Renaming()
 
 
 def renamed(value: Any, ids: Ids) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each replica replaced as ``ids`` says.
+    """``value``, of a class of the reference or of this package, with each replica replaced as ``ids`` says.
 
     Raises TypeError for a type, or a field, of which it is not known what it holds.
     """

@@ -5,7 +5,7 @@ after which they come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
@@ -21,6 +21,7 @@ from model_check.kraft.world import Left, World
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import Fatal
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.startup import configured

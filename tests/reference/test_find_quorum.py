@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from model_check.shortform import parse_replica
@@ -11,6 +9,7 @@ from model_check.variants import choices
 from reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
 from reference.errors import ErrorCode
 from reference.events import Timer
+from reference.frozen import replace
 from reference.messages import (
     EndQuorumEpochRequest,
     FetchRequest,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from model_check.tlc.modules import Modules
 from model_check.tlc.parse import parse_value
 from model_check.tlc.values import State, text
 from model_check.trace import Trace, json_form
+from reference.frozen import replace
 from tests.tlc.tools import tools
 
 #: One without and one with changes of the voter set, and one that is violated.
