@@ -163,6 +163,7 @@ def booted(
     """
     started = course(wiring, protocol, identity, disk)
     execution, after, left = started.execution, started.after, started.left
+    violations, reached = _verdict(wiring, protocol, identity, disk, started)
     orphans = _unanswerable(wiring, identity.id, sends_before)
     outcome = Outcome(
         action=action,
@@ -171,11 +172,8 @@ def booted(
         labels=(*labels_before, *left.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        # Who votes is what the process found: a crash may have cut short a step that changed it.
-        violations=verdicts.violations(
-            wiring, protocol, replace(identity, log=disk.log), None, execution, after
-        ),
-        goals=goals.reached(identity, execution),
+        violations=violations,
+        goals=reached,
     )
     full = Step(outcome, None, 0, execution)
     yield full
@@ -188,6 +186,22 @@ def booted(
             for point in started.crash_points
         )
         yield from distinct(chain.from_iterable(found))
+
+
+def _verdict(
+    wiring: Wiring, protocol: Protocol, before: Replica, disk: Disk, started: Course
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a start violates and which goals it reaches, after a process that was as ``before``.
+
+    Of one replica many steps are cut short with the same on its disk; each start is judged once.
+    """
+    found = wiring.start_verdicts.get((before, disk))
+    if found is None:
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        known = replace(before, log=disk.log)
+        violated = verdicts.violations(wiring, protocol, known, None, started.execution, started.after)
+        found = wiring.start_verdicts[before, disk] = violated, goals.reached(before, started.execution)
+    return found
 
 
 def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
