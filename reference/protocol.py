@@ -197,12 +197,6 @@ class Protocol(Frozen):
         """Whether a leader watches if a majority still fetches from it."""
         return self.check_quorum or self.zombie_leader is not ZombieLeader.NONE
 
-    @property
-    def stale_leader(self) -> str:
-        """What a leader does that no majority fetches from: the value of V-ZOMBIE in the catalogue, which has
-        one switch for ``check_quorum`` and ``zombie_leader``."""
-        return "check-quorum" if self.check_quorum else self.zombie_leader.value
-
 
 #: Production, check by check.
 KAFKA = Protocol()

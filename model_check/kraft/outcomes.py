@@ -9,7 +9,7 @@ from typing import cast
 
 from model_check.engine.system import Outcome
 from model_check.kraft import checks, goals, verdicts
-from model_check.kraft.cuts import happen
+from model_check.kraft.crash_points import happen
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step

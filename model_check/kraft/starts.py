@@ -11,7 +11,7 @@ from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import assignments, checks, goals, membership, verdicts
-from model_check.kraft.cuts import Cut, happen
+from model_check.kraft.crash_points import CrashPoint, happen
 from model_check.kraft.labels import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -123,7 +123,7 @@ class Course:
     execution: Execution
     after: Node
     left: Left
-    cuts: tuple[Cut, ...]
+    crash_points: tuple[CrashPoint, ...]
 
 
 def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Course:
@@ -139,10 +139,10 @@ def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) ->
         execution = boot(protocol, process, disk, wiring.addable)
         decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
         world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
-        cuts = happen(world, execution)
+        points = happen(world, execution)
         left = world.left()
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
-        other = tuple(cut for cut in cuts if cut.left != left)
+        other = tuple(point for point in points if point.left != left)
         found = wiring.starts[key] = Course(execution, world.node_after(execution), left, other)
     return cast(Course, found)
 
@@ -180,10 +180,10 @@ def booted(
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
         found = (
             judged(
-                _cut_short(cut, wiring, protocol, identity, full, orphans, labels_before),
-                checks.cut_short(disk, cut.execution.effects, cut.left.disk),
+                _cut_short(point, wiring, protocol, identity, full, orphans, labels_before),
+                checks.cut_short(disk, point.execution.effects, point.left.disk),
             )
-            for cut in started.cuts
+            for point in started.crash_points
         )
         yield from distinct(chain.from_iterable(found))
 
@@ -212,7 +212,7 @@ def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
 
 
 def _cut_short(
-    crash: Cut,
+    crash: CrashPoint,
     wiring: Wiring,
     protocol: Protocol,
     identity: Replica,

@@ -197,7 +197,7 @@ def test_keys_that_name_replicas_are_compared() -> None:
 
 def test_it_is_known_of_all_that_occurs_whether_it_names_a_replica() -> None:
     for kind in (Node, InFlight, History, *typing.get_args(Label)):
-        assert renaming._of_class(kind) is not None
+        assert renaming.RENAMING.of_class(kind) is not None
 
 
 class _Unknown(Frozen):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.drive.coverage import choices
 from model_check.shortform import parse_replica
+from model_check.variants import choices
 from reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
 from reference.errors import ErrorCode
 from reference.events import Timer
