@@ -146,6 +146,7 @@ class Tables:
         self.projections: list[tuple[Hashable, ...]] = []
         self.history_projections: list[tuple[Hashable, ...]] = []
         self._ids: dict[Hashable, int] = {}
+        self._hashed: dict[int, Hashable] = {}
         self._most_sends = 0
         self._outcomes = Column(np.int64, 8)
         self._pool = Column(np.int32)
@@ -179,12 +180,22 @@ class Tables:
         values.append(item)
         return number, True
 
+    def _hash(self, salt: Hashable, value: Hashable) -> int:
+        """The content hash of ``value``. Raises ValueError if that is another value's as well.
+
+        Fingerprints are sums of these hashes: states that differ would be taken for one.
+        """
+        found = content_hash(salt, value)
+        if self._hashed.setdefault(found, value) != value:
+            raise ValueError(f"two values that differ have the same text: {value!r}")
+        return found
+
     def intern_local(self, component: int, local: Hashable) -> int:
         """The number of a component's local state (numbers are shared by all components)."""
         number, new = self._intern(component, local, self.locals, (component, local))
         if new:
             images = self.symmetry.locals(component, local)
-            hashes = [content_hash(("local", at), image) for at, image in images]
+            hashes = [self._hash(("local", at), image) for at, image in images]
             self._hashes_of_locals.append(hashes)
             self._local_hash.append(hashes)
             self._outside.append(not self.system.within(component, local))
@@ -201,7 +212,7 @@ class Tables:
         if new:
             if message is None:
                 raise ValueError("None is not a message")
-            hashes = [content_hash("message", it) for it in self.symmetry.images(message)]
+            hashes = [self._hash("message", it) for it in self.symmetry.images(message)]
             self._hashes_of_messages.append(hashes)
             self._message_hash.append(hashes)
             self._destination.append(self.system.destination(message))
@@ -214,7 +225,7 @@ class Tables:
         """The number of a history."""
         number, new = self._intern("history", history, self.histories, history)
         if new:
-            self._history_hash.append([content_hash("history", it) for it in self.symmetry.images(history)])
+            self._history_hash.append([self._hash("history", it) for it in self.symmetry.images(history)])
             parts = tuple(inv.project_history(history) for inv in self.system.invariants)
             self.history_projections.append(parts)
             self._history_projection_hash.append(self._projection_hashes("history", parts))
@@ -239,8 +250,8 @@ class Tables:
         return number
 
     def _projection_hashes(self, place: Hashable, parts: tuple[Hashable, ...]) -> NDArray[np.uint64]:
-        hashes = [content_hash(("projection", i, place), part) for i, part in enumerate(parts)]
-        return np.array([*hashes, content_hash(("projections", place), parts)], np.uint64)
+        hashes = [self._hash(("projection", i, place), part) for i, part in enumerate(parts)]
+        return np.array([*hashes, self._hash(("projections", place), parts)], np.uint64)
 
     # -- resolving what the kernels did not find ------------------------------------------------------
 

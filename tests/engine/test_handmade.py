@@ -158,3 +158,27 @@ def test_simulation() -> None:
     assert confirms(BadMutex(), first.violations[0])
     calm = simulate(LossyPing(), seed=1, walks=50, depth=20)
     assert (calm.verdict, calm.limit, calm.reached_goals) == (Verdict.UNDETERMINED, "walks", ("answered",))
+
+
+class _SaysLittle:
+    """A value whose text leaves out what tells it from others."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SaysLittle) and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __repr__(self) -> str:
+        return "a value"
+
+
+def test_values_with_one_text_are_not_taken_for_one() -> None:
+    tables = Tables(Plain())
+    first = tables.intern_local(0, _SaysLittle(1))
+    assert tables.intern_local(0, _SaysLittle(1)) == first
+    with pytest.raises(ValueError, match="have the same text: a value"):
+        tables.intern_local(0, _SaysLittle(2))
