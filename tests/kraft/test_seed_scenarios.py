@@ -140,7 +140,7 @@ def test_who_asks_for_an_alteration_waits_or_has_one_answer(answers: int) -> Non
     (refusal,) = (each for each in execution.effects if isinstance(each, Reply))
     others = tuple(each for each in execution.effects if each is not refusal)
     told = replace(execution, effects=others + answers * (refusal,))
-    found = {*voter_checks.violations(node.replica, event, told, Node(told.replica, node.disk))}
+    found = {*voter_checks.violations(KIP595, node.replica, event, told, Node(told.replica, node.disk))}
     assert found == (set() if answers == 1 else {names.CHANGE_ANSWERED})
 
 
@@ -153,7 +153,7 @@ def test_who_waits_for_an_alteration_is_told_when_the_leader_leaves() -> None:
     leaving = Resign(waiting.epoch)
     execution = execute(KIP595, waiting, leaving)
     after = Node(execution.replica, node.disk)
-    assert names.CHANGE_ANSWERED not in {*voter_checks.violations(waiting, leaving, execution, after)}
+    assert names.CHANGE_ANSWERED not in {*voter_checks.violations(KIP595, waiting, leaving, execution, after)}
     silent = tuple(each for each in execution.effects if not isinstance(each, Reply))
-    found = {*voter_checks.violations(waiting, leaving, replace(execution, effects=silent), after)}
+    found = {*voter_checks.violations(KIP595, waiting, leaving, replace(execution, effects=silent), after)}
     assert names.CHANGE_ANSWERED in found
