@@ -165,7 +165,7 @@ def _next_step(work: Work, known: VoterAssignment) -> VoterAssignment | None:
 
 
 def _next_to_leave(work: Work, surplus: list[int]) -> int:
-    """The leader last; before it whoever holds least, as it may have failed, and is no help to those that stay."""
+    """The leader last, and before it whoever holds least: it may have failed, and does not help to commit."""
     role = work.replica.role
     assert isinstance(role, Leader)
     held = {entry.id: -1 if entry.end_offset is None else entry.end_offset for entry in role.progress}

@@ -206,7 +206,7 @@ def test_everybody_is_replaced_one_voter_at_a_time() -> None:
 
 @pytest.mark.parametrize(("silent", "left"), [(2, (1, 3)), (3, (1, 2)), (None, (1, 3))])
 def test_of_the_others_who_holds_least_leaves_first(silent: int | None, left: tuple[int, ...]) -> None:
-    """Whoever has failed must go while those that live can commit its removal; nobody knows better than ids."""
+    """Whoever has failed must go while those that live can commit its removal."""
     node = leader()
     node.alters(1)
     node.polls()
