@@ -12,7 +12,7 @@ from model_check.kraft import assignments, membership, names
 from model_check.kraft.node import Execution
 from reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
 from reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
-from reference.log import Batch, KRaftVersion, Log, Record, Value, Voters
+from reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
 from reference.messages import (
     ApiVersionsResponse,
     FetchRequest,
@@ -82,18 +82,22 @@ def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
 
 
 def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
-    """P-9: an epoch opens with the voter set where the log has none, or another entry of the leader, and only
-    there.
+    """P-9: an epoch opens with the leader and the ids of its voters (who granted their vote the model leaves
+    out), and with the voter set where the log has none, or another entry of the leader, and only there.
 
     The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
     """
     start, *changes = _history(before, batches)
     _, old, version = changes[-1] if changes else start
+    # Where voters are assigned (KIP-595) it is not the log alone that tells them.
+    voters = before.voters.ids if before.log.assignments else old.ids
     own = before.own_entry
     recorded = bool(changes) or start[0] > 0
     new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
     due = version >= 1 and (not recorded or new != old)
-    return batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
+    opening = batch.records[0]
+    named = isinstance(opening, LeaderChange) and (opening.leader, opening.voters) == (before.id, voters)
+    return named and batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
 
 
 def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
