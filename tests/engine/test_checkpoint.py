@@ -54,6 +54,7 @@ def test_taken_up_again_is_as_never_interrupted(
     assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 def test_a_large_one_on_any_number_of_threads(tmp_path: Path) -> None:
     whole = facts(explore(SMALL))
     for states, threads in ((1_000, 2), (5_000, 1), (20_000, 2)):
@@ -142,6 +143,7 @@ def test_no_folder(tmp_path: Path) -> None:
         Checkpoint(file, "test")
 
 
+@pytest.mark.slow
 def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = facts(explore(SMALL))
     monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -13,6 +12,7 @@ from model_check.kraft.build import build as build_system
 from model_check.kraft.node import execute
 from model_check.trace import TraceError, build, build_lasso
 from model_check.trace.walk import Walk
+from reference.frozen import replace
 
 
 def test_a_violation_becomes_a_trace_that_ends_in_it() -> None:
@@ -84,6 +84,7 @@ def test_a_crash_tells_what_never_happened_and_the_start_after_it() -> None:
     assert trace.steps[-1].budgets == (("appends", 0), ("crashes", 0))
 
 
+@pytest.mark.slow
 def test_messages_in_flight_add_up() -> None:
     system = build_system(scenario_of(FAULTY))
     random = Random(1)
