@@ -159,8 +159,16 @@ def _next_step(work: Work, known: VoterAssignment) -> VoterAssignment | None:
     if missing:
         return None
     work.by("ALTER-11")
-    leaving = min(surplus, key=lambda voter: (voter == work.replica.id, voter))
+    leaving = _next_to_leave(work, surplus)
     return replace(known, voters=tuple(voter for voter in known.voters if voter != leaving))
+
+
+def _next_to_leave(work: Work, surplus: list[int]) -> int:
+    """The leader last, and before it whoever holds least: it may have failed, and does not help to commit."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    held = {entry.id: -1 if entry.end_offset is None else entry.end_offset for entry in role.progress}
+    return min(surplus, key=lambda voter: (voter == work.replica.id, held[voter], voter))
 
 
 def _has_caught_up(work: Work, voter: int) -> bool:

@@ -12,18 +12,21 @@ from model_check.kraft.node import Execution
 from reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
 from reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
 from reference.frozen import replace
-from reference.log import Batch, KRaftVersion, Log, Record, Value, Voters
+from reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
 from reference.messages import (
     ApiVersionsResponse,
     FetchRequest,
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
 )
+from reference.protocol import Protocol, VoterKeys
 from reference.replica import AddingVoter, Leader, Replica
 from reference.voters import ReplicaKey, Voter, VoterSet
 
 
-def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution
+) -> Iterator[str]:
     """The names of the properties that the appends of a step violate, from the batch on that opens an epoch.
 
     ``event`` is ``None`` for a restart.
@@ -38,14 +41,19 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
             led = effect.epoch if effect.target == "Leader" else None
         elif isinstance(effect, AppendBatch):
             if effect.batch.epoch == led:
-                yield from _batch_violations(before, batches, effect.batch, committed, event)
+                yield from _batch_violations(protocol, before, batches, effect.batch, committed, event)
             batches.append(effect.batch)
         elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
             yield from _accepted_violations(event, effect.offset, execution)
 
 
 def _batch_violations(
-    before: Replica, batches: list[Batch], batch: Batch, committed: int | None, event: Event | None
+    protocol: Protocol,
+    before: Replica,
+    batches: list[Batch],
+    batch: Batch,
+    committed: int | None,
+    event: Event | None,
 ) -> Iterator[str]:
     """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
     if membership.opens_epoch(batch):
@@ -54,7 +62,7 @@ def _batch_violations(
         if not _changes_keys(before, batches, batch):
             return
     elif _is_of_voters(batch):
-        if not _is_as_asked(before, batches, batch, event):
+        if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
             yield names.CHANGE_AS_ASKED
     elif not assignments.is_in(batch):
         return
@@ -74,18 +82,22 @@ def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
 
 
 def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
-    """P-9: an epoch opens with the voter set where the log has none, or another entry of the leader, and only
-    there.
+    """P-9: an epoch opens with the leader and the ids of its voters (who granted their vote the model leaves
+    out), and with the voter set where the log has none, or another entry of the leader, and only there.
 
     The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
     """
     start, *changes = _history(before, batches)
     _, old, version = changes[-1] if changes else start
+    # Where voters are assigned (KIP-595) it is not the log alone that tells them.
+    voters = before.voters.ids if before.log.assignments else old.ids
     own = before.own_entry
     recorded = bool(changes) or start[0] > 0
     new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
     due = version >= 1 and (not recorded or new != old)
-    return batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
+    opening = batch.records[0]
+    named = isinstance(opening, LeaderChange) and (opening.leader, opening.voters) == (before.id, voters)
+    return named and batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
 
 
 def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
@@ -147,7 +159,7 @@ def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet
 
 
 def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
-    """P-9: the records are what was asked for: one entry added, removed or replaced, and no id twice.
+    """P-9: the records are what was asked for: one entry added, removed or replaced.
 
     An upgrade of kraft.version comes in one batch with the voter set, which is as the voters described
     themselves (KVER-5).
@@ -161,8 +173,15 @@ def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Ev
         if asked == old and not _is_update(event):
             return False
         records = (Voters(asked),)
-    ids = [voter.key.id for entry in records if isinstance(entry, Voters) for voter in entry.voters.voters]
-    return change.records == records and len(set(ids)) == len(ids)
+    return change.records == records
+
+
+def _names_twice(protocol: Protocol, change: Batch) -> bool:
+    """P-9: whether a voter set names an id twice; with the composite keys of KIP-853, one id on one disk."""
+    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    if protocol.voter_keys is VoterKeys.COMPOSITE:
+        return any(len(set(voters.keys)) < len(voters) for voters in sets)
+    return any(len(set(voters.ids)) < len(voters) for voters in sets)
 
 
 def _is_update(event: Event | None) -> bool:

@@ -163,6 +163,8 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     role = replica.role
     if isinstance(role, Follower) and replica.quorum_state.leader == replica.id:
         yield names.RESIGNED_LEAVES_ITS_EPOCH
+    if isinstance(role, Candidate) and replica.quorum_state.leader is not None:
+        yield names.TRANSITIONS_LEGAL
     epochs = [batch.epoch for batch in replica.log.batches]
     if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
         yield names.LOG_EPOCHS_MONOTONE

@@ -21,6 +21,9 @@ from reference.voters import ReplicaKey
 #: How long an observer may be silent before it is forgotten, in ms (DESCRIBE-8).
 OBSERVER_SESSION_MS = 300_000
 
+#: How long ago the last fetch of an observer may be when it is made a voter, in ms (ADD-10).
+READY_WITHIN_MS = 3_600_000
+
 
 class Fetches(Frozen):
     """The fetches of one replica that a leader has taken in its epoch.

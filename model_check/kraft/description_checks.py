@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model_check.kraft import membership, names
-from model_check.kraft.clock import OBSERVER_SESSION_MS, Clock, is_silent
+from model_check.kraft.clock import OBSERVER_SESSION_MS, READY_WITHIN_MS, Clock, is_silent
 from model_check.kraft.membership import Origin
-from reference.effects import Effect, Reply
+from reference.effects import AppendBatch, Effect, Reply
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.log import Voters
 from reference.messages import (
     METADATA_PARTITION,
     DescribeQuorumRequest,
@@ -37,7 +38,7 @@ def violations(
 
     ``clock`` is as it was before the step, ``None`` where clocks do not run.
     """
-    found = [] if clock is None else list(_moved_back(before, after))
+    found = [] if clock is None else [*_moved_back(before, after), *_added_silent(before, effects, clock)]
     answer = answer_to(event, effects)
     if answer is not None:
         if not _is_as_it_should(protocol, before, event, answer, clock):
@@ -95,6 +96,19 @@ def _moved_back(before: Replica, after: Replica) -> Iterator[str]:
         fell = _is_before(entry.last_fetch_time, old.last_fetch_time)
         if fell or _is_before(entry.last_caught_up_time, old.last_caught_up_time):
             yield names.DESCRIBE_TIMES_MONOTONE
+
+
+def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) -> Iterator[str]:
+    """S-27: a voter that the leader takes into the set has fetched within the last hour (ADD-10)."""
+    if not isinstance(before.role, Leader):
+        return
+    old = membership.in_force(membership.own_origin(before), before.log)
+    for effect in effects:
+        records = effect.batch.records if isinstance(effect, AppendBatch) else ()
+        sets = [entry.voters for entry in records if isinstance(entry, Voters)]
+        fetches = [clock.of(key) for voters in sets for key in membership.added(old, voters)]
+        if any(known is None or clock.now - known.last >= READY_WITHIN_MS for known in fetches):
+            yield names.ADDED_VOTER_IS_READY
 
 
 def _is_before(new: int | None, old: int | None) -> bool:

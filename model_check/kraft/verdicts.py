@@ -24,7 +24,8 @@ def violations(
         found = tuple(name for name in found if name != names.NO_FATAL)
     if wiring.origin is None:
         return found
-    return tuple(dict.fromkeys((*found, *voter_checks.violations(before, event, execution, after))))
+    changing = voter_checks.violations(protocol, before, event, execution, after)
+    return tuple(dict.fromkeys((*found, *changing)))
 
 
 def is_known_death(wiring: Wiring, reason: str) -> bool:

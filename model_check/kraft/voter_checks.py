@@ -24,6 +24,7 @@ from reference.messages import (
     RemoveRaftVoterResponse,
     VoteRequest,
 )
+from reference.protocol import Protocol
 from reference.replica import (
     AddingVoter,
     AlteringQuorum,
@@ -36,7 +37,9 @@ from reference.replica import (
 from reference.voters import ReplicaKey
 
 
-def violations(before: Replica, event: Event | None, execution: Execution, after: Node) -> Iterator[str]:
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
+) -> Iterator[str]:
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
         replica = after.replica
@@ -49,7 +52,7 @@ def violations(before: Replica, event: Event | None, execution: Execution, after
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
-    yield from append_checks.violations(before, event, execution)
+    yield from append_checks.violations(protocol, before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
         if _is_given_up_too_early(before.role, event, execution):

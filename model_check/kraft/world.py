@@ -166,7 +166,9 @@ class World:
             )
             return
         voters = assignments.voters_at(self.origin, log, self.assignment)
-        self.labels.append(Committed(self.replica_id, prefix, self.leader_epoch, 0, voters, self.assignment))
+        self.labels.append(
+            Committed(self.replica_id, prefix, self.leader_epoch, log.start_offset, voters, self.assignment)
+        )
         self.assignment = assignments.newest_below(log, offset, self.assignment)
 
     def _forget(self, node: int | None) -> None:

@@ -48,6 +48,7 @@ def test_to_be_asked_makes_no_states() -> None:
 
 def test_a_trace_with_a_clock_is_read_and_replayed() -> None:
     result = check(shipped()["kip836-caught-up-beyond-end"])
+    assert result.exploration.distinct == 4
     (trace,) = result.traces()
     assert trace.finding is not None
     assert "Its clock shows 0." in trace.finding.reasons

@@ -14,13 +14,13 @@ from model_check.kraft.membership import Origin
 from model_check.kraft.node import Execution, Node, execute
 from model_check.scenario import shipped
 from reference.effects import AppendBatch, Send
-from reference.events import Poll, RequestReceived
+from reference.events import Poll, RequestReceived, ResponseReceived
 from reference.frozen import replace
-from reference.log import KRaftVersion, Voters
-from reference.messages import UpdateRaftVoterRequest
-from reference.protocol import KAFKA
-from reference.replica import Follower, Leader, Replica
-from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+from reference.log import Batch, KRaftVersion, Voters
+from reference.messages import ApiVersionsResponse, UpdateRaftVoterRequest
+from reference.protocol import KAFKA, KIP853, Protocol
+from reference.replica import AddingVoter, Follower, Leader, Replica
+from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 
 _ELSEWHERE = (Endpoint("CONTROLLER", "elsewhere", 9093),)
 
@@ -40,7 +40,7 @@ def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution
 def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
     assert node.replica is not None
     after = Node(execution.replica, node.disk)
-    found = {*voter_checks.violations(node.replica, event, execution, after)}
+    found = {*voter_checks.violations(KAFKA, node.replica, event, execution, after)}
     return found | {*leader_violations(node.replica, event, execution)}
 
 
@@ -62,7 +62,7 @@ def test_no_voter_asks_for_the_entry_that_it_has(moved: bool) -> None:
     assert entry is not None
     asked = UpdateRaftVoterRequest(1, entry.key, entry.endpoints, entry.min_kraft_version, 1)
     sent = Execution((Poll(),), (Send(1, asked),), (), voter)
-    found = {*voter_checks.violations(voter, Poll(), sent, node)}
+    found = {*voter_checks.violations(KAFKA, voter, Poll(), sent, node)}
     assert found == (set() if moved else {names.CHANGE_AS_ASKED})
 
 
@@ -136,3 +136,27 @@ def test_a_new_voter_holds_the_epoch_in_which_it_was_added() -> None:
     assert not judge.holds((leader, (new, 2, 0, nobody)), None)
     assert judge.holds((leader, (new, 4, 2, nobody)), None)
     assert judge.holds((leader, (ReplicaKey(2, "d2-2"), 3, 0, nobody)), None)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key", "violated"),
+    [
+        (KAFKA, ReplicaKey(2, "d2-2"), True),
+        (KAFKA, ReplicaKey(3, "d3"), False),
+        (KIP853, ReplicaKey(2, "d2-2"), False),
+        (KIP853, ReplicaKey(2, "d2"), True),
+    ],
+)
+def test_what_an_addition_may_name_twice(protocol: Protocol, key: ReplicaKey, violated: bool) -> None:
+    """An id with composite keys, on another disk (VSET-3); a key never."""
+    node = _leader()
+    leader = node.replica
+    assert leader is not None and isinstance(leader.role, Leader)
+    change = AddingVoter(-1, 0, Voter(key, _ELSEWHERE), True)
+    asking = replace(leader, role=replace(leader.role, change=change))
+    voters = sorted((*leader.voters.voters, Voter(key, _ELSEWHERE, 0, 1)), key=lambda voter: voter.key)
+    batch = Batch(leader.log.end_offset, leader.epoch, (Voters(VoterSet(tuple(voters))),))
+    event = ResponseReceived(key.id, ApiVersionsResponse((0, 1)))
+    execution = Execution((event,), (AppendBatch(batch),), (), asking)
+    found = {*voter_checks.violations(protocol, asking, event, execution, node)}
+    assert (names.CHANGE_AS_ASKED in found) == violated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,32 @@ def test_the_page_tells_it(defect: Defect) -> None:
     for mutant in defect.mutants():
         violated = ", ".join(f"`{name}` after " for name in mutant.expect[:1])
         assert f"- `{mutant.id}` is refuted: {violated}" in PAGE
+
+
+@every_defect
+def test_the_page_agrees_with_the_catalogue_and_itself(defect: Defect) -> None:
+    """The row, the verdicts and the trace of a defect; whether they are those of today takes minutes."""
+    (row,) = (line for line in PAGE.splitlines() if line.startswith(f"| [{defect.id}](#"))
+    title = f"| [{defect.id}](#{defect.id.lower()}) {defect.title} | {defect.kind} |"
+    if defect.outside is not None:
+        assert row == f"{title} not in the reference |  |"
+        return
+    section = PAGE.split(f"\n## {defect.id}\n")[1].split("\n## ")[0]
+    found = {
+        mutant.id: dict(re.findall(r"`(\w+)` after (\d+) step", line))
+        for mutant in defect.mutants()
+        for line in section.splitlines()
+        if line.startswith(f"- `{mutant.id}` is refuted: ")
+    }
+    assert {mutant.id: [*mutant.expect] for mutant in defect.mutants()} == {
+        name: [*steps] for name, steps in found.items()
+    }
+    shown = defect.shows or defect.mutants()[0].expect[-1]
+    by = next(name for name, steps in found.items() if shown in steps)
+    assert row == f"{title} `{shown}` | {found[by][shown]} |"
+    trace = section.split(f"\n`{shown}`, `{by}`:\n\n```text\n")[1]
+    numbers = [int(number) for number in re.findall(r"^ {0,2}(\d+)\. ", trace, re.MULTILINE)]
+    assert numbers == [*range(1, int(found[by][shown]) + 1)]
 
 
 def test_the_page_tells_nothing_else() -> None:

@@ -204,6 +204,16 @@ def test_everybody_is_replaced_one_voter_at_a_time() -> None:
     assert node.role.unacknowledged == (4, 5, 6)
 
 
+@pytest.mark.parametrize(("silent", "left"), [(2, (1, 3)), (3, (1, 2)), (None, (1, 3))])
+def test_of_the_others_who_holds_least_leaves_first(silent: int | None, left: tuple[int, ...]) -> None:
+    """Whoever has failed must go while those that live can commit its removal."""
+    node = leader()
+    node.alters(1)
+    node.polls()
+    node.fetched_by(*(number for number in (2, 3) if number != silent))
+    assert node.assignments[-1] == VoterAssignment(left, (1,))
+
+
 def test_the_next_leader_ends_what_the_removed_one_began() -> None:
     done = VoterAssignment((1, 2, 3), (1, 2, 3))
     batches = (

@@ -10,6 +10,7 @@ from model_check.shortform import parse_replica
 from reference import transitions
 from reference.effects import Duration, ForgetRequests
 from reference.events import Timer
+from reference.log import LeaderChange
 from reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
 from reference.replica import Follower, Leader, QuorumState, Resigned
 from reference.voters import ReplicaKey
@@ -183,6 +184,7 @@ def test_becoming_leader() -> None:
     assert outcome.replica.high_watermark is None
     assert leader.epoch_start_offset == 2
     assert leader.granting_voters == (1, 2)
+    assert leader.pending == ((LeaderChange(1, (1, 2, 3), (1, 2)),),)
     assert outcome.replica.log.last_epoch == 5
     assert outcome.replica.log.end_offset == 2
     assert armed(outcome) == {
