@@ -27,7 +27,7 @@ from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.run import CheckResult, check
-from model_check.scenario import Reduction, Scenario, find, shipped
+from model_check.scenario import Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
 from model_check.violations import in_words, more_data
@@ -67,10 +67,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="DIR",
-        help="keep what was explored there, and go on from what an earlier run left there",
+        help="keep there what was explored when a limit or Ctrl-C ends it, and now and then; go on from "
+        "what an earlier run left there",
     )
     parser.add_argument(
-        "--checkpoint-every", type=_seconds, default=60.0, metavar="S", help="default: 60 seconds"
+        "--checkpoint-every",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="how often at most, in seconds (default: 60)",
     )
     parser.add_argument(
         "--coverage",
@@ -101,8 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     scenarios = _chosen(arguments)
     if arguments.symmetry is not None:
-        reduction = Reduction(symmetry=arguments.symmetry)
-        scenarios = [scenario.model_copy(update={"reduction": reduction}) for scenario in scenarios]
+        scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
         raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
@@ -123,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
         if result.limit == INTERRUPTED:
-            _tell_interrupted(arguments)
+            _tell_interrupted(result)
             break
     if not arguments.json:
         _summarize(out, results)
@@ -134,8 +138,13 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
 
 
-def _tell_interrupted(arguments: argparse.Namespace) -> None:
-    kept = "" if arguments.checkpoint is None else " The same command goes on from the checkpoint."
+def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
+    reduction = scenario.reduction.model_copy(update={"symmetry": symmetry})
+    return scenario.model_copy(update={"reduction": reduction})
+
+
+def _tell_interrupted(result: CheckResult) -> None:
+    kept = "" if result.kept is None else " The same command goes on from the checkpoint."
     print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
 
 
@@ -247,6 +256,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "as_expected": result.as_expected,
         "differences": list(result.differences),
         "limit": result.limit,
+        "checkpoint": {"taken_up_at_depth": result.taken_up, "kept_to_depth": result.kept},
         "distinct_states": found.distinct,
         "interchangeable": list(result.interchangeable),
         "states_with_renamed": found.states,
@@ -301,6 +311,7 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
+    _tell_checkpoint(out, result, arguments)
     if result.prelude is not None:
         say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
     if arguments.verbose and found.skipped:
@@ -321,6 +332,21 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             out.print()
             terminal.show(trace, out)
             _say_how_simple(out, result, trace)
+
+
+def _tell_checkpoint(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+    """Where the search was taken up, and how to go on with it."""
+    if result.taken_up is not None:
+        say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
+    if result.kept is not None:
+        folder = arguments.checkpoint / result.scenario.name
+        # Time begins anew with each run, and is enough if a level was completed in it.
+        enough = result.limit == INTERRUPTED or (
+            result.limit == "max_seconds" and result.kept != result.taken_up
+        )
+        more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
+        same = f"the same command{more} goes on from there"
+        say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
 
 
 def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:

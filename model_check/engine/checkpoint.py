@@ -6,9 +6,9 @@ The folder of a checkpoint holds, beside the files of all complete levels (:mod:
   depend on that order alone, so asking again makes the same tables. No value of the system is stored, and
   nothing that is read from a checkpoint is ever executed;
 * ``level-N.rows``: the rows of level N, the last one that is complete;
-* ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far. It is
-  replaced when everything else is on disk, and files that it does not count are overwritten: a process that
-  is killed leaves the checkpoint before.
+* ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far, and its own
+  CRC-32. It is replaced when everything else is on disk, and files that it does not count are overwritten: a
+  process that is killed leaves the checkpoint before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from model_check.engine.links import AppendedFile
 
-FORMAT = 2
+FORMAT = 3
 _OF_A_LEVEL = (".links", ".fingerprints", ".rows")
 
 
@@ -67,7 +67,8 @@ class Saved(BaseModel):
 
     ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
     of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
+    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: the CRC-32
+    of all this.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -87,6 +88,11 @@ class Saved(BaseModel):
     violations: list[Found]
     calls: Count
     seconds: float
+    checksum: Count = 0
+
+    def sum(self) -> int:
+        """What ``checksum`` should be."""
+        return zlib.crc32(self.model_copy(update={"checksum": 0}).model_dump_json().encode())
 
     @model_validator(mode="after")
     def _complete(self) -> Saved:
@@ -105,9 +111,12 @@ class Checkpoint:
         self.folder = folder
         self.made_for = made_for
         self.every = every
+        #: The last level of the checkpoint that is on disk, and of the one that was found there.
+        self.depth: int | None = None
+        self.found: int | None = None
         self._last = time.monotonic()
-        self._keys = 0
-        self._keys_checksum = 0
+        # One value, so that Ctrl-C finds both numbers as they were, or both as they are now.
+        self._keys = (0, 0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock: BinaryIO = (folder / "lock").open("wb")
@@ -143,17 +152,17 @@ class Checkpoint:
         """Whether it is time for the next checkpoint."""
         return time.monotonic() - self._last >= self.every
 
-    def append_keys(self, keys: Sequence[int]) -> tuple[int, int]:
-        """Append the keys that are new since the last time; (number of all keys, their CRC-32)."""
-        new = np.array(keys[self._keys :], np.int64)
-        with (self.folder / "keys").open("r+b" if self._keys else "wb") as file:
-            file.truncate(8 * self._keys)
-            file.seek(8 * self._keys)
+    def append_keys(self, keys: Sequence[int], count: int) -> tuple[int, int]:
+        """Of the first ``count`` keys append those that are new since the last time; (``count``, CRC-32)."""
+        before, checksum = self._keys
+        new = np.array(keys[before:count], np.int64)
+        with (self.folder / "keys").open("r+b" if before else "wb") as file:
+            file.truncate(8 * before)
+            file.seek(8 * before)
             file.write(new.tobytes())
             _synchronize(file)
-        self._keys += len(new)
-        self._keys_checksum = zlib.crc32(new.tobytes(), self._keys_checksum)
-        return self._keys, self._keys_checksum
+        self._keys = before + len(new), zlib.crc32(new.tobytes(), checksum)
+        return self._keys
 
     def write_rows(self, level: int, pieces: Iterable[NDArray[np.int32]]) -> int:
         """Write the rows of ``level``, given in pieces; their CRC-32."""
@@ -171,9 +180,10 @@ class Checkpoint:
                 os.fsync(file.fileno())
         temporary = self.folder / "checkpoint.json.new"
         with temporary.open("wb") as file:
-            file.write(saved.model_dump_json().encode())
+            file.write(saved.model_copy(update={"checksum": saved.sum()}).model_dump_json().encode())
             _synchronize(file)
         os.replace(temporary, self._path)
+        self.depth = len(saved.levels) - 1
         for rows in self.folder.glob("level-*.rows"):
             if rows != last:
                 rows.unlink()
@@ -184,6 +194,7 @@ class Checkpoint:
         for path in self.folder.iterdir():
             if path.name in ("keys", "checkpoint.json") or path.suffix in _OF_A_LEVEL:
                 path.unlink()
+        self.depth = None
 
     def close(self) -> None:
         """Let other processes use the folder."""
@@ -206,11 +217,14 @@ class Checkpoint:
             saved = Saved.model_validate_json(text)
         except ValueError:
             raise self.damaged(self._path, "is not what a checkpoint looks like") from None
+        if saved.format == FORMAT and saved.checksum != saved.sum():
+            raise self.damaged(self._path, "is not what was written")
         if saved.format != FORMAT or saved.made_for != self.made_for:
             raise CheckpointError(
                 f"{self.folder}: holds a checkpoint of another scenario, other options or another version of "
                 "kraftcheck; name another folder, or remove this one."
             )
+        self.depth = self.found = len(saved.levels) - 1
         return saved
 
     def read(self, path: Path, count: int, dtype: Any, checksum: int) -> NDArray[Any]:
@@ -227,7 +241,7 @@ class Checkpoint:
         """The keys that the tables asked for."""
         path = self.folder / "keys"
         keys: list[int] = self.read(path, saved.keys, np.int64, saved.keys_checksum).tolist()
-        self._keys, self._keys_checksum = saved.keys, saved.keys_checksum
+        self._keys = saved.keys, saved.keys_checksum
         return keys
 
     def read_rows(self, saved: Saved) -> NDArray[np.int32]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from model_check.engine import cycles
+from model_check.engine.components import NETWORKX_EDGES, strong_components
 from model_check.engine.graph import collect_graph
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.liveness import Judged
 from model_check.kraft.node import Node
 from model_check.kraft.wanted import GOALS, settled_states
 from model_check.run import check
@@ -128,6 +132,43 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         assert fetched or not settled[number]
         # A pre-vote that was granted before may still arrive.
         assert settled[number] or two is None or isinstance(two.role, Prospective) or not fetched
+
+
+def _by(most: int, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
+    """What is said of a scenario where networkx looks at up to ``most`` edges."""
+    monkeypatch.setattr(cycles, "NETWORKX_EDGES", most)
+    return list(check(shipped()[name]).judged)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unseen-voter-change",
+        "leader-removal-completes",
+        "flip-flop",
+        "ping-pong-rejecting-always",
+        "superseded-leader",
+        pytest.param("flip-flop-before-kip-996", marks=pytest.mark.slow),
+        pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.slow),
+    ],
+)
+def test_networkx_and_arrays_give_the_same_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever looks for the components, or one in the first rounds and the other in those that follow."""
+    by_networkx = _by(10**9, name, monkeypatch)
+    assert by_networkx and _by(-1, name, monkeypatch) == by_networkx
+    assert _by(5_000, name, monkeypatch) == by_networkx
+
+
+@pytest.mark.slow
+def test_components_of_a_large_graph_by_networkx_and_by_arrays() -> None:
+    """Half a million edges, which are fewer than networkx looks at."""
+    graph = collect_graph(build(shipped()["mixed-versions-elect-one-old"], absorbs=True))
+    sources, targets = graph.sources, graph.targets
+    assert NETWORKX_EDGES // 2 < len(sources) < NETWORKX_EDGES
+    by_networkx = strong_components(graph.size, sources, targets)
+    by_arrays = strong_components(graph.size, sources, targets, most=-1)
+    pairs = len(np.unique(np.stack([by_networkx, by_arrays]), axis=1).T)
+    assert pairs == by_networkx.max() + 1 == by_arrays.max() + 1
 
 
 @pytest.mark.parametrize(
