@@ -80,12 +80,14 @@ def test_every_kind_of_event_that_is_covered_agrees() -> None:
     assert report.exceptions["random election timeout"] > 10
 
 
+@pytest.mark.slow
 def test_one_wrong_field_is_reported_at_its_event() -> None:
     lines, draw = eventful_recording(), random.Random(1)
     missed = [str(made) for made in (any_change(lines, draw) for _ in range(60)) if not is_reported(made)]
     assert missed == []
 
 
+@pytest.mark.slow
 def test_a_step_left_out_or_doubled_or_exchanged_is_noticed() -> None:
     lines, draw = eventful_recording(), random.Random(1)
     disorders = (any_disorder(lines, draw) for _ in range(60))

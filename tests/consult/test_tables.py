@@ -10,7 +10,10 @@ from model_check.consult.tables import decide, rows
 from reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVote, Protocol
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize(
+    "preset",
+    ["kafka", *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(PRESETS) if name != "kafka")],
+)
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_every_combination_is_in_a_row_and_every_row_is_right(name: str, preset: str) -> None:
     table, protocol = TABLES[name], PRESETS[preset]

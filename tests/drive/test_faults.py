@@ -97,6 +97,7 @@ def test_a_difference_is_shown_by_a_shorter_sequence(sequences: list[DriveSequen
     assert again.failed.question.position == len(shortened.sequence.stimuli) - 1
 
 
+@pytest.mark.slow
 def test_the_report_tells_the_steps_the_field_and_the_rules(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -79,7 +79,7 @@ def assert_reduced_as_twin(system: RandomSystem) -> int:
     return result.skipped
 
 
-@settings(MANY, max_examples=200)
+@MANY
 @given(systems())
 def test_partial_order_reduction_finds_what_the_twin_finds(system: RandomSystem) -> None:
     assert_reduced_as_twin(system)

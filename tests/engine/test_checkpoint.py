@@ -126,6 +126,7 @@ def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path
     checkpoint.close()
 
 
+@pytest.mark.slow
 def test_a_large_one_on_any_number_of_threads(tmp_path: Path) -> None:
     whole = facts(explore(SMALL))
     for states, threads in ((1_000, 2), (5_000, 1), (20_000, 2)):
@@ -213,6 +214,7 @@ def test_no_folder(tmp_path: Path) -> None:
         Checkpoint(file, "test")
 
 
+@pytest.mark.slow
 def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = facts(explore(SMALL))
     monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)

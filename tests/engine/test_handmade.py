@@ -102,6 +102,7 @@ def test_an_interrupt_ends_cleanly() -> None:
     assert (result.verdict, result.limit) == (Verdict.UNDETERMINED, "interrupted")
 
 
+@pytest.mark.slow
 def test_synthetic_does_not_depend_on_threads() -> None:
     one, two = (explore(Synthetic(epochs=1, capacity=4), threads=threads) for threads in (1, 2))
     assert one.levels == two.levels

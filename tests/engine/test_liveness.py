@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -265,6 +266,7 @@ def edges_of(graph: Graph) -> list[tuple[GlobalState, GlobalState, PathStep]]:
     ]
 
 
+@pytest.mark.slow
 def test_collected_graph_equals_the_twins() -> None:
     for system in (LossyPing(), BadMutex(), *(random_system(seed) for seed in range(60))):
         graph, expected = collect_graph(system, threads=2), state_graph(system)

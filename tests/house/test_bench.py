@@ -48,6 +48,7 @@ def test_an_unknown_scenario_is_refused_in_one_sentence(capsys: pytest.CaptureFi
     assert "no-such-scenario" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_engine_beside_tlc(capsys: pytest.CaptureFixture[str]) -> None:
     tools()
     assert main(["bench", "--quick", "--only", "tlc", "--json"]) == 0

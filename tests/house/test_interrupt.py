@@ -10,6 +10,7 @@ import time
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

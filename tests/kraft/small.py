@@ -4,10 +4,7 @@ with what they come to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-
-import pytest
 
 from model_check.engine.system import Exploration
 from model_check.run import check
@@ -46,9 +43,3 @@ def shown_again(name: str) -> tuple[str, int]:
     assert loads(dumps(trace)) == trace
     assert replay(trace) is None
     return violation.property, violation.depth
-
-
-def sizes(small: Mapping[str, int], larger: Mapping[str, int] | None = None) -> list[Any]:
-    """Scenarios and their numbers of distinct states as parameters of a test; the larger ones are slow."""
-    fast = [pytest.param(*each, id=each[0]) for each in small.items()]
-    return fast + [pytest.param(*each, id=each[0], marks=pytest.mark.slow) for each in (larger or {}).items()]

@@ -7,7 +7,7 @@ import pytest
 from model_check import scenario
 from model_check.run import check
 from model_check.scenario import shipped
-from tests.kraft.small import explored, sizes
+from tests.kraft.small import explored
 
 #: Distinct states: a change of any of these numbers must be explained.
 COUNTS = {
@@ -24,7 +24,7 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "states"), sizes(COUNTS))
+@pytest.mark.parametrize(("name", "states"), COUNTS.items())
 def test_exact_number_of_states(name: str, states: int) -> None:
     assert explored(name).distinct == states
 

@@ -143,11 +143,11 @@ def _by(most: int, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
 @pytest.mark.parametrize(
     "name",
     [
-        "unseen-voter-change",
-        "leader-removal-completes",
         "flip-flop",
         "ping-pong-rejecting-always",
         "superseded-leader",
+        pytest.param("unseen-voter-change", marks=pytest.mark.slow),
+        pytest.param("leader-removal-completes", marks=pytest.mark.slow),
         pytest.param("flip-flop-before-kip-996", marks=pytest.mark.slow),
         pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.slow),
     ],
@@ -212,3 +212,18 @@ def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
     eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
     with pytest.raises(InputError, match=r"check\.eventually"):
         changed("split-votes", check={"eventually": eventually})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "timers", "says"),
+    [
+        ({"property": "GracefulHandOverIsFast", "goal": "a-leader"}, ["fetch"], "leave 'fetch' out"),
+        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is a-leader"),
+        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "nothing judges"),
+    ],
+)
+def test_goals_that_are_not_the_property_are_refused(
+    wanted: dict[str, str], timers: list[str], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        build(changed("hand-over-at-shutdown", check={"eventually": [wanted]}, environment__timers=timers))

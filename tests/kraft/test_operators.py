@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from model_check.run import check
-from tests.kraft.small import changed, explored, sizes
+from tests.kraft.small import changed
 
 
 def test_a_crash_amid_a_change_of_the_voters_is_judged_by_what_is_on_the_disk() -> None:
@@ -19,20 +17,6 @@ def test_a_crash_amid_a_change_of_the_voters_is_judged_by_what_is_on_the_disk() 
         check={"goals": ["GoalVoterRemoved", "Resigned->Prospective"]},
     )
     assert check(scenario).as_expected
-
-
-#: How many states what operators do comes to; a change of the model that merges or loses some shows here.
-STATES = {
-    "grow-and-restart": 16289,
-    "shrink-and-restart": 9733,
-    "voters-shrink-3-to-1": 19420,
-    "single-controller-and-observers": 4820,
-}
-
-
-@pytest.mark.parametrize(("name", "states"), sizes(STATES))
-def test_exact_number_of_states(name: str, states: int) -> None:
-    assert explored(name).distinct == states
 
 
 def test_electable_because_votes_are_not_confined_to_voters() -> None:

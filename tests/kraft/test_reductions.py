@@ -22,8 +22,10 @@ from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse, Fe
 from reference.replica import Follower, Leader, Replica, Resigned
 from tests.kraft.small import changed
 
-#: The naive twin takes minutes for these.
+#: The naive twin takes minutes for these, and some seconds for those.
 NIGHTLY = ("two-voters-restart",)
+SLOW = ("replace-disk-wrong-order", "single-controller-and-observers", "replace-disk", "unseen-voter-change")
+MARKS = dict.fromkeys(NIGHTLY, pytest.mark.nightly) | dict.fromkeys(SLOW, pytest.mark.slow)
 #: The same with less: one epoch, or two in which no client appends.
 SMALLER: dict[str, dict[str, Any]] = {
     "two-voters-restart-one-epoch": {"bounds__max_epoch": 1},
@@ -31,7 +33,7 @@ SMALLER: dict[str, dict[str, Any]] = {
 }
 TWIN = [
     *(
-        pytest.param(scenario, id=name, marks=[pytest.mark.nightly] if name in NIGHTLY else [])
+        pytest.param(scenario, id=name, marks=MARKS.get(name, ()))
         for name, scenario in shipped().items()
         if "twin" in scenario.tags
     ),
@@ -131,6 +133,7 @@ def log_like_disk(node: Node) -> tuple[Any, ...]:
     return tuple(_batch(batch) for batch in node.disk.log.batches), node.disk.flushed
 
 
+@pytest.mark.slow
 def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = changed(
         "three-voters-elect",
@@ -203,6 +206,7 @@ def _with_unread_acknowledgements(node: Node) -> Node:
     return replace(node, replica=replace(node.replica, role=told, connections=()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

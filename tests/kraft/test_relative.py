@@ -116,6 +116,7 @@ def edges_of(graph: Graph) -> list[tuple[GlobalState, GlobalState, PathStep, boo
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["flip-flop-before-kip-996", "split-votes"])
 def test_a_cycle_in_which_epochs_grow_is_real(name: str) -> None:
     """Its trace replays; and the cycle can be gone round again."""
@@ -158,6 +159,7 @@ def epochs(state: GlobalState) -> list[int]:
     return [replica.epoch for replica in replicas if replica is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "states"), [("flip-flop", 80), ("five-voters-stable", 900), ("leader-always-recoverable", 748)]
 )

@@ -16,22 +16,9 @@ from model_check.scenario import Scenario, find, shipped
 from reference.protocol import PRESETS
 from reference.voters import VoterSet
 from spec import load
-from tests.kraft.small import changed, explored, sizes
+from tests.kraft.small import changed
 
 CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
-SMALL_COUNTS = {
-    "single-voter": 495,
-    "scenario-a": 126,
-    "disruptive-server": 126,
-    "five-voters-flip-flop": 2340,
-    "zombie-leader": 1924,
-    "ping-pong": 320,
-    "observer": 126733,
-    "peer-without-pre-vote": 89167,
-    "peer-without-pre-vote-by-flag": 149284,
-    "two-voters-restart": 128985,
-    "kip595-elections": 67095,
-}
 
 
 @pytest.mark.parametrize("scenario", shipped().values(), ids=lambda scenario: scenario.name)
@@ -74,13 +61,13 @@ def test_what_the_first_starts_violate_is_a_violation() -> None:
     assert naive.violations == result.exploration.violations
 
 
-@pytest.mark.parametrize(("name", "states"), sizes(SMALL_COUNTS))
-def test_exact_number_of_states(name: str, states: int) -> None:
-    assert explored(name).distinct == states
-
-
 def test_there_are_enough_scenarios() -> None:
     assert len(CI) >= 8
+
+
+def test_every_number_of_states_is_pinned() -> None:
+    """A change of the model that merges states or loses some shows in each scenario that CI checks."""
+    assert not [one.name for one in CI if one.expect.verdict == "holds" and one.expect.states is None]
 
 
 def test_every_goal_is_reached_in_ci() -> None:

@@ -140,6 +140,7 @@ def only_result(file: Path) -> Result:
     return result
 
 
+@pytest.mark.slow
 def test_a_mutant_that_does_nothing_survives(tmp_path: Path) -> None:
     file = written(tmp_path, entry("idle", 'expect = ["NoFatal"]', GUARD, GUARD.replace("<", "< 0 +")))
     result = only_result(file)
@@ -147,6 +148,7 @@ def test_a_mutant_that_does_nothing_survives(tmp_path: Path) -> None:
     assert result.reason == "NoFatal not violated"
 
 
+@pytest.mark.slow
 def test_a_claim_of_equivalence_is_checked(tmp_path: Path) -> None:
     file = written(tmp_path, entry("wrong", 'equivalent = "So I say."', GUARD, "if False:"))
     result = only_result(file)
@@ -154,6 +156,7 @@ def test_a_claim_of_equivalence_is_checked(tmp_path: Path) -> None:
     assert result.reason == "said to be equivalent, yet violates LogEpochsMonotone"
 
 
+@pytest.mark.slow
 def test_a_mutant_that_breaks_python_is_no_refutation(tmp_path: Path) -> None:
     file = written(tmp_path, entry("broken", 'expect = ["NoFatal"]', GUARD, "if 1 / 0:"))
     result = only_result(file)
@@ -226,6 +229,7 @@ def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "equivalent:" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_result_fits_a_narrow_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

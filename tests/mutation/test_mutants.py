@@ -60,6 +60,7 @@ def test_safety_properties_have_a_mutant() -> None:
     assert judged - {names.REFUSAL_IS_UP_TO_DATE} <= broken
 
 
+@pytest.mark.slow
 def test_two_mutants_are_refuted() -> None:
     chosen = [MUTANTS["grant-without-looking-at-vote"], MUTANTS["start-behind-the-log"]]
     for result in campaign.run(chosen):

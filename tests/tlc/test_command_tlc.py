@@ -142,6 +142,7 @@ def test_tlc_that_does_not_begin_is_bad_input(
     assert told in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
     temporary = fake / "temporary"
     temporary.mkdir()

@@ -84,6 +84,7 @@ def test_a_crash_tells_what_never_happened_and_the_start_after_it() -> None:
     assert trace.steps[-1].budgets == (("appends", 0), ("crashes", 0))
 
 
+@pytest.mark.slow
 def test_messages_in_flight_add_up() -> None:
     system = build_system(scenario_of(FAULTY))
     random = Random(1)

@@ -99,7 +99,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(TRACES), st.data())
 def test_damage_is_refused_or_harmless(data: dict[str, Any], draw: st.DataObject) -> None:
     damaged = json.loads(json_form.dumps(counterexample(data)))
