@@ -27,6 +27,7 @@ from model_check.engine.system import (
 from tests.engine.random_systems import RandomSystem, systems
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
+SMALLER = Synthetic(nodes=3, epochs=2, entries=1, restarts=0, capacity=3)
 
 
 def facts(found: Exploration) -> Exploration:
@@ -82,7 +83,7 @@ class Stopped:
         return getattr(self._system, name)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(systems(), st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(1, 2))
 def test_ctrl_c_leaves_what_is_complete(
     tmp_path_factory: pytest.TempPathFactory,
@@ -103,13 +104,13 @@ def test_ctrl_c_leaves_what_is_complete(
 
 
 def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:
-    whole = explore(SMALL)
+    whole = explore(SMALLER)
     checkpoint = Checkpoint(tmp_path, "test", every=1e9)
-    cut = explore(SMALL, limits=Limits(max_states=20_000), checkpoint=checkpoint)
+    cut = explore(SMALLER, limits=Limits(max_states=20_000), checkpoint=checkpoint)
     assert checkpoint.depth is not None
     assert cut.levels[: checkpoint.depth + 1] == whole.levels[: checkpoint.depth + 1]
     assert checkpoint.depth == cut.depth - 1
-    found = explore(SMALL, checkpoint=checkpoint)
+    found = explore(SMALLER, checkpoint=checkpoint)
     assert facts(found) == facts(whole)
     assert (checkpoint.found, checkpoint.depth) == (cut.depth - 1, None)
     checkpoint.close()
@@ -117,11 +118,11 @@ def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:
 
 def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path, "test", every=1e9)
-    explore(SMALL, limits=Limits(max_depth=3), checkpoint=checkpoint)
+    explore(SMALLER, limits=Limits(max_depth=3), checkpoint=checkpoint)
     saved = checkpoint.load()
     assert saved is not None
     checkpoint.commit(saved.model_copy(update={"seconds": 1e6}), [])
-    found = explore(SMALL, limits=Limits(max_seconds=1e5), checkpoint=checkpoint)
+    found = explore(SMALLER, limits=Limits(max_seconds=1e5), checkpoint=checkpoint)
     assert found.limit is None and found.seconds > 1e6
     checkpoint.close()
 
