@@ -296,21 +296,21 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
     mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
     if result.undetermined:
         mark, style = f"UNDETERMINED ({result.limit})", "yellow"
-    verdict = result.verdict.value
-    if found.violations:
-        first = found.violations[0]
-        verdict = f"violated: {first.property} in {first.depth} steps"
+    violated = [f"{each.property} in {each.depth} steps" for each in found.violations]
     for judged in result.judged:
         if judged.lasso is not None:
-            verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
+            violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
         elif judged.dead_end is not None:
-            verdict = f"violated: {judged.name} out of reach after {judged.stem} steps"
+            violated.append(f"{judged.name} out of reach after {judged.stem} steps")
+    verdict = f"violated: {violated[0]}" if violated else result.verdict.value
     cut = sum(found.constrained.values())
     line = (
         f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
+    for each in violated[1:]:
+        say(out, f"also violated: {each}", indent=4)
     _tell_checkpoint(out, result, arguments)
     if result.prelude is not None:
         say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
