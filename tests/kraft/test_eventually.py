@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from model_check.cli import main
 from model_check.engine import cycles
 from model_check.engine.components import NETWORKX_EDGES, strong_components
 from model_check.engine.graph import collect_graph
@@ -227,3 +229,9 @@ def test_goals_that_are_not_the_property_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=says):
         build(changed("hand-over-at-shutdown", check={"eventually": [wanted]}, environment__timers=timers))
+
+
+def test_without_symmetry_epochs_are_relative_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "flip-flop", "--no-symmetry", "--threads", "1", "--json"]) == 0
+    (judged,) = json.loads(capsys.readouterr().out)["liveness"]
+    assert judged["closed"] and judged["states"] == 80
