@@ -6,15 +6,14 @@ input; 3 undetermined (a limit was hit first, or the run was interrupted).
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from model_check.errors import InputError
+from model_check.parser import Parser
 from model_check.printable import printable
 
 EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
@@ -36,11 +35,6 @@ COMMANDS = {
     "logs": "rebuild and check what the log files of production nodes show",
     "bench": "measure the engine",
 }
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; see '{self.prog} --help'.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser = _Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    parser = Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = subparsers.add_parser(

@@ -1,10 +1,10 @@
 """JSON for every value of the reference: replicas, disks, events, effects, messages, protocols, outcomes.
 
-The JSON form follows the dataclasses of :mod:`reference` field by field, so that a reader needs no other
+The JSON form follows the classes of :mod:`reference` field by field, so that a reader needs no other
 description of it:
 
-* A dataclass is an object whose keys are its fields, in their order. A field at its default is left out.
-* Where the declared type allows several dataclasses, ``"type"`` names the one: ``{"type": "Value", ...}``.
+* A value is an object whose keys are its fields, in their order. A field at its default is left out.
+* Where the declared type allows several classes, ``"type"`` names the one: ``{"type": "Value", ...}``.
   :func:`encode` without a declared type always writes the tag, :func:`decode` without one requires it.
 * A tuple is an array. An enumeration is its value if that is a word (``"check-quorum"``), else its name
   (``"FENCED_LEADER_EPOCH"``, ``"ELECTION_TIMEOUT"``). ``None`` is ``null``.
@@ -17,7 +17,6 @@ the place (``replica.log.batches[2].epoch``). ``decode(encode(x)) == x`` for eve
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import itertools
 import json
@@ -32,6 +31,7 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 from model_check.errors import InputError
 from reference import disk, effects, events, log, messages, protocol, replica, voters
 from reference import step as steps
+from reference.frozen import Frozen, field_defaults, field_types, is_frozen, replace
 from reference.log import Log
 from reference.voters import VoterSet
 
@@ -70,27 +70,24 @@ RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of a dataclass with their types, and the defaults of those that have one."""
+    """The fields of a class with their types, and the defaults of those that have one."""
 
     types: Mapping[str, Any]
     defaults: Mapping[str, Any]
 
 
 @cache
-def _shape(cls: type) -> _Shape:
-    hints = typing.get_type_hints(cls)
-    fields = dataclasses.fields(cls)
-    defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
-    return _Shape({field.name: hints[field.name] for field in fields}, defaults)
+def _shape(cls: type[Frozen]) -> _Shape:
+    return _Shape(field_types(cls), field_defaults(cls))
 
 
 @cache
 def kinds() -> Mapping[str, type]:
-    """The dataclasses of the reference by name: the values that ``"type"`` may have."""
+    """The classes of values of the reference by name: the values that ``"type"`` may have."""
     found: dict[str, type] = {}
     for module in (disk, effects, events, log, messages, protocol, replica, steps, voters):
         for name, value in vars(module).items():
-            if isinstance(value, type) and dataclasses.is_dataclass(value):
+            if is_frozen(value):
                 found[name] = value
     return found
 
@@ -133,7 +130,7 @@ def dumps(value: Any, kind: Any = None, *, indent: int | None = None) -> str:
 
 
 def _is_tagged(kind: Any) -> bool:
-    return kind is None or sum(map(dataclasses.is_dataclass, _options(kind))) > 1
+    return kind is None or sum(map(is_frozen, _options(kind))) > 1
 
 
 def _items(kind: Any, values: Sized) -> tuple[Any, ...]:
@@ -217,7 +214,7 @@ def _decode(data: Json, kind: Any, where: str) -> Any:
     if data is None and types.NoneType in options:
         return None
     if isinstance(data, dict):
-        classes = tuple(option for option in options if dataclasses.is_dataclass(option))
+        classes = tuple(option for option in options if is_frozen(option))
         if classes:
             return _decode_object(data, classes, where, tagged=len(classes) > 1)
     for option in options:
@@ -259,7 +256,7 @@ def _decode_object(data: Json, classes: tuple[Any, ...], where: str, *, tagged: 
     if tag is None and not tagged:
         (cls,) = classes
     elif not isinstance(tag, str) or tag not in names:
-        wanted = ", ".join(names) if len(names) < 20 else "the name of a dataclass of the reference"
+        wanted = ", ".join(names) if len(names) < 20 else "the name of a class of the reference"
         raise InputError(f"{where}.type: expected {wanted}, found {_show(tag)}{_nearest(tag, names)}.")
     else:
         cls = names[tag]
@@ -303,7 +300,7 @@ def _order(key: voters.ReplicaKey) -> tuple[int, str]:
 def _decode_log(values: dict[str, Any], where: str) -> Log:
     try:
         start, snapshots = values.get("start_offset", 0), values.get("snapshots", ())
-        decoded = dataclasses.replace(log.log_of(values.get("batches", ()), start, snapshots), **values)
+        decoded = replace(log.log_of(values.get("batches", ()), start, snapshots), **values)
     except ValueError as error:
         raise InputError(f"{where}.batches: {error}.") from None
     starts = decoded.epoch_starts
@@ -343,7 +340,7 @@ def _describe(kind: Any) -> str:
     for option in _options(kind):
         if typing.get_origin(option) is tuple:
             names.append("an array")
-        elif dataclasses.is_dataclass(option):
+        elif is_frozen(option):
             names.append(f"an object ({cast(type, option).__name__})")
         else:
             names.append(_WORDS.get(option, "a string"))

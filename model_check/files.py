@@ -42,12 +42,60 @@ def _text(content: bytes, where: str, what: str, most: int) -> str:
         raise InputError(f"{where}: not UTF-8 text, so it is not {what}.") from None
 
 
+def require_file_can_be_written(path: Path | None, option: str) -> None:
+    """Raise InputError now, not after the work, where the file that ``option`` names cannot be written.
+
+    ``None``: no file is wanted.
+    """
+    if path is None:
+        return
+    try:
+        if path.is_dir():
+            raise InputError(f"{option}: {path} is a folder; give the name of a file in it.")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{option}: {path} is a device or the like; give the name of a file.")
+        if not path.parent.is_dir():
+            raise InputError(f"{option}: there is no folder {path.parent}; create it first.")
+        _try(path)
+    except (OSError, ValueError) as error:
+        raise _unwritable(option, path, error) from None
+
+
+def require_folder_can_be_written(path: Path | None, option: str) -> None:
+    """The same for a folder, which is created when something is written there."""
+    if path is None:
+        return
+    there = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
+    if not there.is_dir():
+        raise InputError(f"{option}: {there} is no folder; choose another place.")
+    try:
+        _try(there / "file")
+    except OSError as error:
+        raise _unwritable(option, there, error) from None
+
+
+def _temporary_beside(path: Path) -> tuple[int, str]:
+    return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+
+
+def _try(path: Path) -> None:
+    """Raises OSError, or ValueError, where :func:`write_atomically` would."""
+    handle, temporary = _temporary_beside(path)
+    os.close(handle)
+    os.unlink(temporary)
+
+
+def _unwritable(option: str, path: Path, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or "not a file name"
+    return InputError(f"{option}: {path} cannot be written ({reason}); choose another place.")
+
+
 def write_atomically(path: Path, text: str, *, create_folder: bool = False) -> None:
     """Write ``text`` to ``path`` by way of a temporary file. Raises InputError where that is not possible."""
     try:
         if create_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = _temporary_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)

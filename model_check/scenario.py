@@ -7,7 +7,6 @@ unknown key, a value out of range or a file that is not TOML raises :class:`Inpu
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,15 +17,16 @@ from pydantic import (
     Field,
     PrivateAttr,
     StringConstraints,
-    ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from model_check.errors import InputError
 from model_check.files import read_text
+from model_check.validation import parse_toml, validated
 
 MAX_FILE_BYTES = 1_000_000
+#: What to do about a bad scenario file.
+HINT = "see docs/scenarios.md"
 
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
 Budget = Annotated[int, Field(ge=0, le=50)]
@@ -337,36 +337,14 @@ class Scenario(_Table):
 
 def parse(text: str, where: str) -> Scenario:
     """A scenario from the text of a file called ``where``. Raises InputError."""
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        damage = str(error).partition("; use sys.")[0]
-        raise InputError(f"{where}: not a TOML file ({damage}); see docs/scenarios.md.") from None
-    return from_data(data, where)
+    return from_data(parse_toml(text, where, HINT), where)
 
 
 def from_data(data: dict[str, Any], where: str) -> Scenario:
     """A scenario from parsed TOML or JSON. Raises InputError."""
-    try:
-        scenario = Scenario.model_validate(data)
-        scenario._file = where
-        return scenario
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the file"
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise InputError(f"{where}: {key}: {_problem(first)}{more}; see docs/scenarios.md.") from None
-
-
-def _problem(error: ErrorDetails) -> str:
-    """What pydantic found, in words that speak of the file and not of Python."""
-    if error["type"] == "extra_forbidden":
-        return "is not a known key"
-    if error["type"] == "tuple_type":
-        return "input should be a list"
-    if error["type"] == "string_pattern_mismatch":
-        return f"{str(error['input'])[:60]!r} does not have the form that this key expects"
-    return error["msg"].removeprefix("Value error, ").lower()
+    scenario = validated(Scenario, data, where, HINT)
+    scenario._file = where
+    return scenario
 
 
 def load(path: Path) -> Scenario:

@@ -5,19 +5,53 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
 
 from model_check.errors import InputError
+from reference.frozen import field_types, replace
 from reference.protocol import PRESETS, Protocol
 
 _LARGEST = 2**31 - 1
-_SWITCHES = {field.name.replace("_", "-"): field.name for field in fields(Protocol)}
+_SWITCHES = {name.replace("_", "-"): name for name in field_types(Protocol)}
 #: Numbers are at least 1, but for these.
 _SMALLEST = {"fetch-max-wait-ms": 0}
 #: Switches that may be left open.
 _OPTIONAL = ("fetch-max-batches",)
+
+
+#: The field of a protocol behind each switch of the catalogue (``spec/variants.toml``).
+_CATALOGUED = {
+    "V-SM": "state_machine",
+    "V-MEMBER": "voter_membership",
+    "V-PVCOMPAT": "pre_vote_compatibility",
+    "V-CLOSS": "candidate_loss",
+    "V-PVTIMEOUT": "prospective_timer",
+    "V-PVFOLLOWER": "follower_pre_vote",
+    "V-PVLEADER": "prospective_leader",
+    "V-VOTE": "follower_vote",
+    "V-KEYCHECK": "receiver_key_check",
+    "V-BEGIN": "begin_quorum_epoch_resend",
+    "V-RESTART": "candidate_restart",
+    "V-RECONF": "voter_changes",
+    "V-KEY": "voter_keys",
+    "V-DISC": "discovery",
+    "V-DIV": "divergence_answer",
+    "V-END": "hand_over",
+    "V-ZOMBIE": "zombie_leader",
+    "V-CLUSTER": "cluster_id",
+    "V-CAUGHTUP": "caught_up",
+    "V-DESCRIBE": "quorum_description",
+}
+
+
+def choices(protocol: Protocol) -> dict[str, str]:
+    """What ``protocol`` chooses on the switches of the catalogue, by switch id.
+
+    The catalogue has one switch, V-ZOMBIE, for ``check_quorum`` and ``zombie_leader``.
+    """
+    found = {switch: str(getattr(protocol, field).value) for switch, field in _CATALOGUED.items()}
+    return found | {"V-ZOMBIE": "check-quorum"} if protocol.check_quorum else found
 
 
 def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Protocol:

@@ -6,10 +6,9 @@ handleAddVoterResponse, handleApiVersionsResponse, AddVoterHandler, LeaderState.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import auto_join, epochs, progress, voter_changes
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,

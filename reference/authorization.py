@@ -8,11 +8,11 @@ Source: KIP-595 (error codes), KIP-836, KIP-853; Kafka: ControllerApis, AuthHelp
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from reference import versions
 from reference.errors import ErrorCode
+from reference.frozen import Frozen
 from reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
@@ -54,8 +54,7 @@ NEEDED: Mapping[type, Operation] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Frozen):
     """The answer to a sender that may not ask; ``rules``: which rules of the catalogue say so."""
 
     answer: Response

@@ -6,10 +6,9 @@ KafkaRaftClient.handleBeginQuorumEpochRequest, handleBeginQuorumEpochResponse.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import epochs, voter_assignments
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from reference.replica import Leader
 from reference.work import Work

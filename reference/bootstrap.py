@@ -10,10 +10,10 @@ RequestManager.findReadyBootstrapServer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from reference.config import BOOTSTRAP_SERVERS, VOTERS, Config, Problem, parse_voter, problems
+from reference.frozen import Frozen
 from reference.replica import Replica
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 
@@ -31,8 +31,7 @@ class FirstVoters(Enum):
     NO_INITIAL_CONTROLLERS = "--no-initial-controllers"
 
 
-@dataclass(frozen=True, slots=True)
-class FormattedDirectory:
+class FormattedDirectory(Frozen):
     """A metadata directory after formatting; ``rules``: what decided.
 
     ``voters`` are those of the bootstrap checkpoint; ``None``: there is none, which means kraft.version 0
@@ -124,8 +123,7 @@ def static_voters_of(config: Config) -> VoterSet:
 # Looking for the leader.
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
+class Servers(Frozen):
     """The nodes that a replica without leader may ask, by the ids of their connections; and the rules."""
 
     ids: tuple[int, ...]

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 from reference.effects import Duration, SuccessorBackoff
 from reference.end_quorum_epoch import successor_backoff_ms
+from reference.frozen import Frozen
 from reference.voters import Endpoint
 
 VOTERS = "controller.quorum.voters"
@@ -40,8 +40,7 @@ class ProcessRole(Enum):
 # Times.
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Frozen):
     """The configured times, in ms, with production's defaults."""
 
     election_timeout: int = 1000
@@ -52,8 +51,7 @@ class Times:
     retry_backoff: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Frozen):
     """How long something lasts, in ms: at least ``low``, at most ``high``; and the rules that say so."""
 
     low: int
@@ -100,8 +98,7 @@ def connection_span(times: Times, *, awaiting: bool) -> Span:
 # What a process is configured to be.
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Frozen):
     """What concerns the quorum. Voters are ``id@host:port``, bootstrap servers ``host:port``."""
 
     node_id: int
@@ -116,8 +113,7 @@ class Config:
         return ProcessRole.CONTROLLER in self.roles
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Frozen):
     """Why a process does not start: the key that is wrong, what is wrong with it, and the rule."""
 
     key: str

@@ -5,8 +5,6 @@ Source: Kafka: FileQuorumStateStore, KafkaRaftLog; the flush rules of KIP-595.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from reference import log as logs
 from reference.effects import (
     AppendBatch,
@@ -18,12 +16,12 @@ from reference.effects import (
     StoreSnapshot,
     Truncate,
 )
+from reference.frozen import Frozen, replace
 from reference.log import Log
 from reference.replica import QuorumState
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Frozen):
     """Durable state. ``quorum_state`` is ``None`` before the first start; the log is durable below
     ``flushed``, and what is beyond it is lost if the machine loses power. ``directory`` is the id that the
     disk was formatted with, ``None`` where nothing depends on it.

@@ -5,9 +5,8 @@ Source: KIP-595 (FetchQuorumRecords; error codes); Kafka: KafkaRaftClient.buildF
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.messages import FetchResponse
 from reference.protocol import DivergenceAnswer
 from reference.work import Work

@@ -7,66 +7,58 @@ to the network; the rest tell the host of the replica something.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from reference.events import Timer
+from reference.frozen import Frozen
 from reference.log import Batch, Snapshot, SnapshotId
 from reference.messages import Request, Response
 from reference.replica import QuorumState
 
 
-@dataclass(frozen=True, slots=True)
-class Persist:
+class Persist(Frozen):
     """The quorum-state file is replaced atomically and is durable when the next effect begins."""
 
     quorum_state: QuorumState
 
 
-@dataclass(frozen=True, slots=True)
-class AppendBatch:
+class AppendBatch(Frozen):
     """A batch is written to the log; it may be lost until the next ``Flush``."""
 
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(Frozen):
     """The log is cut at ``offset``."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(Frozen):
     """Everything below ``offset`` is durable from here on."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSnapshot:
+class StoreSnapshot(Frozen):
     """A snapshot is written and is durable when the next effect begins."""
 
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteBefore:
+class DeleteBefore(Frozen):
     """Records before the end of the snapshot ``id`` are deleted, and older snapshots."""
 
     id: SnapshotId
 
 
-@dataclass(frozen=True, slots=True)
-class LoadSnapshot:
+class LoadSnapshot(Frozen):
     """A snapshot takes the place of the whole log, at once and durably."""
 
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Frozen):
     """A request goes to node ``to``."""
 
     to: int
@@ -74,8 +66,7 @@ class Send:
     correlation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Frozen):
     """A response goes back to node ``to``."""
 
     to: int
@@ -83,8 +74,7 @@ class Reply:
     correlation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetRequests:
+class ForgetRequests(Frozen):
     """Answers to requests sent earlier will be dropped: those of ``node``, or of every node (``None``)."""
 
     node: int | None = None
@@ -111,24 +101,21 @@ class Duration(Enum):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessorBackoff:
+class SuccessorBackoff(Frozen):
     """The delay of the successor at ``position`` in a list of ``count`` (``count`` itself: not in it)."""
 
     position: int
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ArmTimer:
+class ArmTimer(Frozen):
     """``timer`` starts anew."""
 
     timer: Timer
     duration: Duration | SuccessorBackoff
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Frozen):
     """The replica has changed its role or epoch: names of the old and new role, and the new epoch."""
 
     source: str
@@ -136,34 +123,29 @@ class Transition:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class HighWatermark:
+class HighWatermark(Frozen):
     """Records below ``offset`` are known to be committed."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class AppendAccepted:
+class AppendAccepted(Frozen):
     """An append got its last record the given offset; it succeeds once the high watermark passes it."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallFailed:
+class CallFailed(Frozen):
     """A local call is refused."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Frozen):
     """The graceful shutdown is complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fatal:
+class Fatal(Frozen):
     """The process dies: production throws here."""
 
     reason: str

@@ -6,11 +6,10 @@ maybeHandleElectionLoss, prospectiveTransitionAfterElectionLoss, onBecomeCandida
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import parked, transitions
 from reference.effects import ArmTimer, Duration
 from reference.events import Timer
+from reference.frozen import replace
 from reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine, ZombieLeader
 from reference.replica import Candidate, Prospective
 from reference.work import Work

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from reference.frozen import Frozen
 from reference.log import SnapshotId
 from reference.messages import Request, Response
 
@@ -24,8 +24,7 @@ class Timer(Enum):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class RequestReceived:
+class RequestReceived(Frozen):
     """A request arrives from node ``source`` (-1: a client that is not a node)."""
 
     source: int
@@ -34,8 +33,7 @@ class RequestReceived:
     now: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseReceived:
+class ResponseReceived(Frozen):
     """A response arrives from node ``source``, or the network layer made one in its place."""
 
     source: int
@@ -44,8 +42,7 @@ class ResponseReceived:
     now: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Poll:
+class Poll(Frozen):
     """One round of the poll loop: timers that have expired by now, then what the role sends and appends.
 
     ``discovery`` is the node that the loop would choose, at random, to look for a leader; ``None`` if no
@@ -57,53 +54,46 @@ class Poll:
     now: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTimedOut:
+class RequestTimedOut(Frozen):
     """No answer came from ``node`` within the request timeout."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffExpired:
+class BackoffExpired(Frozen):
     """The retry back-off towards ``node`` is over."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchWaitExpired:
+class FetchWaitExpired(Frozen):
     """The Fetch parked for ``source`` has waited its full time."""
 
     source: int
     correlation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Frozen):
     """The state machine wants ``values`` appended by the leader of ``epoch``."""
 
     epoch: int
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Resign:
+class Resign(Frozen):
     """The state machine wants the leadership of ``epoch`` given up."""
 
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeKRaftVersion:
+class UpgradeKRaftVersion(Frozen):
     """The state machine wants the leader of ``epoch`` to finalize ``version`` of kraft.version."""
 
     epoch: int
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSnapshot:
+class CreateSnapshot(Frozen):
     """The state machine has written down its state at ``id``, in ``values``; the whole has ``size`` bytes.
 
     ``delete_prefix``: what it stands for is deleted from the log.
@@ -115,8 +105,7 @@ class CreateSnapshot:
     delete_prefix: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Shutdown:
+class Shutdown(Frozen):
     """A graceful shutdown begins."""
 
 

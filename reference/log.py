@@ -8,16 +8,15 @@ Source: KIP-595 (key concepts, log reconciliation); Kafka: RaftLog, KafkaRaftLog
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from reference.frozen import Frozen, replace
 from reference.voters import VoterSet
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderChange:
+class LeaderChange(Frozen):
     """The control record that opens an epoch: who leads, the voters, and who granted their vote."""
 
     leader: int
@@ -25,22 +24,19 @@ class LeaderChange:
     granting_voters: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KRaftVersion:
+class KRaftVersion(Frozen):
     """The control record that finalizes a level of the kraft.version feature."""
 
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voters:
+class Voters(Frozen):
     """The control record that carries a complete voter set."""
 
     voters: VoterSet
 
 
-@dataclass(frozen=True, slots=True)
-class VoterAssignment:
+class VoterAssignment(Frozen):
     """The control record of AlterQuorum (KIP-595): the voters once it is committed, and those wanted.
 
     ``target`` is ``None`` if nothing else is wanted. Both are in ascending order.
@@ -55,8 +51,7 @@ class VoterAssignment:
         return self.voters if self.target is None else self.target
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Frozen):
     """A record of the application; the protocol never looks inside."""
 
     value: int
@@ -65,8 +60,7 @@ class Value:
 Record = LeaderChange | KRaftVersion | Voters | VoterAssignment | Value
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Frozen):
     """Consecutive records appended together by the leader of ``epoch`` at ``base_offset``."""
 
     base_offset: int
@@ -82,24 +76,21 @@ class Batch:
         return not isinstance(self.records[0], Value)
 
 
-@dataclass(frozen=True, slots=True)
-class EpochStart:
+class EpochStart(Frozen):
     """The first offset of an epoch, as far as this log knows."""
 
     epoch: int
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEnd:
+class EpochEnd(Frozen):
     """The end offset of an epoch in some log: the answer to "how far do your records of it go?"."""
 
     epoch: int
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotId:
+class SnapshotId(Frozen):
     """What names a snapshot: the offset after the last record in it, and that record's epoch."""
 
     end_offset: int
@@ -111,8 +102,7 @@ class SnapshotId:
         return self.epoch, self.end_offset
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Frozen):
     """The committed state up to an offset: what the control records before it say, and the application's.
 
     ``voters`` is ``None`` under kraft.version 0. ``values`` is the application's part, into which the
@@ -126,8 +116,7 @@ class Snapshot:
     size: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Frozen):
     """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
     own); ``voter_sets``, ``kraft_versions`` and ``assignments`` list the control records by offset, committed
     or not. They are more than the other fields say: of what a snapshot stands for, a process that has read
@@ -139,11 +128,11 @@ class Log:
 
     batches: tuple[Batch, ...] = ()
     epoch_starts: tuple[EpochStart, ...] = ()
-    voter_sets: tuple[tuple[int, VoterSet], ...] = field(default=(), repr=False)
-    kraft_versions: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    voter_sets: tuple[tuple[int, VoterSet], ...] = ()
+    kraft_versions: tuple[tuple[int, int], ...] = ()
     start_offset: int = 0
     snapshots: tuple[Snapshot, ...] = ()
-    assignments: tuple[tuple[int, VoterAssignment], ...] = field(default=(), repr=False)
+    assignments: tuple[tuple[int, VoterAssignment], ...] = ()
 
     @property
     def end_offset(self) -> int:

@@ -6,9 +6,8 @@ its top-level error, ``partition_error`` the error of its single partition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reference.errors import ErrorCode
+from reference.frozen import Frozen
 from reference.log import Batch, EpochEnd, Snapshot, SnapshotId
 from reference.voters import Endpoint, ReplicaKey, VoterSet
 
@@ -18,8 +17,7 @@ METADATA_PARTITION = "__cluster_metadata-0"
 HIGH_WATERMARK_NOT_SUPPORTED = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class VoteRequest:
+class VoteRequest(Frozen):
     """Vote (API 52): a candidate asks for a vote, or a prospective (``pre_vote``) whether it would get one.
 
     ``voter`` is the key of the replica the request is meant for (``None`` before version 1);
@@ -36,8 +34,7 @@ class VoteRequest:
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class BeginQuorumEpochRequest:
+class BeginQuorumEpochRequest(Frozen):
     """BeginQuorumEpoch (API 53): a leader announces itself to a voter."""
 
     epoch: int
@@ -48,8 +45,7 @@ class BeginQuorumEpochRequest:
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class EndQuorumEpochRequest:
+class EndQuorumEpochRequest(Frozen):
     """EndQuorumEpoch (API 54): a resigned leader asks a voter to elect, best successors first."""
 
     epoch: int
@@ -60,8 +56,7 @@ class EndQuorumEpochRequest:
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(Frozen):
     """Fetch (API 1): "my log ends at ``offset`` with a record of ``last_epoch``; what comes next?"
 
     ``epoch`` is the leader epoch as the sender knows it; a negative id in ``replica`` is a consumer.
@@ -77,8 +72,7 @@ class FetchRequest:
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class VoteResponse:
+class VoteResponse(Frozen):
     """Answer to Vote. ``pre_vote`` echoes the request's flag where the version has it (KIP-996 draft)."""
 
     epoch: int
@@ -90,8 +84,7 @@ class VoteResponse:
     pre_vote: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeginQuorumEpochResponse:
+class BeginQuorumEpochResponse(Frozen):
     """Answer to BeginQuorumEpoch."""
 
     epoch: int
@@ -101,8 +94,7 @@ class BeginQuorumEpochResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class EndQuorumEpochResponse:
+class EndQuorumEpochResponse(Frozen):
     """Answer to EndQuorumEpoch."""
 
     epoch: int
@@ -112,8 +104,7 @@ class EndQuorumEpochResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(Frozen):
     """Answer to Fetch: records and the high watermark, or where the logs diverge, or a snapshot to load."""
 
     epoch: int
@@ -128,8 +119,7 @@ class FetchResponse:
     snapshot: SnapshotId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotRequest:
+class FetchSnapshotRequest(Frozen):
     """FetchSnapshot (API 59): give me bytes of the snapshot ``snapshot`` from ``position`` on."""
 
     epoch: int
@@ -141,8 +131,7 @@ class FetchSnapshotRequest:
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotResponse:
+class FetchSnapshotResponse(Frozen):
     """Answer to FetchSnapshot: ``length`` bytes from ``position`` on, of ``size``.
 
     ``content`` is the snapshot that they are a part of; a receiver may look into it when it has all bytes.
@@ -160,8 +149,7 @@ class FetchSnapshotResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class AddRaftVoterRequest:
+class AddRaftVoterRequest(Frozen):
     """AddRaftVoter (API 80): make ``voter``, which listens at ``endpoints``, a voter.
 
     ``ack_when_committed`` False (version 1): answer as soon as the new voter set is appended.
@@ -175,30 +163,26 @@ class AddRaftVoterRequest:
     timeout_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AddRaftVoterResponse:
+class AddRaftVoterResponse(Frozen):
     """Answer to AddRaftVoter."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveRaftVoterRequest:
+class RemoveRaftVoterRequest(Frozen):
     """RemoveRaftVoter (API 81): make ``voter`` an observer."""
 
     voter: ReplicaKey
     cluster_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveRaftVoterResponse:
+class RemoveRaftVoterResponse(Frozen):
     """Answer to RemoveRaftVoter."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateRaftVoterRequest:
+class UpdateRaftVoterRequest(Frozen):
     """UpdateRaftVoter (API 82): a voter tells its leader where it listens and what it supports."""
 
     epoch: int
@@ -209,8 +193,7 @@ class UpdateRaftVoterRequest:
     cluster_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateRaftVoterResponse:
+class UpdateRaftVoterResponse(Frozen):
     """Answer to UpdateRaftVoter. It has one error, which is handled as a partition's."""
 
     epoch: int
@@ -220,28 +203,24 @@ class UpdateRaftVoterResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ApiVersionsRequest:
+class ApiVersionsRequest(Frozen):
     """ApiVersions (API 18): which features and versions does the receiver support?"""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiVersionsResponse:
+class ApiVersionsResponse(Frozen):
     """Answer to ApiVersions: the range of kraft.version, ``None`` where there is no such feature."""
 
     kraft_versions: tuple[int, int] | None = None
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeQuorumRequest:
+class DescribeQuorumRequest(Frozen):
     """DescribeQuorum (API 55): a client asks how the quorum is doing. It names no cluster and no epoch."""
 
     partition: str = METADATA_PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaDescription:
+class ReplicaDescription(Frozen):
     """What a leader tells of one replica: where its log ends, and the times of KIP-836 by the leader's clock.
 
     ``None`` is -1 on the wire: not known.
@@ -253,16 +232,14 @@ class ReplicaDescription:
     last_caught_up_time: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VoterNode:
+class VoterNode(Frozen):
     """Where a voter listens."""
 
     id: int
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeQuorumResponse:
+class DescribeQuorumResponse(Frozen):
     """Answer to DescribeQuorum in its newest form; what older versions show: :mod:`reference.versions`."""
 
     epoch: int = 0
@@ -275,31 +252,27 @@ class DescribeQuorumResponse:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class AlterQuorumRequest:
+class AlterQuorumRequest(Frozen):
     """AlterQuorum (KIP-595): make these the voters, by id; ``None``: leave them as they are by now."""
 
     target: tuple[int, ...] | None
     cluster_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AlterQuorumResponse:
+class AlterQuorumResponse(Frozen):
     """Answer to AlterQuorum."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class FindQuorumRequest:
+class FindQuorumRequest(Frozen):
     """FindQuorum (KIP-595): who leads, and who votes? Asked by a replica that listens at ``endpoints``."""
 
     replica: ReplicaKey
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FindQuorumResponse:
+class FindQuorumResponse(Frozen):
     """Answer to FindQuorum: the quorum as its sender knows it. ``target``: the voters wanted, if others."""
 
     epoch: int

@@ -7,8 +7,7 @@ Source: KIP-595, KIP-853, KIP-996 (metrics); Kafka: KafkaRaftMetrics, ChangeVote
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from reference.frozen import Frozen
 from reference.protocol import Protocol, StateMachine
 from reference.replica import (
     AddingVoter,
@@ -25,8 +24,7 @@ from reference.replica import (
 NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Frozen):
     """A gauge by its name, its value now, and the rule of the catalogue that says so."""
 
     name: str

@@ -7,10 +7,9 @@ updateCheckQuorumForFollowingVoter, ReplicaState.updateFollowerState.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference.effects import ArmTimer, Duration, HighWatermark
 from reference.events import Timer
+from reference.frozen import replace
 from reference.protocol import CaughtUp, VoterChanges
 from reference.replica import Leader, Progress
 from reference.voters import ReplicaKey, majority, matches

@@ -6,8 +6,9 @@ Each switch is read in one place. What its values mean and which document argues
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from reference.frozen import Frozen
 
 
 class StateMachine(Enum):
@@ -156,8 +157,7 @@ class ClusterId(Enum):
     REQUIRED = "required"
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Frozen):
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
     ``fetch_max_wait_ms`` is how long a fetcher lets the leader park its request (0: not at all);
     ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only told
@@ -196,12 +196,6 @@ class Protocol:
     def counts_contacts(self) -> bool:
         """Whether a leader watches if a majority still fetches from it."""
         return self.check_quorum or self.zombie_leader is not ZombieLeader.NONE
-
-    @property
-    def stale_leader(self) -> str:
-        """What a leader does that no majority fetches from: the value of V-ZOMBIE in the catalogue, which has
-        one switch for ``check_quorum`` and ``zombie_leader``."""
-        return "check-quorum" if self.check_quorum else self.zombie_leader.value
 
 
 #: Production, check by check.

@@ -5,15 +5,13 @@ Source: Kafka: QuorumState, EpochState and its implementations, ElectionState, R
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from reference.frozen import Frozen
 from reference.log import Log, Record, SnapshotId
 from reference.messages import FetchRequest, FetchResponse
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, assigned_voters
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumState:
+class QuorumState(Frozen):
     """What the quorum-state file holds: the epoch, its leader if known, and the vote cast in it."""
 
     epoch: int = 0
@@ -21,8 +19,7 @@ class QuorumState:
     voted: ReplicaKey | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Election:
+class Election(Frozen):
     """The tally of an election among the voters known when it began; own vote granted from the start."""
 
     voters: tuple[int, ...]
@@ -30,36 +27,31 @@ class Election:
     rejected: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unattached:
+class Unattached(Frozen):
     """Knows the epoch but no leader it could fetch from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prospective:
+class Prospective(Frozen):
     """Asks whether it would win an election (KIP-996). Keeps the endpoints of the last known leader."""
 
     election: Election
     leader_endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Frozen):
     """Has voted for itself in a new epoch and asks for votes."""
 
     election: Election
 
 
-@dataclass(frozen=True, slots=True)
-class PartialSnapshot:
+class PartialSnapshot(Frozen):
     """A snapshot of which the first ``position`` bytes have been fetched."""
 
     id: SnapshotId
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
+class Follower(Frozen):
     """Fetches from the leader of its epoch; ``has_fetched`` since it began to follow it.
 
     ``has_updated_leader``: the leader has answered its UpdateRaftVoter. ``fetching_snapshot``: what it
@@ -72,8 +64,7 @@ class Follower:
     fetching_snapshot: PartialSnapshot | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Frozen):
     """What a leader knows of a replica's log. Times are clock readings in ms, ``None`` where unknown.
 
     ``key`` is that of the voter set for a voter, that of its fetches for an observer.
@@ -94,8 +85,7 @@ class Progress:
         return self.key.id
 
 
-@dataclass(frozen=True, slots=True)
-class ParkedFetch:
+class ParkedFetch(Frozen):
     """A Fetch request that waits for records or a new high watermark.
 
     ``response`` is what it is answered with if the wait ends first.
@@ -107,8 +97,7 @@ class ParkedFetch:
     response: FetchResponse
 
 
-@dataclass(frozen=True, slots=True)
-class AddingVoter:
+class AddingVoter(Frozen):
     """An AddRaftVoter request under way. ``offset`` is that of the new voter set, ``None`` while the leader
     still asks the new voter which kraft.version it supports; ``answered``: the client knows already.
     """
@@ -121,8 +110,7 @@ class AddingVoter:
     answered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RemovingVoter:
+class RemovingVoter(Frozen):
     """A RemoveRaftVoter request under way: the voter set without that voter is at ``offset``."""
 
     source: int
@@ -130,8 +118,7 @@ class RemovingVoter:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatingVoter:
+class UpdatingVoter(Frozen):
     """An UpdateRaftVoter request, answered already: the voter set with the new entry is at ``offset``."""
 
     offset: int
@@ -140,8 +127,7 @@ class UpdatingVoter:
 VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
 
 
-@dataclass(frozen=True, slots=True)
-class AlteringQuorum:
+class AlteringQuorum(Frozen):
     """An AlterQuorum request that waits: for its turn (``offset`` None), or until its assignment commits."""
 
     source: int
@@ -150,8 +136,7 @@ class AlteringQuorum:
     offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leader:
+class Leader(Frozen):
     """Leads its epoch from ``epoch_start_offset`` on.
 
     ``pending`` are batches accepted but not appended yet; ``contacts`` the voters heard from since the
@@ -172,8 +157,7 @@ class Leader:
     alterations: tuple[AlteringQuorum, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Resigned:
+class Resigned(Frozen):
     """Led this epoch and gave up: tells the voters until its election timer expires."""
 
     unacknowledged: tuple[int, ...]
@@ -183,8 +167,7 @@ class Resigned:
 Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Frozen):
     """What a replica remembers of its requests to one node: an answer awaited, or a back-off running.
 
     ``correlation`` is ``None`` where the transport itself pairs answers with requests.
@@ -195,8 +178,7 @@ class Connection:
     correlation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(Frozen):
     """A replica.
 
     key, endpoints: its identity and where it listens; ``endpoints`` is empty for a pure observer.

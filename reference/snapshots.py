@@ -6,8 +6,6 @@ handleFetchSnapshotResponse, KafkaRaftLog.createNewSnapshot, deleteBeforeSnapsho
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import epochs, progress
 from reference import log as logs
 from reference.effects import (
@@ -21,6 +19,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import CreateSnapshot, Timer
+from reference.frozen import replace
 from reference.log import Snapshot, SnapshotId
 from reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from reference.replica import Follower, PartialSnapshot, Replica

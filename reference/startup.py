@@ -5,12 +5,11 @@ Source: Kafka: QuorumState.initialize, KafkaRaftClient.initialize.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import elections, transitions, voter_assignments
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Transition
 from reference.events import Timer
+from reference.frozen import replace
 from reference.log import Log
 from reference.protocol import CandidateRestart, Protocol, StateMachine
 from reference.replica import (

@@ -7,8 +7,6 @@ with the effect ``Fatal(reason)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from reference import (
     add_voter,
     alter_quorum,
@@ -44,6 +42,7 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
+from reference.frozen import Frozen, replace
 from reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -76,8 +75,7 @@ from reference.replica import Follower, Replica
 from reference.work import ProcessDied, Work
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """What a step did: the replica afterwards, the effects in order, and the rules that decided, in order.
 
     If the last effect is ``Fatal`` the process is gone; ``replica`` then shows it as it died.

@@ -11,11 +11,11 @@ the message schemas and, for what is filled from a later version on than its sch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TypeVar, cast
 
 from reference.errors import ErrorCode
+from reference.frozen import Frozen, replace
 from reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
     AddRaftVoterRequest,
@@ -69,8 +69,7 @@ RANGES: Mapping[type, tuple[int, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
+class Sending(Frozen):
     """What becomes of a request: it goes out in ``version``, or ``answer`` comes back at once.
 
     ``rules``: which rules of the catalogue say so.

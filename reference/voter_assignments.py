@@ -9,10 +9,9 @@ Source: KIP-595 (AlterQuorum, Quorum Change Protocol), KIP-642.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference import progress, voter_changes
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.log import VoterAssignment
 from reference.messages import AlterQuorumResponse
 from reference.replica import AlteringQuorum, Leader

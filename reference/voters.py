@@ -6,12 +6,12 @@ Source: KIP-853 (replica keys, voter sets); Kafka: ReplicaKey, VoterSet, VoterSe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
+from reference.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, order=True)
-class ReplicaKey:
+
+class ReplicaKey(Frozen, order=True):
     """A replica's identity: its id and, where known, the id of its metadata directory.
 
     ``directory`` is ``None`` for static voters and for senders that speak an older message version.
@@ -26,8 +26,7 @@ def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
     return known.id == key.id and known.directory in (None, key.directory)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Frozen):
     """Where a replica listens: listener name, host, port."""
 
     name: str
@@ -35,8 +34,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(Frozen):
     """An entry of a voter set: key, endpoints and the range of kraft.version it supports."""
 
     key: ReplicaKey
@@ -49,8 +47,7 @@ class Voter:
         return self.min_kraft_version <= kraft_version <= self.max_kraft_version
 
 
-@dataclass(frozen=True, slots=True)
-class VoterSet:
+class VoterSet(Frozen):
     """A set of voters, kept in ascending order of id, and of directory where an id occurs twice.
 
     Ids are distinct, but for the composite keys of KIP-853.

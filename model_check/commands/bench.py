@@ -16,7 +16,7 @@ from model_check.bench import lockstep, logs, machine, tlc
 from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
 from model_check.conform.runs import find_runs
-from model_check.scenario import find
+from model_check.scenario import Scenario, find
 from model_check.tlc.install import find_tools
 
 DEFAULT_SCENARIO = "bench-three-voters"
@@ -62,12 +62,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print. Raises InputError for an unknown scenario or a folder without recorded runs."""
+    scenario = find(arguments.scenario or DEFAULT_SCENARIO)
+    runs = find_runs([arguments.recorded]) if arguments.recorded else []
     where = machine.description()
     out = Console(highlight=False, soft_wrap=True)
     if not arguments.json:
         out.print(", ".join(f"{name} {value}" for name, value in where.items()))
     sections = []
-    for section in _sections(arguments):
+    for section in _sections(arguments, scenario, runs):
         sections.append(section)
         if not arguments.json:
             _report(out, section)
@@ -76,14 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_EXPECTED
 
 
-def _sections(arguments: argparse.Namespace) -> Iterator[Section]:
+def _sections(arguments: argparse.Namespace, scenario: Scenario, runs: list[Path]) -> Iterator[Section]:
     plan = QUICK if arguments.quick else Plan()
     if arguments.states is not None:
         plan = replace(plan, engine_states=arguments.states, rounds=1)
     rounds = "1 round" if plan.rounds == 1 else f"medians of {plan.rounds} rounds"
     wanted = (arguments.only,) if arguments.only else PARTS
-    scenario = find(arguments.scenario or DEFAULT_SCENARIO)
-    runs = find_runs([arguments.recorded]) if arguments.recorded else []
     if "engine" in wanted:
         found = measure(scenario, plan)
         yield Section("engine", f"scenario {scenario.name}, {rounds}; compiled before", found.figures)

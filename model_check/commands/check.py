@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from model_check.arguments import positive
+from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, fitted, heading, say
 from model_check.coverage.report import together
@@ -25,14 +25,13 @@ from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_folder_can_be_written, write_atomically
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
 from model_check.violations import in_words, more_data
 
-MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -42,11 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scenarios", nargs="*", metavar="NAME|FILE", help="scenarios; default: those tagged 'ci'"
     )
     parser.add_argument(
-        "--list", action="store_true", help="list the shipped scenarios (of --tag, where given) and stop"
+        "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
-        "--threads", type=_threads, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+        "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
@@ -101,14 +100,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
     out = console()
-    if arguments.list:
-        _list(out, arguments)
-        return EXIT_EXPECTED
     scenarios = _chosen(arguments)
+    if arguments.list:
+        _list(out, scenarios, as_json=arguments.json)
+        return EXIT_EXPECTED
+    require_folder_can_be_written(arguments.traces, "--traces")
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
-    if arguments.traces is not None and arguments.traces.exists() and not arguments.traces.is_dir():
-        raise InputError(f"{arguments.traces}: is no folder; --traces needs one to write to.")
     limits = Limits(
         max_states=arguments.max_states,
         max_memory=arguments.max_memory,
@@ -154,13 +152,6 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
-def _threads(text: str) -> int:
-    wanted = positive(text)
-    if wanted > MAX_THREADS:
-        raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS} threads, not {wanted}")
-    return wanted
-
-
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"(\d{1,15})([kmg]?)b?", text.lower(), re.ASCII)
     if match is None or int(match[1]) == 0:
@@ -170,18 +161,18 @@ def _bytes(text: str) -> int:
 
 def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     if arguments.scenarios:
+        if arguments.tag is not None:
+            raise InputError("--tag stands for the scenarios with this tag; give it or scenarios, not both.")
         return [find(word) for word in arguments.scenarios]
-    tag = arguments.tag or "ci"
-    chosen = [scenario for scenario in shipped().values() if tag in scenario.tags]
+    tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
+    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
     if not chosen:
         raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
     return chosen
 
 
-def _list(out: Console, arguments: argparse.Namespace) -> None:
-    tag = arguments.tag
-    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
-    if arguments.json:
+def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
+    if as_json:
         print(json.dumps([scenario.model_dump(mode="json", by_alias=True) for scenario in chosen], indent=2))
         return
     for scenario in chosen:

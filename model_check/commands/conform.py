@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from model_check.arguments import whole_number
 from model_check.conform.lockstep import compare
 from model_check.conform.properties.judge import judge
 from model_check.conform.recording import read
@@ -19,7 +19,7 @@ from model_check.conform.report import RunResult, as_json, exit_status
 from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
 from model_check.consult.terminal import console, width
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import Protocol
 
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unexercised", action="store_true", help="also list the rules that decided no step")
     parser.add_argument(
         "--limit",
-        type=_number,
+        type=whole_number,
         default=10,
         metavar="N",
         help="differences and findings shown in full per run (default: 10)",
@@ -66,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs. Exit status: see :func:`model_check.conform.report.exit_status`."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
+    require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     results = []
     with _progress(len(folders)) as tell:
@@ -82,12 +83,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write_atomically(arguments.output, f"{text}\n")
     return exit_status(results, findings_fail=arguments.findings == "fail")
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 999999999, not '{text[:40]}'")
-    return int(text)
 
 
 def _result(folder: Path, protocol: Protocol, number: int, tell: Callable[[str], None]) -> RunResult:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import signal
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from model_check import scenario
+from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.drive import files
 from model_check.drive.generate import generate, switches_of
@@ -27,7 +27,11 @@ from model_check.drive.session import Driven, Session
 from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_atomically,
+)
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -36,7 +40,8 @@ EPILOG = """\
 The adapter reads JSON lines from standard input and answers on standard
 output; docs/drive.md describes the protocol. The reference is an adapter too:
 
-  kraftcheck drive --adapter 'python -m model_check.drive.adapter'
+  kraftcheck drive \\
+      --adapter 'python -m model_check.drive.adapter'
 
 Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
 does not work, 3 the limit came first, nothing could be compared, or the run
@@ -48,7 +53,6 @@ MAX_TIMEOUT = 3600.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "--adapter",
@@ -72,13 +76,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_protocol_options(parser)
     parser.add_argument(
-        "--seed", type=_number, default=0, help="decides among equally good traces (default: 0)"
+        "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
         "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
     )
     parser.add_argument(
-        "--limit", type=_number, metavar="N", help="take at most N steps, the last sequence in part"
+        "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
     )
     parser.add_argument(
         "--keep-going", action="store_true", help="show the first difference of every sequence"
@@ -94,12 +98,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
-    _require(
-        protocol.discovery is Discovery.FETCH and protocol.voter_changes is VoterChanges.KIP853,
-        "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire; "
-        "drive with another protocol.",
-    )
-    _require_places(arguments)
+    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
+        raise InputError(
+            "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
+            "wire; drive with another protocol."
+        )
+    require_file_can_be_written(arguments.output, "-o")
+    require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
     with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
@@ -164,31 +169,6 @@ def _shortened(session: Session, driven: Driven) -> Driven:
     return shrink(session, driven)
 
 
-def _require_places(arguments: argparse.Namespace) -> None:
-    """Raise InputError now, not after the run, where ``-o`` or ``--save`` cannot be written: the folder of a
-    file must be there, that of the sequences is created.
-    """
-    output, save = arguments.output, arguments.save
-    if output is not None:
-        _require(not output.is_dir(), f"-o: {output} is a folder; give the name of a file in it.")
-        _require(output.parent.is_dir(), f"-o: there is no folder {output.parent}; create it first.")
-        _require_writable("-o", output.parent)
-    if save is not None:
-        there = next(each for each in (save, *save.absolute().parents) if os.path.lexists(each))
-        _require(there.is_dir(), f"--save: {there} is no folder; choose another place.")
-        _require_writable("--save", there)
-
-
-def _require_writable(option: str, folder: Path) -> None:
-    allowed = os.access(folder, os.W_OK | os.X_OK)
-    _require(allowed, f"{option}: nothing can be written in {folder}; choose another place.")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise InputError(sentence)
-
-
 def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:
     for sequence in sequences:
         name = re.sub(r"[^a-z0-9]+", "-", sequence.name.lower()).strip("-")
@@ -224,12 +204,6 @@ def _ending_on_signal() -> Iterator[None]:
 def _progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number, not '{text[:40]}'")
-    return int(text)
 
 
 def _seconds(text: str) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
 from model_check import scenario
+from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.engine.graph import IncompleteGraphError
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.graphs.answers import Answers, in_words
 from model_check.graphs.formats import FORMATS
 from model_check.graphs.picture import refuse_large
@@ -27,17 +27,18 @@ Steps that lead out of the bounds are no edges of the graph; a step that
 violates a property leads to a state of its own, from which nothing goes on.
 
 What is looked at (--fold) are fields of replicas, of all or of one:
-  --fold role,epoch        --fold role.1,leader.2,high-watermark,messages
+  --fold role,epoch
+  --fold role.1,leader.2,high-watermark,messages
 States are named by conditions (--from, --to, --shared):
   role.1=Leader,epoch.2=2  these replicas
   role=Leader,epoch=2      some replica that is both
-  violated                 a property is violated (violated=NoFatal: this one)
+  violated                 a property is violated
+  violated=NoFatal         this one is
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
@@ -57,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
         "--max-states",
-        type=_positive,
+        type=positive,
         default=100_000,
         metavar="N",
         help="give up beyond N (default: 100000)",
@@ -66,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
+    require_file_can_be_written(arguments.output, "-o")
     chosen = scenario.find(arguments.scenario)
     system = build_system(chosen, arguments.scenario)
     ids = [identity.id for identity in system.identities]
@@ -125,9 +127,3 @@ def _export(states: States, projection: Projection, arguments: argparse.Namespac
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         print(f"{arguments.output}: {nodes:,} nodes, {edges:,} edges of {found.graph['states']:,} states")
     return EXIT_EXPECTED
-
-
-def _positive(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999999, not '{text[:40]}'")
-    return int(text)

@@ -15,10 +15,11 @@ from typing import IO
 
 from rich.console import Console
 
+from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.logs.history import HistoryEntry
 from model_check.logs.layout import PATTERNS
 from model_check.logs.reader import LogReport, Options, read_logs
@@ -46,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--history", action="store_true", help="print the state history of the nodes")
     parser.add_argument("--json", action="store_true", help="print the machine-readable report")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
-    parser.add_argument("--limit", type=int, default=20, help="problems shown in full (default: 20)")
+    parser.add_argument(
+        "--limit", type=whole_number, default=20, metavar="N", help="problems shown in full (default: 20)"
+    )
     parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
 
 
@@ -57,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     if not arguments.paths:
         raise InputError("no log files given; see 'kraftcheck logs --help'.")
-    if arguments.limit < 0:
-        raise InputError(f"--limit {arguments.limit}: expected 0 or more.")
+    require_file_can_be_written(arguments.output, "-o")
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as history:
         listen = _listener(history, as_data=arguments.json) if arguments.history else None

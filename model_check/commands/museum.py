@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 import spec
-from model_check.arguments import positive
+from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_EXPECTED
 from model_check.commands.mutate import cores, exit_status
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from model_check.mutation import campaign, museum, museum_page
 from model_check.mutation.campaign import Result, Status
 from model_check.mutation.museum import Defect
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="for --markdown; default: standard output"
     )
     parser.add_argument(
-        "--jobs", type=positive, default=cores(), metavar="N", help="processes (default: cores)"
+        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=positive, default=120, metavar="S", help="for one exploration (default: 120)"
@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.markdown:
         if arguments.json:
             raise InputError("--markdown and --json exclude each other; give one of them.")
+        require_file_can_be_written(arguments.output, "-o")
         return _write_page(arguments, chosen)
     if arguments.output is not None:
         raise InputError("-o is for --markdown; leave it out.")

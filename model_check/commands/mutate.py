@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from model_check.arguments import positive
+from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, fitted, heading, say, width
 from model_check.errors import InputError
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument(
-        "--jobs", type=positive, default=cores(), metavar="N", help="processes (default: cores)"
+        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
     )
     parser.add_argument(
         "--timeout",

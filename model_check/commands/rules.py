@@ -15,7 +15,7 @@ import spec
 from model_check.consult import citations, evidence, rule_table
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import require_file_can_be_written, write_atomically
 from spec import Property, Rule, Transition
 
 
@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _write(arguments: argparse.Namespace) -> None:
     if arguments.words or arguments.json:
         raise InputError("--table and --count take no rules and no --json; leave them out.")
+    require_file_can_be_written(arguments.output, "-o")
     if arguments.table:
         text = rule_table.as_markdown(rule_table.rows())
     else:

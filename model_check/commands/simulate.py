@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-from dataclasses import replace
 
 from model_check import scenario
+from model_check.arguments import positive, whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, say
 from model_check.engine.shrink import shrink
@@ -17,6 +16,7 @@ from model_check.kraft.build import build as build_system
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build, json_form, terminal
 from model_check.trace.narrate import path_text
+from reference.frozen import replace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,12 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument(
-        "--seed", type=_number, default=0, help="the same seed takes the same walks (default: 0)"
+        "--seed", type=whole_number, default=0, help="the same seed takes the same walks (default: 0)"
     )
-    parser.add_argument("--walks", type=_positive, default=100, help="number of walks (default: 100)")
-    parser.add_argument("--depth", type=_positive, default=100, help="most steps of a walk (default: 100)")
+    parser.add_argument("--walks", type=positive, default=100, help="number of walks (default: 100)")
+    parser.add_argument("--depth", type=positive, default=100, help="most steps of a walk (default: 100)")
     parser.add_argument(
-        "--max-seconds", type=_positive, metavar="S", help="begin no further walk after S seconds"
+        "--max-seconds", type=positive, metavar="S", help="begin no further walk after S seconds"
     )
     parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
     parser.add_argument(
@@ -165,15 +165,3 @@ def _as_data(
         ],
         "seconds": round(found.seconds, 3),
     }
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number, not '{text[:40]}'")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if _number(text) == 0:
-        raise argparse.ArgumentTypeError("expected a number greater than 0")
-    return int(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -31,13 +30,17 @@ EPILOG = """\
 REPLICA and EVENT are in the short form, or JSON, or '@FILE', or '-' for
 standard input. For example:
 
-  kraftcheck step 'follower epoch=5 leader=1 log=3@4,2@5 fetched' \\
+  kraftcheck step \\
+      'follower epoch=5 leader=1 log=3@4,2@5 fetched' \\
       'vote-request from=3 epoch=6 last=5@5'
-  kraftcheck step 'candidate epoch=6' 'vote-response from=2 granted' --poll
-  kraftcheck step 'unattached epoch=5 leader=1 voted=2' start
-  kraftcheck step --table pre-vote-request --protocol kip996
+  kraftcheck step 'candidate epoch=6' \\
+      'vote-response from=2 granted' --poll
+  kraftcheck step \\
+      'unattached epoch=5 leader=1 voted=2' start
+  kraftcheck step --table pre-vote-request \\
+      --protocol kip996
 
-{tables}
+Tables: {tables}.
 
 The short form is described in model_check/shortform.py.
 """
@@ -45,9 +48,7 @@ The short form is described in model_check/shortform.py.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    listed = textwrap.wrap(f"Tables: {', '.join(TABLES)}.", 72, break_on_hyphens=False)
-    parser.epilog = EPILOG.format(tables="\n".join(listed))
+    parser.epilog = EPILOG.format(tables=", ".join(TABLES))
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
     add_protocol_options(parser)

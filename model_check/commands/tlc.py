@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,11 +12,13 @@ from typing import Any
 
 from rich.console import Console
 
+from model_check.arguments import positive, thread_count, whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, say
 from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.errors import InputError
+from model_check.files import require_folder_can_be_written
 from model_check.kraft.build import build
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
@@ -46,7 +47,6 @@ Exit status: 0 TLC agrees, 1 it does not, 2 bad input, 3 undetermined.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "scenarios",
@@ -70,28 +70,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
     parser.add_argument(
         "--workers",
-        type=_count,
+        type=thread_count,
         default=1,
         metavar="N",
         help="of TLC; with more than one it says no exact depth (default: 1)",
     )
     parser.add_argument(
-        "--threads", type=_count, default=os.cpu_count() or 1, metavar="N", help="ours; default: all cores"
+        "--threads",
+        type=thread_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="of the checker; default: all cores",
     )
     parser.add_argument(
         "--states",
-        type=_number,
+        type=whole_number,
         default=FEW_STATES,
         metavar="N",
         help=f"compare the states themselves where there are at most N (default: {FEW_STATES})",
     )
-    parser.add_argument("--max-seconds", type=_count, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what only one side judges")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError where Java, TLC or a configuration is missing."""
+    _require_sense(arguments)
     modules = Modules(arguments.modules)
     if arguments.list:
         words = (
@@ -124,6 +129,19 @@ def run(arguments: argparse.Namespace) -> int:
     return _run_all(works, as_json=arguments.json, verbose=arguments.verbose)
 
 
+def _require_sense(arguments: argparse.Namespace) -> None:
+    """Raise InputError where one option would be passed over for another."""
+    narrowed = arguments.tag is not None or arguments.small
+    if arguments.trace is not None and (arguments.scenarios or arguments.mutants or narrowed):
+        raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
+    if arguments.trace is not None and arguments.list:
+        raise InputError("--list lists scenarios or mutants and takes no --trace; leave one of them out.")
+    if arguments.output is not None and arguments.trace is None:
+        raise InputError("-o: is for --trace; leave it out.")
+    if narrowed and (arguments.scenarios or arguments.mutants):
+        raise InputError("--tag and --small choose among all scenarios; leave them, or the names, out.")
+
+
 def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     if arguments.scenarios:
         return [find(word) for word in arguments.scenarios]
@@ -132,7 +150,10 @@ def _chosen(arguments: argparse.Namespace, modules: Modules) -> list[Scenario]:
     found = [each for each in found if arguments.tag is None or arguments.tag in each.tags]
     found = [each for each in found if not arguments.small or _is_small(each)]
     if not found:
-        raise InputError("no scenario with a TLA+ configuration is so; 'kraftcheck tlc --list' lists them.")
+        raise InputError(
+            f"no scenario with a TLA+ configuration has the tag '{arguments.tag}'; 'kraftcheck tlc --list' "
+            "lists them."
+        )
     return found
 
 
@@ -253,8 +274,7 @@ def _print_only(out: Console, side: str, example: OnlyOne) -> None:
 
 def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     """Let TLC follow a trace, or write what it needs for that."""
-    if arguments.scenarios or arguments.mutants or arguments.tag:
-        raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
+    require_folder_can_be_written(arguments.output, "-o")
     where = arguments.trace
     trace = json_form.load(Path(where))
     configuration = configuration_of(trace.scenario, modules, where)
@@ -307,15 +327,3 @@ def _print_followed(out: Console, found: Followed) -> None:
         say(out, "The state that it leads to is unlike the most similar one in TLC:", indent=4)
         for place, here, there in found.unlike:
             say(out, f"{place}: {here}, in TLC {there}", indent=6, hang=4)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d{1,6}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999, not '{text[:40]}'")
-    return int(text)
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 999999999, not '{text[:40]}'")
-    return int(text)

@@ -31,7 +31,6 @@ file: it is a scenario and the options taken, as 'trace show' prints them.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     commands = parser.add_subparsers(dest="trace_command", required=True, metavar="show|replay")
     show = commands.add_parser("show", help="show a trace file, or the behaviour that --path addresses")
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
         if arguments.prelude:
             raise InputError("--prelude: goes with --path; a trace file knows its scenario.")
-        trace = _load(arguments.file)
+        trace = _load(arguments.file, "give --path to address one of its behaviours")
     else:
         trace = _walk(arguments.file, arguments.path, of_prelude=arguments.prelude)
     difference = None if arguments.path is not None else replay(trace)
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    trace = _load(arguments.file)
+    trace = _load(arguments.file, "give a trace file, which 'kraftcheck check --traces DIR' writes")
     difference = replay(trace)
     if arguments.json:
         data = None
@@ -103,9 +102,9 @@ def _stale(file: str, difference: Difference) -> str:
     return f"{file}: the present reference does not take this behaviour ({difference})."
 
 
-def _load(file: str) -> Trace:
+def _load(file: str, hint: str) -> Trace:
     if file in scenario.shipped() and not Path(file).exists():
-        raise InputError(f"'{file}' is a scenario; give --path to address one of its behaviours.")
+        raise InputError(f"'{file}' is a scenario; {hint}.")
     if file != "-":
         return json_form.load(Path(file))
     return json_form.loads(read_standard_input("a trace file"), "standard input")

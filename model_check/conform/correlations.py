@@ -9,13 +9,13 @@ Source: Kafka: KafkaNetworkChannel.newCorrelationId, RequestManager.ConnectionSt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from model_check.conform import effects as shown
 from model_check.conform.found import Found
 from model_check.conform.host import Host
 from model_check.conform.recording import NOT_RAFT, Message
 from reference.effects import Effect, Send
+from reference.frozen import replace
 from reference.messages import ApiVersionsRequest
 from reference.replica import Connection
 

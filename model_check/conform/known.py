@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 from model_check.conform.recording import Event, Recording
@@ -10,6 +9,7 @@ from model_check.conform.sizes import snapshot_size
 from model_check.conform.wire import UncoveredMessageError, batch
 from reference.errors import ErrorCode
 from reference.events import CreateSnapshot
+from reference.frozen import replace
 from reference.log import Batch, Log, Snapshot, SnapshotId, Value
 from reference.messages import FetchSnapshotResponse
 from reference.replica import Replica

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from model_check.conform.configuration import Config
 from model_check.conform.exceptions import UNKNOWN_FIELD
@@ -21,6 +21,7 @@ from model_check.conform.processes import Processes
 from model_check.conform.recording import STEPS, Event, Recording, without_collector
 from model_check.conform.totals import Totals
 from model_check.conform.transport import Transport
+from reference.frozen import replace
 from reference.protocol import KAFKA, Protocol
 
 #: The log behind recorded runs gives at most this many batches to a Fetch.

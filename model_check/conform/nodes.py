@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 from model_check.conform import cut
 from model_check.conform import effects as shown
@@ -45,6 +44,7 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
+from reference.frozen import replace
 from reference.messages import (
     AddRaftVoterRequest,
     FetchRequest,

@@ -8,7 +8,6 @@ production can show.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from model_check.conform.callbacks import Listener
 from model_check.conform.configuration import config_of
@@ -22,6 +21,7 @@ from model_check.conform.simulated_network import is_unsupported
 from model_check.conform.simulated_nodes import Processes
 from reference.disk import Disk
 from reference.events import Append, Resign, Shutdown
+from reference.frozen import replace
 from reference.protocol import KAFKA
 from reference.replica import Leader
 

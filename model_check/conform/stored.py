@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from model_check.conform.encode_log import encode_quorum_state, record_names
 from model_check.conform.fields import Json
@@ -24,6 +23,7 @@ from reference.effects import (
     StoreSnapshot,
     Truncate,
 )
+from reference.frozen import replace
 from reference.replica import Replica
 
 #: The effects that reach the disk.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,7 @@ from model_check.files import read_standard_input, read_text
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, SuccessorBackoff
 from reference.events import Event, Poll, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import Connection, Replica
 from reference.step import Outcome, start, step

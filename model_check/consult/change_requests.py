@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check.consult.short_event import parse_event
 from model_check.consult.situations import EPOCHS, ROLES, Given, read, replica_in
 from model_check.consult.tables import Situation, Table
 from reference import log as logs
+from reference.frozen import replace
 from reference.log import Snapshot, SnapshotId
 from reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter, VoterChange
 from reference.voters import Endpoint, ReplicaKey, Voter

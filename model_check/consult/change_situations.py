@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check.consult.response_situations import (
     AWAITED,
     ERRORS,
@@ -17,6 +15,7 @@ from model_check.consult.situations import EPOCHS, ROLES, Given, read, replica_i
 from model_check.consult.tables import Situation, Table
 from reference.errors import ErrorCode
 from reference.events import ResponseReceived
+from reference.frozen import replace
 from reference.log import Snapshot, SnapshotId
 from reference.messages import FetchSnapshotResponse
 from reference.replica import AddingVoter, Follower, Leader, PartialSnapshot, Progress, Replica

@@ -24,10 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import spec
 from model_check.errors import InputError
-from model_check.files import write_atomically
+from model_check.files import read_text, write_atomically
+from model_check.validation import problem
 
 TESTS, PRODUCTION = "rules_in_tests.json", "rules_in_production.json"
 F = TypeVar("F", bound="_File")
+MAX_REPORT_BYTES = 2**30
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
@@ -93,14 +95,12 @@ def write_tests(path: Path, exercised: Mapping[str, Iterable[str]]) -> None:
 
 def counted(report: Path) -> str:
     """The production file for what a report of ``kraftcheck conform --json`` counts. Raises InputError."""
+    what = "a report of 'kraftcheck conform --json'"
+    text = read_text(report, what, most=MAX_REPORT_BYTES)
     try:
-        found = _Report.model_validate_json(report.read_bytes())
-    except OSError as error:
-        raise InputError(f"{report}: cannot be read ({error.strerror}); name a report.") from None
+        found = _Report.model_validate_json(text)
     except ValidationError as error:
-        raise InputError(
-            f"{report}: not a report of 'kraftcheck conform --json' ({_first(error)}); make one."
-        ) from None
+        raise InputError(f"{report}: not {what} ({problem(error)}); make one.") from None
     if unknown := sorted(found.rules.keys() - spec.load().rules.keys()):
         raise InputError(
             f"{report}: {unknown[0][:40]!r} is not a rule of this catalogue; make the report anew."
@@ -139,9 +139,4 @@ def _read(name: str, kind: type[F]) -> F:
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror}); restore the file.") from None
     except ValidationError as error:
-        raise InputError(f"{name}: {_first(error)}; restore the file.") from None
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ").lower()
+        raise InputError(f"{name}: {problem(error)}; restore the file.") from None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check.consult.short_event import parse_event
 from model_check.consult.situations import ROLES, Given, read
 from model_check.consult.tables import Situation, Table
+from reference.frozen import replace
 from reference.replica import QuorumState
 from reference.voters import ReplicaKey
 

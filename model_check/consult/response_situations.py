@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from model_check.consult.short_event import parse_event
 from model_check.consult.situations import EPOCHS, ROLES, Given, read, replica_in
 from model_check.consult.tables import Situation, Table
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.replica import Candidate, Prospective, Replica
 
 # What all responses share.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from model_check.consult import short_describe, short_log, short_quorum, short_snapshot, short_voter_change
 from model_check.consult.short_replica import endpoint_of
@@ -29,6 +28,7 @@ from reference.events import (
     Timer,
     UpgradeKRaftVersion,
 )
+from reference.frozen import replace
 from reference.log import Batch, EpochEnd, LeaderChange
 from reference.messages import (
     METADATA_PARTITION,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from model_check.consult import short_log
 from model_check.consult.words import (
@@ -16,6 +15,7 @@ from model_check.consult.words import (
 )
 from reference import log as logs
 from reference import transitions
+from reference.frozen import replace
 from reference.log import LeaderChange, Log, Record, Value
 from reference.messages import FetchRequest, FetchResponse
 from reference.protocol import KAFKA

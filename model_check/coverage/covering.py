@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from model_check.coverage.guards import Seen, Watch
@@ -18,6 +18,7 @@ from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.step import Step
 from model_check.kraft.system import KRaftSystem
+from reference.frozen import replace
 
 _GOAL = "covers "
 #: The engine tells at most 65,536 sets of goals apart.

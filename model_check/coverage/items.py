@@ -9,9 +9,9 @@ from typing import cast, get_args
 
 import spec
 from model_check.consult.citations import in_steps
-from model_check.drive.coverage import choices
 from model_check.kraft.node import Execution
 from model_check.kraft.step import Action, Step
+from model_check.variants import choices
 from reference.effects import Effect, Reply, Send, Transition
 from reference.errors import ErrorCode
 from reference.events import RequestReceived, Timer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus, WaitExpired
 from reference import disk as disks
@@ -25,6 +25,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, Poll, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from reference.protocol import Protocol
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned, Unattached

@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 
 import spec
 from model_check.consult.citations import in_steps
+from model_check.variants import choices
 from reference.protocol import Protocol
-
-#: The switches of the catalogue that a protocol decides, by its field.
-_SWITCHES = {
-    "V-SM": "state_machine",
-    "V-MEMBER": "voter_membership",
-    "V-PVCOMPAT": "pre_vote_compatibility",
-    "V-CLOSS": "candidate_loss",
-    "V-PVTIMEOUT": "prospective_timer",
-    "V-PVFOLLOWER": "follower_pre_vote",
-    "V-PVLEADER": "prospective_leader",
-    "V-VOTE": "follower_vote",
-    "V-KEYCHECK": "receiver_key_check",
-    "V-BEGIN": "begin_quorum_epoch_resend",
-    "V-RESTART": "candidate_restart",
-    "V-RECONF": "voter_changes",
-    "V-KEY": "voter_keys",
-    "V-DISC": "discovery",
-    "V-DIV": "divergence_answer",
-    "V-END": "hand_over",
-    "V-ZOMBIE": "stale_leader",
-    "V-CLUSTER": "cluster_id",
-    "V-CAUGHTUP": "caught_up",
-    "V-DESCRIBE": "quorum_description",
-}
 
 OTHER_VARIANT = "of another variant of the protocol"
 BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"
@@ -50,15 +26,6 @@ NOT_REACHED = "reached by none of these sequences"
 def reason_of_silence(rule: str) -> str | None:
     """Why production never shows that ``rule`` decides anything, where that is known."""
     return _SILENT.get(rule)
-
-
-def choices(protocol: Protocol) -> Mapping[str, str]:
-    """What ``protocol`` says on the switches of the catalogue."""
-    found: dict[str, str] = {}
-    for switch, field in _SWITCHES.items():
-        value = getattr(protocol, field)
-        found[switch] = str(value.value) if isinstance(value, Enum) else str(value)
-    return found
 
 
 def carried_out() -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import cast
 
 from model_check.drive.asked import ON_DISK, Asking
@@ -17,6 +16,7 @@ from model_check.trace.build import details
 from model_check.trace.walk import Taken
 from reference.disk import Disk
 from reference.events import Event, FetchWaitExpired
+from reference.frozen import replace
 from reference.replica import Replica
 
 

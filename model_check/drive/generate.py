@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 from typing import cast
@@ -18,6 +18,7 @@ from model_check.kraft.system import KRaftSystem
 from model_check.scenario import ProtocolChoice, Scenario
 from model_check.trace.build import details
 from model_check.trace.walk import Taken, Walk
+from reference.frozen import field_types
 from reference.protocol import Protocol
 
 #: Switches of the protocol that are configuration to an implementation: it is told them when it starts.
@@ -136,8 +137,8 @@ def _add(found: Generated, scenario: Scenario, system: KRaftSystem, name: str, t
 def switches_of(protocol: Protocol, preset: Protocol) -> dict[str, str | bool | int]:
     """The switches in which ``protocol`` differs from ``preset``, as scenarios write them."""
     found: dict[str, str | bool | int] = {}
-    for each in fields(Protocol):
-        value = getattr(protocol, each.name)
-        if value != getattr(preset, each.name):
-            found[each.name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
+    for name in field_types(Protocol):
+        value = getattr(protocol, name)
+        if value != getattr(preset, name):
+            found[name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
     return found

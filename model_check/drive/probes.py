@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 from model_check.consult import situations as tables
 from model_check.consult.ask import ask, expecting_answer
@@ -32,6 +31,7 @@ from reference.events import (
     Shutdown,
     Timer,
 )
+from reference.frozen import replace
 from reference.log import Batch, EpochEnd, Value
 from reference.messages import (
     BeginQuorumEpochRequest,

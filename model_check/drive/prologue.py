@@ -6,12 +6,12 @@ An implementation cannot be put into the middle of things; it can only be starte
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from model_check.drive.asked import Asking
 from model_check.drive.stimuli import DriveSequence, Start, Stimulus
 from reference.disk import Disk
 from reference.events import Append, Poll, RequestReceived, Resign, ResponseReceived, Shutdown, Timer
+from reference.frozen import replace
 from reference.log import Batch, LeaderChange, Record, Value, log_of
 from reference.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse, VoteResponse
 from reference.protocol import Protocol

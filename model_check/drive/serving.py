@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, TextIO
 
 from model_check.conform.fields import Fields
@@ -19,6 +18,7 @@ from model_check.drive.wire import (
     encode_effect,
 )
 from model_check.errors import InputError
+from reference.frozen import replace
 from reference.protocol import KAFKA
 from reference.replica import Replica
 from reference.step import Outcome, start, step

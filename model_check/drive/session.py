@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from model_check.conform.fields import Json
 from model_check.conform.state import encode_state
@@ -16,6 +16,7 @@ from model_check.drive.compare import Difference, compare, unknown_fields
 from model_check.drive.process import AdapterError, AdapterProcess
 from model_check.drive.stimuli import Crash, DriveSequence, Start
 from reference.events import ResponseReceived
+from reference.frozen import replace
 
 #: Why a step is passed over: the adapter could not tell the answer from one that is awaited.
 NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"

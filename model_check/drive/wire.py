@@ -6,8 +6,6 @@ Requests, responses, records and states have the form in which recordings of pro
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check import codec
 from model_check.conform import wire as recorded
 from model_check.conform.encode import APIS, encode
@@ -64,6 +62,7 @@ from reference.events import (
     Timer,
     UpgradeKRaftVersion,
 )
+from reference.frozen import replace
 from reference.log import log_of
 from reference.messages import (
     METADATA_PARTITION,

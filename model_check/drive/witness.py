@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from model_check.drive.situation import situation
@@ -18,6 +18,7 @@ from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.step import Step
 from model_check.kraft.system import KRaftSystem
+from reference.frozen import replace
 from reference.transitions import role_name
 
 #: Names of what a replica did: a deed.

@@ -138,6 +138,9 @@ class Tables:
         self.label_sequences: list[tuple[Hashable, ...]] = []
         self.forget_sequences: list[tuple[Forget, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
+        # As in the arrays for the kernels; sums of a few are quicker over numbers of Python.
+        self._hashes_of_locals: list[list[int]] = []
+        self._hashes_of_messages: list[list[int]] = []
         self.owners: list[tuple[int, int, int]] = []
         self.actions: list[Hashable] = []
         self.projections: list[tuple[Hashable, ...]] = []
@@ -161,7 +164,7 @@ class Tables:
         # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
         self.intern_labels(())
         self.intern_forgets(())
-        self.intern_names(())
+        self._intern("names", (), self.name_sets, ())
 
     # -- interning ---------------------------------------------------------------------------------
 
@@ -181,7 +184,9 @@ class Tables:
         number, new = self._intern(component, local, self.locals, (component, local))
         if new:
             images = self.symmetry.locals(component, local)
-            self._local_hash.append([content_hash(("local", at), image) for at, image in images])
+            hashes = [content_hash(("local", at), image) for at, image in images]
+            self._hashes_of_locals.append(hashes)
+            self._local_hash.append(hashes)
             self._outside.append(not self.system.within(component, local))
             self._clock.append(self.system.clock(component, local))
             self.symmetry.check_local(component, local)
@@ -196,7 +201,9 @@ class Tables:
         if new:
             if message is None:
                 raise ValueError("None is not a message")
-            self._message_hash.append([content_hash("message", it) for it in self.symmetry.images(message)])
+            hashes = [content_hash("message", it) for it in self.symmetry.images(message)]
+            self._hashes_of_messages.append(hashes)
+            self._message_hash.append(hashes)
             self._destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
             self._expiry.append(NEVER if expiry is None else expiry)
@@ -223,6 +230,8 @@ class Tables:
 
     def intern_names(self, names: tuple[str, ...]) -> int:
         """The number of a set of property names or goal names (below 2**16)."""
+        if not names:
+            return 0
         names = tuple(sorted(set(names)))
         number = self._intern("names", names, self.name_sets, names)[0]
         if number >= 1 << 16:
@@ -291,12 +300,7 @@ class Tables:
             self._pool.append(number)
         self._most_sends = max(self._most_sends, len(sends))
         consumes = outcome.consumes and message >= 0
-        of_locals, of_messages = self._local_hash.data, self._message_hash.data
-        difference = of_locals[local] - of_locals[before]
-        for number in sends:
-            difference += of_messages[number]
-        if consumes:
-            difference -= of_messages[message]
+        difference = self._difference(before, local, sends, message if consumes else None)
         self._differences.append(difference)
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
@@ -309,7 +313,7 @@ class Tables:
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)
         return (
-            signed(int(difference[0])),
+            signed(difference[0]),
             packed,
             local,
             flags,
@@ -318,6 +322,17 @@ class Tables:
             forgets,
             names,
         )
+
+    def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
+        """What a step adds to a fingerprint, modulo 2**64, under each permutation."""
+        more = [self._hashes_of_locals[after], *(self._hashes_of_messages[number] for number in sends)]
+        less = [self._hashes_of_locals[before]]
+        if consumed is not None:
+            less.append(self._hashes_of_messages[consumed])
+        return [
+            (sum(each[at] for each in more) - sum(each[at] for each in less)) & MASK64
+            for at in range(len(more[0]))
+        ]
 
     def _record(self, history: int, labels: int) -> int:
         value = self.histories[history]

@@ -6,12 +6,12 @@ Voter sets are read from the records of the log (:mod:`model_check.kraft.members
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from model_check.kraft import assignments, membership, names
 from model_check.kraft.node import Execution
 from reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
 from reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
+from reference.frozen import replace
 from reference.log import Batch, KRaftVersion, Log, Record, Value, Voters
 from reference.messages import (
     ApiVersionsResponse,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Loss, Network
 from model_check.errors import InputError
-from model_check.kraft import beginnings, consistency, judged, prelude
+from model_check.kraft import consistency, initial_states, prelude, properties
 from model_check.kraft import identities as identities_of
 from model_check.kraft.clock import Clock
 from model_check.kraft.environment import Environment
@@ -18,6 +17,7 @@ from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
 from reference.events import Timer
+from reference.frozen import replace
 from reference.protocol import PreVoteCompatibility, Protocol
 
 #: The engine keeps no more counters in a state.
@@ -50,11 +50,11 @@ class _Builder:
         cut = self._cut()
         wiring = self._wiring(index, protocols, cut)
         begun = [
-            beginnings.begin(scenario, self._error, wiring, protocol, identity)
+            initial_states.begin(scenario, self._error, wiring, protocol, identity)
             for protocol, identity in zip(protocols, identities, strict=True)
         ]
-        history = beginnings.history_before(scenario, self._error, identities)
-        history, reached, broken = beginnings.after_first_polls(scenario, history, begun)
+        history = initial_states.history_before(scenario, self._error, identities)
+        history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
         if messages > scenario.network.capacity and scenario.replicas.led_by is None:
             raise self._error(
@@ -71,8 +71,8 @@ class _Builder:
             network,
             Bounds(scenario.bounds.max_epoch),
             budgets,
-            judged.properties(scenario, cut, self._error),
-            tuple(goal for goal in judged.goals(scenario, self._error) if goal not in reached),
+            properties.requested(scenario, cut, self._error),
+            tuple(goal for goal in properties.requested_goals(scenario, self._error) if goal not in reached),
             identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=history,

@@ -8,7 +8,6 @@ poll that belongs to the same step may do something.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 from model_check.kraft import leader_checks, names
@@ -25,6 +24,7 @@ from reference.effects import (
     Truncate,
 )
 from reference.events import Event, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.messages import FetchRequest, VoteRequest
 from reference.protocol import Protocol, StateMachine
 from reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned

@@ -8,12 +8,12 @@ what the leader tells; no rule reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from model_check.kraft import membership
 from reference.effects import Effect, Reply
 from reference.errors import ErrorCode
 from reference.events import Event, FetchWaitExpired, RequestReceived
+from reference.frozen import Frozen, replace
 from reference.messages import DescribeQuorumRequest, FetchRequest, FetchResponse
 from reference.replica import Leader, Replica
 from reference.voters import ReplicaKey
@@ -22,8 +22,7 @@ from reference.voters import ReplicaKey
 OBSERVER_SESSION_MS = 300_000
 
 
-@dataclass(frozen=True, slots=True)
-class Fetches:
+class Fetches(Frozen):
     """The fetches of one replica that a leader has taken in its epoch.
 
     ``offset`` is that of the latest fetch and ``held`` the largest; ``ends`` has for each reading of the
@@ -45,8 +44,7 @@ class Fetches:
         return self.ends[-1][0]
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Frozen):
     """What the clock shows, in ms, and the fetches that the replica has taken since it began to lead."""
 
     now: int = 0

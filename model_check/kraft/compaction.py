@@ -14,13 +14,14 @@ must be in all logs. What remains has the offsets that it would have had without
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar, cast
 
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.numbers import Kind, changed
+from reference.frozen import replace
 from reference.log import Batch, EpochStart, Log
 from reference.messages import FetchResponse
 

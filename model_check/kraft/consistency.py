@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from model_check.kraft.judged import Error
+from model_check.kraft.properties import Error
 from model_check.scenario import Scenario
 from reference.protocol import Protocol, VoterChanges
 

@@ -6,7 +6,6 @@ state, so that it adds few states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from model_check.engine.system import Recorded
@@ -25,12 +24,12 @@ from model_check.kraft.labels import (
     Wiped,
 )
 from model_check.kraft.membership import Keys, Origin, Prefix
+from reference.frozen import Frozen, replace
 from reference.log import KRaftVersion, Snapshot, Voters
 from reference.voters import ReplicaKey, VoterSet, static_voters
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Frozen):
     """leaders: who led which epoch; votes: the last epoch each replica voted in, and for whom;
     committed: the longest prefix known to be committed; committed_epoch: the latest epoch whose leader
     decided so.

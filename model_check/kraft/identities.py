@@ -7,8 +7,6 @@ scenario alone.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from model_check.kraft.membership import Origin
 from model_check.scenario import Scenario
@@ -16,6 +14,7 @@ from model_check.variants import with_switches
 from reference import bootstrap
 from reference.bootstrap import FirstVoters, FormattedDirectory
 from reference.config import Config, Problem, ProcessRole
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import Replica
 from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set

@@ -14,10 +14,9 @@ compares the reachable states with and without.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.frozen import replace
 from reference.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from model_check.kraft.membership import Keys, Prefix
+from reference.frozen import Frozen
 from reference.log import Batch, Snapshot
 from reference.voters import ReplicaKey
 
 
-@dataclass(frozen=True, slots=True)
-class Elected:
+class Elected(Frozen):
     """``replica`` became Leader of ``epoch``."""
 
     replica: int
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voted:
+class Voted(Frozen):
     """``voter`` let somebody know that it votes for ``candidate`` in ``epoch``."""
 
     voter: int
@@ -26,8 +23,7 @@ class Voted:
     candidate: ReplicaKey
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Frozen):
     """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
 
     ``start``: where its log begins; ``voters``: the voter set in its log, where that may change;
@@ -42,8 +38,7 @@ class Committed:
     assignment: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Truncated:
+class Truncated(Frozen):
     """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
 
     replica: int
@@ -51,16 +46,14 @@ class Truncated:
     kept: int
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshotted:
+class Snapshotted(Frozen):
     """``replica`` has written or loaded ``snapshot``."""
 
     replica: int
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(Frozen):
     """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded.
 
     ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
@@ -72,16 +65,14 @@ class Acknowledged:
     early: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Altered:
+class Altered(Frozen):
     """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
 
     replica: int
     target: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Frozen):
     """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
     such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
     become of it. ``adding``: the client wanted ``key`` added, not removed.
@@ -92,8 +83,7 @@ class Refused:
     has_id: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Wiped:
+class Wiped(Frozen):
     """``key`` has lost its disk, with the log ``held`` from ``start`` on.
 
     ``another``: the voter set names directories, so that its successor is another replica.
@@ -105,8 +95,7 @@ class Wiped:
     another: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Frozen):
     """The disk of ``key``, which had been taken out, is in its place again."""
 
     key: ReplicaKey

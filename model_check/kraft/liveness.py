@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from model_check.kraft import wanted as goals
 from model_check.kraft.node import Node
 from model_check.kraft.system import BEYOND, Bounds, KRaftSystem
 from model_check.scenario import Eventually
+from reference.frozen import replace
 from reference.replica import QuorumState, Resigned
 
 

@@ -6,8 +6,8 @@ The properties are judged with this, and not with what the reference makes of th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from reference.frozen import Frozen
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, Value, Voters
 from reference.replica import Replica
 from reference.voters import ReplicaKey, VoterSet
@@ -16,8 +16,7 @@ Keys = tuple[ReplicaKey, ...]
 Prefix = tuple[Batch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Frozen):
     """What is in force before any record: the voter set of the configuration or of the checkpoint 0-0."""
 
     voters: VoterSet

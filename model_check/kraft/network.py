@@ -13,8 +13,7 @@ would go back in time: where that may happen, nothing expires.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from reference.frozen import Frozen, replace
 from reference.messages import (
     ApiVersionsRequest,
     Message,
@@ -32,8 +31,7 @@ NOBODY_WAITS = -1
 CLIENT = -1
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Frozen):
     """A message from one replica id to another; ``answerable`` is False for a forgotten request."""
 
     source: int

@@ -8,13 +8,13 @@ later are part of the same atomic step; a message that is never delivered makes 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from model_check.kraft import unread
 from model_check.kraft.clock import Clock
 from reference.disk import Disk
 from reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
 from reference.events import Event, Poll, Timer
+from reference.frozen import Frozen
 from reference.messages import VoteResponse
 from reference.protocol import Protocol
 from reference.replica import Replica
@@ -24,8 +24,7 @@ from reference.voters import ReplicaKey
 _MAX_POLLS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Frozen):
     """A replica (``None``: the process does not run) and what its disk holds.
 
     ``died`` is why the process ended, if it did not end gracefully; ``replaced`` the disk that was taken out
@@ -43,8 +42,7 @@ class Node:
         return ReplicaKey(id, self.disk.directory)
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Frozen):
     """An event carried through: the events fed to the reference, all effects, the rules, the replica."""
 
     events: tuple[Event, ...]

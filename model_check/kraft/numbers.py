@@ -7,14 +7,11 @@ that they do not know raises TypeError.
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
-from typing import Any, cast
+from typing import Any
 
+from model_check.kraft.rebuilding import Rebuild, Rebuilding
 from reference.messages import HIGH_WATERMARK_NOT_SUPPORTED
 
 
@@ -51,90 +48,46 @@ _EMPTY = frozenset({
 })  # fmt: skip
 
 Change = Callable[[Kind, int], int]
-_Rebuild = Callable[[Any, Change], Any]
+
+
+class _Numbers(Rebuilding[Change]):
+    unknown = "no epochs and offsets are known in"
+
+    def of_field(self, owner: str, name: str, hint: Any) -> Rebuild[Change] | None:
+        own = f"{owner}.{name}"
+        return self.of_type(own if own in _KINDS else name, hint)
+
+    def of_type(self, name: str, hint: Any) -> Rebuild[Change] | None:
+        if name in _EMPTY:
+            return lambda value, change: _empty(name, value)
+        return super().of_type(name, hint)
+
+    def of_value(self, name: str, hint: Any) -> Rebuild[Change] | None:
+        if hint is int:
+            kind = _KINDS.get(name)
+            if (kind is None) == (name not in _OTHERS):
+                raise TypeError(f"{name}: it is not known whether this number is an epoch or an offset")
+            if kind is None:
+                return None
+            return lambda value, change: (
+                value if value == HIGH_WATERMARK_NOT_SUPPORTED else change(kind, value)
+            )
+        if hint in (bool, str) or (isinstance(hint, type) and issubclass(hint, Enum)):
+            return None
+        raise TypeError(f"{name}: {self.unknown} {hint}")
+
+
+_NUMBERS = _Numbers()
 
 
 def changed(value: Any, change: Change) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each epoch and offset as ``change``
+    """``value``, of a class of the reference or of this package, with each epoch and offset as ``change``
     says. Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
-    cls: Any = type(value)
-    rebuild = _of_class(cls)
-    return value if rebuild is None else rebuild(value, change)
-
-
-@cache
-def _of_class(cls: Any) -> _Rebuild | None:
-    """How values of a dataclass are changed; ``None``: no epoch or offset is in them."""
-    name = cls.__name__
-    if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"no epochs and offsets are known in values of type {name}")
-    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
-    fields = []
-    for field in dataclasses.fields(cls):
-        own = f"{name}.{field.name}"
-        called = own if own in _KINDS else field.name
-        fields.append((field.name, _of_type(called, hints[field.name])))
-    if all(each is None for _, each in fields):
-        return None
-
-    def rebuild(value: Any, change: Change) -> Any:
-        return make(*[
-            getattr(value, name) if each is None else each(getattr(value, name), change)
-            for name, each in fields
-        ])  # fmt: skip
-
-    return rebuild
-
-
-def _of_type(name: str, hint: Any) -> _Rebuild | None:
-    """How what is called ``name`` and has the type ``hint`` is changed."""
-    if name in _EMPTY:
-        return lambda value, change: _empty(name, value)
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-    if all(dataclasses.is_dataclass(one) for one in options):
-        if all(_of_class(one) is None for one in options):
-            return None
-        return lambda value, each: None if value is None else changed(value, each)
-    if len(options) != 1:
-        raise TypeError(f"{name}: no epochs and offsets are known in {hint}")
-    rebuild = _of_part(name, options[0])
-    if rebuild is None or not union:
-        return rebuild
-    return lambda value, each: None if value is None else rebuild(value, each)
+    return _NUMBERS.rebuilt(value, change)
 
 
 def _empty(name: str, value: Any) -> Any:
     if value:
         raise TypeError(f"{name}: epochs and offsets in it are not known")
     return value
-
-
-def _of_part(name: str, hint: Any) -> _Rebuild | None:
-    if typing.get_origin(hint) is tuple:
-        return _of_tuple(name, typing.get_args(hint))
-    if hint is int:
-        kind = _KINDS.get(name)
-        if (kind is None) == (name not in _OTHERS):
-            raise TypeError(f"{name}: it is not known whether this number is an epoch or an offset")
-        if kind is None:
-            return None
-        return lambda value, change: value if value == HIGH_WATERMARK_NOT_SUPPORTED else change(kind, value)
-    if hint in (bool, str) or (isinstance(hint, type) and issubclass(hint, Enum)):
-        return None
-    raise TypeError(f"{name}: no epochs and offsets are known in {hint}")
-
-
-def _of_tuple(name: str, arguments: tuple[Any, ...]) -> _Rebuild | None:
-    if len(arguments) != 2 or arguments[1] is not Ellipsis:
-        parts = [_of_type(f"{name}.{place}", each) for place, each in enumerate(arguments)]
-        if all(part is None for part in parts):
-            return None
-        return lambda value, change: tuple(
-            each if part is None else part(each, change) for part, each in zip(parts, value, strict=True)
-        )
-    inner = _of_type(name, arguments[0])
-    if inner is None:
-        return None
-    return lambda value, change: tuple([inner(each, change) for each in value])

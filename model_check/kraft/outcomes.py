@@ -5,12 +5,11 @@ its effects.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
 from model_check.kraft import checks, goals, verdicts
-from model_check.kraft.cuts import happen
+from model_check.kraft.crash_points import happen
 from model_check.kraft.node import Execution, Node
 from model_check.kraft.starts import booted, crashes, distinct, judged
 from model_check.kraft.step import Action, Step
@@ -19,6 +18,7 @@ from model_check.kraft.world import Left, World, before_step
 from reference import disk as disks
 from reference.effects import Fatal, Stop
 from reference.events import Event
+from reference.frozen import replace
 from reference.protocol import Protocol
 
 

@@ -13,9 +13,9 @@ from typing import cast
 from model_check.engine.steps import apply_outcome, broken_invariants, initial_states, without_expired
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
 from model_check.errors import InputError
-from model_check.kraft.judged import FROM_LEADER_ON
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
+from model_check.kraft.properties import FROM_LEADER_ON
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario

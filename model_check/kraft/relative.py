@@ -21,7 +21,7 @@ distance of each other: ``bounds.max-epoch`` then bounds that distance, not the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from model_check.engine.steps import ordered
@@ -34,6 +34,7 @@ from model_check.kraft.numbers import Kind, changed
 from model_check.kraft.system import BEYOND, KRaftSystem
 from model_check.kraft.wanted import running
 from reference.disk import Disk
+from reference.frozen import replace
 from reference.log import Batch, Log
 from reference.messages import FetchResponse
 

@@ -8,15 +8,12 @@ TypeError. ``tests/kraft`` goes through all types that occur.
 
 from __future__ import annotations
 
-import dataclasses
 import re
-import types
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from functools import cache
-from typing import Any, cast
+from typing import Any
 
+from model_check.kraft.rebuilding import Rebuild, Rebuilding
 from reference.voters import ReplicaKey
 
 #: Fields that hold ids of replicas; "votes.0" is what stands first in each tuple of ``votes``. What a leader
@@ -59,68 +56,42 @@ _TEXTS = {
 _NAMING = ("directory", "host")
 
 Ids = Mapping[int, int]
-_Rename = Callable[[Any, Ids], Any]
+
+
+class _Renaming(Rebuilding[Ids]):
+    unknown = "no renaming for"
+
+    def of_value(self, name: str, hint: Any) -> Rebuild[Ids] | None:
+        if hint is int:
+            if (name in _IDS) == (name in _PLAIN):
+                raise TypeError(f"{name}: it is not known whether this number is the id of a replica")
+            return (lambda value, ids: ids.get(value, value)) if name in _IDS else None
+        if hint is str:
+            return _of_text(name)
+        if hint is bool or (isinstance(hint, type) and issubclass(hint, Enum)):
+            return None
+        raise TypeError(f"{name}: {self.unknown} {hint}")
+
+    def of_sequence(self, name: str, inner: Rebuild[Ids]) -> Rebuild[Ids]:
+        if (name in _SORTED) == (name in _IN_SEQUENCE):
+            raise TypeError(f"{name}: it is not known in which order this is kept")
+        if name in _SORTED:
+            return lambda value, ids: tuple(sorted([inner(each, ids) for each in value], key=_place))
+        return super().of_sequence(name, inner)
+
+
+RENAMING = _Renaming()
 
 
 def renamed(value: Any, ids: Ids) -> Any:
-    """``value``, a dataclass of the reference or of this package, with each replica replaced as ``ids`` says.
+    """``value``, of a class of the reference or of this package, with each replica replaced as ``ids`` says.
 
     Raises TypeError for a type, or a field, of which it is not known what it holds.
     """
-    cls: Any = type(value)
-    rename = _of_class(cls)
-    return value if rename is None else rename(value, ids)
+    return RENAMING.rebuilt(value, ids)
 
 
-@cache
-def _of_class(cls: Any) -> _Rename | None:
-    """How values of a dataclass are renamed; ``None``: no replica is in them."""
-    if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"no renaming for values of type {cls.__name__}")
-    hints, make = typing.get_type_hints(cls), cast(Callable[..., Any], cls)
-    fields = [(field.name, _of_type(field.name, hints[field.name])) for field in dataclasses.fields(cls)]
-    if all(rename is None for _, rename in fields):
-        return None
-
-    def rename(value: Any, ids: Ids) -> Any:
-        return make(*[
-            getattr(value, name) if each is None else each(getattr(value, name), ids) for name, each in fields
-        ])  # fmt: skip
-
-    return rename
-
-
-def _of_type(name: str, hint: Any) -> _Rename | None:
-    """How what is called ``name`` and has the type ``hint`` is renamed."""
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-    if all(dataclasses.is_dataclass(one) for one in options):
-        if all(_of_class(one) is None for one in options):
-            return None
-        return lambda value, ids: None if value is None else renamed(value, ids)
-    if len(options) != 1:
-        raise TypeError(f"{name}: no renaming for {hint}")
-    rename = _of_part(name, options[0])
-    if rename is None or not union:
-        return rename
-    return lambda value, ids: None if value is None else rename(value, ids)
-
-
-def _of_part(name: str, hint: Any) -> _Rename | None:
-    if typing.get_origin(hint) is tuple:
-        return _of_tuple(name, typing.get_args(hint))
-    if hint is int:
-        if (name in _IDS) == (name in _PLAIN):
-            raise TypeError(f"{name}: it is not known whether this number is the id of a replica")
-        return (lambda value, ids: ids.get(value, value)) if name in _IDS else None
-    if hint is str:
-        return _of_text(name)
-    if hint is bool or (isinstance(hint, type) and issubclass(hint, Enum)):
-        return None
-    raise TypeError(f"{name}: no renaming for {hint}")
-
-
-def _of_text(name: str) -> _Rename | None:
+def _of_text(name: str) -> Rebuild[Ids] | None:
     pattern = _TEXTS.get(name)
     if pattern is None:
         if name not in _PLAIN:
@@ -133,24 +104,6 @@ def _of_text(name: str) -> _Rename | None:
         return pattern.sub(lambda match: str(ids.get(int(match[0]), int(match[0]))), text)
 
     return rename
-
-
-def _of_tuple(name: str, arguments: tuple[Any, ...]) -> _Rename | None:
-    if len(arguments) != 2 or arguments[1] is not Ellipsis:
-        parts = [_of_type(f"{name}.{place}", each) for place, each in enumerate(arguments)]
-        if all(part is None for part in parts):
-            return None
-        return lambda value, ids: tuple(
-            each if part is None else part(each, ids) for part, each in zip(parts, value, strict=True)
-        )
-    inner = _of_type(name, arguments[0])
-    if inner is None:
-        return None
-    if (name in _SORTED) == (name in _IN_SEQUENCE):
-        raise TypeError(f"{name}: it is not known in which order this is kept")
-    if name in _SORTED:
-        return lambda value, ids: tuple(sorted([inner(each, ids) for each in value], key=_place))
-    return lambda value, ids: tuple([inner(each, ids) for each in value])
 
 
 def _place(item: Any) -> tuple[Any, ...]:

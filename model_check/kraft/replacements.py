@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import Outcome
@@ -15,6 +14,7 @@ from model_check.kraft.step import Action, Step
 from model_check.kraft.wiring import Wiring
 from reference import disk as disks
 from reference.disk import Disk
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import Replica
 from reference.voters import ReplicaKey

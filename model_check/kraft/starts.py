@@ -5,13 +5,13 @@ after which they come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
 from model_check.engine.system import Forget, Outcome
 from model_check.kraft import assignments, checks, goals, membership, verdicts
-from model_check.kraft.cuts import Cut, happen
+from model_check.kraft.crash_points import CrashPoint, happen
 from model_check.kraft.labels import Label
 from model_check.kraft.network import InFlight, after_forgetting
 from model_check.kraft.node import Execution, Node, boot
@@ -21,6 +21,7 @@ from model_check.kraft.world import Left, World
 from reference import disk as disks
 from reference.disk import Disk
 from reference.effects import Fatal
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import QuorumState, Replica
 from reference.startup import configured
@@ -122,7 +123,7 @@ class Course:
     execution: Execution
     after: Node
     left: Left
-    cuts: tuple[Cut, ...]
+    crash_points: tuple[CrashPoint, ...]
 
 
 def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Course:
@@ -138,10 +139,10 @@ def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) ->
         execution = boot(protocol, process, disk, wiring.addable)
         decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
         world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
-        cuts = happen(world, execution)
+        points = happen(world, execution)
         left = world.left()
         # Nothing is left to happen: the crash between two steps that may follow comes to the same.
-        other = tuple(cut for cut in cuts if cut.left != left)
+        other = tuple(point for point in points if point.left != left)
         found = wiring.starts[key] = Course(execution, world.node_after(execution), left, other)
     return cast(Course, found)
 
@@ -162,6 +163,7 @@ def booted(
     """
     started = course(wiring, protocol, identity, disk)
     execution, after, left = started.execution, started.after, started.left
+    violations, reached = _verdict(wiring, protocol, identity, disk, started)
     orphans = _unanswerable(wiring, identity.id, sends_before)
     outcome = Outcome(
         action=action,
@@ -170,23 +172,36 @@ def booted(
         labels=(*labels_before, *left.labels),
         costs=costs,
         forgets=(Forget(wiring.component(identity.id)),),
-        # Who votes is what the process found: a crash may have cut short a step that changed it.
-        violations=verdicts.violations(
-            wiring, protocol, replace(identity, log=disk.log), None, execution, after
-        ),
-        goals=goals.reached(identity, execution),
+        violations=violations,
+        goals=reached,
     )
     full = Step(outcome, None, 0, execution)
     yield full
     if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
         found = (
             judged(
-                _cut_short(cut, wiring, protocol, identity, full, orphans, labels_before),
-                checks.cut_short(disk, cut.execution.effects, cut.left.disk),
+                _cut_short(point, wiring, protocol, identity, full, orphans, labels_before),
+                checks.cut_short(disk, point.execution.effects, point.left.disk),
             )
-            for cut in started.cuts
+            for point in started.crash_points
         )
         yield from distinct(chain.from_iterable(found))
+
+
+def _verdict(
+    wiring: Wiring, protocol: Protocol, before: Replica, disk: Disk, started: Course
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a start violates and which goals it reaches, after a process that was as ``before``.
+
+    Of one replica many steps are cut short with the same on its disk; each start is judged once.
+    """
+    found = wiring.start_verdicts.get((before, disk))
+    if found is None:
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        known = replace(before, log=disk.log)
+        violated = verdicts.violations(wiring, protocol, known, None, started.execution, started.after)
+        found = wiring.start_verdicts[before, disk] = violated, goals.reached(before, started.execution)
+    return found
 
 
 def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
@@ -197,7 +212,7 @@ def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
 
 
 def _cut_short(
-    crash: Cut,
+    crash: CrashPoint,
     wiring: Wiring,
     protocol: Protocol,
     identity: Replica,

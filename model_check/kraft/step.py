@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from model_check.engine.system import Outcome
 from model_check.kraft.node import Execution
+from reference.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Frozen):
     """What a trace and a graph edge call a step: ``kind`` at ``replica``, with details."""
 
     kind: str
@@ -20,8 +18,7 @@ class Action:
         return f"{self.kind} at {self.replica}" + (f" ({self.detail})" if self.detail else "")
 
 
-@dataclass(frozen=True, slots=True)
-class CutStart:
+class CutStart(Frozen):
     """A crash within the start ``execution``, of which ``completed`` effects happened.
 
     ``loses_power``: and the unflushed tail is gone.
@@ -32,8 +29,7 @@ class CutStart:
     loses_power: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """An outcome together with what a trace shows of it: the execution, and how much of it happened.
 
     ``completed`` counts the effects that happened before the process ended, ``loses_power`` tells that it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
@@ -21,6 +21,7 @@ from model_check.kraft.wiring import Wiring
 from reference.disk import Disk
 from reference.effects import Send
 from reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.messages import (
     AddRaftVoterRequest,
     RemoveRaftVoterRequest,

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from reference.frozen import replace
 from reference.log import LeaderChange, Record
 from reference.replica import Leader, Progress, Replica
 

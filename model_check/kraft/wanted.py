@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from model_check.kraft import history as histories
 from model_check.kraft.history import History
 from model_check.kraft.node import Node
 from model_check.kraft.system import BEYOND, KRaftSystem
+from reference.frozen import replace
 from reference.log import Log, Value
 from reference.replica import Follower, Leader, Replica, Role
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from model_check.kraft.membership import Origin
+from reference.disk import Disk
+from reference.replica import Replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Wiring:
     known_deaths: parts of reasons to die that are not judged; the process starts again; any_order: whether
     requests that go out one after the other go out in any order, where a crash falls between them;
     idle_left_out: whether answers that tell nothing are not modelled.
-    starts: what starts have come to, by replica and disk (:func:`model_check.kraft.starts.course`).
+    starts: what starts have come to, by replica and disk (:func:`model_check.kraft.starts.course`);
+    start_verdicts: the properties they violate and the goals they reach, by the replica before and the disk.
     """
 
     component: Callable[[int], int]
@@ -55,3 +58,6 @@ class Wiring:
     any_order: bool = False
     idle_left_out: bool = False
     starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    start_verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )

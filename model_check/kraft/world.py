@@ -5,7 +5,7 @@ The effects of an execution happen one after the other, so that a crash may fall
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from model_check.engine.system import Forget
@@ -46,6 +46,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import Event, RequestReceived
+from reference.frozen import replace
 from reference.log import Batch
 from reference.messages import (
     AddRaftVoterRequest,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from model_check.errors import InputError
+from model_check.validation import parse_toml, validated
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
@@ -68,14 +68,7 @@ def shipped(path: Path | None = None) -> dict[str, Mutant]:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: cannot be read ({error}); restore the file.") from None
-    try:
-        mutants = _File.model_validate(tomllib.loads(text)).mutant
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: not a TOML file ({error}); correct it.") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where}: {key}: {first['msg'].lower()}; correct it.") from None
+    mutants = validated(_File, parse_toml(text, where, "correct it"), where, "correct it").mutant
     found = {mutant.id: mutant for mutant in mutants}
     if len(found) != len(mutants):
         raise InputError(f"{where}: two mutants have the same id; rename one.")

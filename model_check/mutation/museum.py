@@ -6,17 +6,17 @@ The stories are in ``model_check/museum.toml``; the mutants that belong to them 
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable
 from importlib import resources
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from model_check.errors import InputError
 from model_check.mutation import catalogue
 from model_check.mutation.campaign import Result, Run
 from model_check.mutation.catalogue import Mutant
+from model_check.validation import parse_toml, validated
 
 Issue = Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
@@ -66,13 +66,9 @@ def shipped() -> dict[str, Defect]:
     """The defects of the museum by id, in the file's order. Raises InputError if the file is damaged."""
     try:
         text = (resources.files("model_check") / FILE).read_text(encoding="utf-8")
-        defects = _File.model_validate(tomllib.loads(text)).defect
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{FILE}: cannot be read ({error}); restore the file.") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{FILE}: {key}: {first['msg'].lower()}; correct it.") from None
+    defects = validated(_File, parse_toml(text, FILE, "correct it"), FILE, "correct it").defect
     return {defect.id: defect for defect in defects}
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 import model_check
 from model_check.errors import InputError
 from model_check.scenario import Name
+from model_check.validation import parse_toml, validated
 
 MAX_FILE_BYTES = 1_000_000
 MUTANTS_MODULE = "KRaftMutants"
@@ -118,14 +118,8 @@ class Modules:
     def mutants(self) -> dict[str, TlaMutant]:
         """The mutants with a TLA+ counterpart, by id. Raises InputError."""
         path = self.folder / "mutants.toml"
-        try:
-            found = _MutantFile.model_validate(tomllib.loads(_read(path))).mutant
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise InputError(f"{path}: not a TOML file ({error}); correct it.") from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"{path}: {key}: {first['msg'].lower()}; correct it.") from None
+        data = parse_toml(_read(path), str(path), "correct it")
+        found = validated(_MutantFile, data, str(path), "correct it").mutant
         return {mutant.id: mutant for mutant in found}
 
     def mutated(self, mutant: TlaMutant) -> Configuration:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
@@ -22,6 +21,7 @@ from model_check.trace.model import Finding, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Taken, Walk, name_of
 from model_check.trace.words import compare_history, compare_nodes, short_events
 from reference.effects import Effect, Reply, Send
+from reference.frozen import replace
 
 #: Options (a permalink), the steps of a path, or a violation found by the engine.
 Path = Violation | Sequence[int | PathStep]

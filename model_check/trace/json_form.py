@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -26,6 +25,7 @@ from model_check.trace.words import compare_nodes, short_events
 from reference.disk import Disk
 from reference.effects import Effect
 from reference.events import Event
+from reference.frozen import replace
 from reference.messages import Message
 from reference.replica import Replica
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from model_check.consult.effect_text import describe_effect
 from model_check.kraft.build import build as build_system
@@ -13,6 +13,7 @@ from model_check.trace.build import closes, step_of, trace_of
 from model_check.trace.model import Change, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk
 from model_check.trace.words import compare_nodes, label
+from reference.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from model_check.consult import fields, short_log
 from model_check.consult.describe import describe_event, describe_request, describe_response
@@ -13,6 +12,7 @@ from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.trace.model import Change
 from reference.events import Event, Poll
+from reference.frozen import replace
 from reference.log import Batch
 from reference.messages import Request, VoteResponse
 from reference.replica import Leader, Progress, Replica

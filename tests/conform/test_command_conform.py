@@ -92,7 +92,7 @@ def test_the_report_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write(tmp_path / "run-1", small_recording())
     assert main(["conform", str(run), "-o", str(tmp_path / "no" / "report")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "-o: there is no folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,11 @@ def test_counting_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("report", "said"),
     [
-        ({"runs": []}, "rules: field required"),
+        ({"runs": []}, "rules: is missing"),
         ([], "not a report of 'kraftcheck conform --json'"),
         (REPORT | {"rules": {"VOTE-99": 1}}, "'VOTE-99' is not a rule of this catalogue"),
-        (REPORT | {"rules": {"VOTE-8": -1}}, "rules.vote-8"),
-        (REPORT | {"rules": {"VOTE-8": 10**40}}, "rules.vote-8"),
+        (REPORT | {"rules": {"VOTE-8": -1}}, "rules.VOTE-8"),
+        (REPORT | {"rules": {"VOTE-8": 10**40}}, "rules.VOTE-8"),
     ],
 )
 def test_what_is_no_report(tmp_path: Path, report: object, said: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +12,7 @@ from model_check.errors import InputError
 from model_check.shortform import NoShortForm, parse_event, parse_replica, print_event, print_replica
 from reference.errors import ErrorCode
 from reference.events import Append, Poll, RequestReceived, Resign, ResponseReceived, Shutdown, Timer
+from reference.frozen import replace
 from reference.log import Batch, EpochEnd, EpochStart, LeaderChange, Value
 from reference.messages import (
     BeginQuorumEpochRequest,

@@ -1,11 +1,9 @@
-"""Hypothesis strategies for every value of the reference, derived from the fields of its dataclasses."""
+"""Hypothesis strategies for every value of the reference, derived from the fields of its classes."""
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from model_check import codec
 from reference import log as logs
+from reference.frozen import field_types, replace
 from reference.log import Batch, Log, Record, Snapshot, SnapshotId
 from reference.voters import Voter, VoterSet
 
@@ -59,11 +58,7 @@ def values_of(kind: Any, field: tuple[str, str] | None = None) -> st.SearchStrat
         return logs_of_any_kind()
     if kind is VoterSet:
         return st.lists(values_of(Voter), max_size=3, unique_by=lambda voter: voter.key.id).map(_voter_set)
-    hints = typing.get_type_hints(kind)
-    fields = {
-        each.name: values_of(hints[each.name], (kind.__name__, each.name))
-        for each in dataclasses.fields(kind)
-    }
+    fields = {name: values_of(hint, (kind.__name__, name)) for name, hint in field_types(kind).items()}
     if kind is Batch:
         fields["records"] = st.lists(st.deferred(lambda: values_of(Record)), min_size=1, max_size=2).map(
             tuple

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from model_check.conform.fields import Fields
 from model_check.drive.serving import ReferenceAdapter, serve
@@ -19,6 +18,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.log import truncate
 from reference.messages import (
     AddRaftVoterRequest,

@@ -3,7 +3,6 @@
 import itertools
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from model_check.drive.scripted import scripts
 from model_check.drive.session import Session
 from model_check.drive.shrink import shrink
 from model_check.drive.stimuli import DriveSequence
+from reference.frozen import replace
 from reference.protocol import KAFKA
 from reference.replica import Replica
 from reference.step import Outcome

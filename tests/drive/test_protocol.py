@@ -4,7 +4,6 @@ import io
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from model_check.drive.serving import ReferenceAdapter, serve
 from model_check.drive.stimuli import Crash, DriveSequence, Start, WaitExpired
 from model_check.errors import InputError
 from reference.events import RequestReceived
+from reference.frozen import replace
 from reference.protocol import KAFKA
 
 EVERYTHING = Capabilities(

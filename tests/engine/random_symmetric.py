@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
+from tests.engine.random_systems import clocks
 
 LOCALS, KINDS = 3, 3
 #: Whom a rule speaks of: the sender or the one last heard from, all others, or the component itself.
@@ -189,15 +190,6 @@ def _rule(rng: Random, bad: float) -> Rule:
     )
 
 
-def _clocks(local_after: tuple[int, ...]) -> tuple[int, ...]:
-    """Clocks that no forget turns back: one for all local states that forgets lead to one another."""
-    clocks = list(range(len(local_after)))
-    for _ in local_after:
-        for local, after in enumerate(local_after):
-            clocks[local] = clocks[after] = min(clocks[local], clocks[after])
-    return tuple(clocks)
-
-
 def random_symmetric(seed: int) -> RandomSymmetric:
     """The random system number ``seed``, of two or three components; most have 10 to 5,000 states."""
     rng = Random(seed)
@@ -223,7 +215,7 @@ def random_symmetric(seed: int) -> RandomSymmetric:
         outside=rng.choice([-1, -1, LOCALS - 1]),
         kind_after=tuple(rng.choice([None, *range(KINDS)]) for _ in range(KINDS)),
         local_after=local_after,
-        clocks=_clocks(local_after),
+        clocks=clocks(local_after),
         expiries=tuple(rng.choice([None, None, 1, 2]) for _ in range(KINDS)),
         bad_label=rng.randrange(6),
         invariants=(NamedAlike(rng.random() < 0.5),),

@@ -138,13 +138,13 @@ def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcom
     )
 
 
-def _clocks(local_after: tuple[int, ...]) -> tuple[int, ...]:
+def clocks(local_after: tuple[int, ...]) -> tuple[int, ...]:
     """Clocks that no forget turns back: one for all local states that forgets lead to one another."""
-    clocks = list(range(len(local_after)))
+    found = list(range(len(local_after)))
     for _ in local_after:
         for local, after in enumerate(local_after):
-            clocks[local] = clocks[after] = min(clocks[local], clocks[after])
-    return tuple(clock % 4 for clock in clocks)
+            found[local] = found[after] = min(found[local], found[after])
+    return tuple(found)
 
 
 def random_system(seed: int) -> RandomSystem:
@@ -183,7 +183,7 @@ def random_system(seed: int) -> RandomSystem:
         local_after,
         initial,
         rng.randrange(9),
-        _clocks(local_after),
+        tuple(clock % 4 for clock in clocks(local_after)),
         tuple(rng.choice([None, 1, 2, 3]) if expires else None for _ in range(MESSAGES)),
     )  # fmt: skip
 

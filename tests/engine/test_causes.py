@@ -12,12 +12,12 @@ from model_check.engine.layers import collect_layers
 from model_check.engine.shrink import shrink
 from model_check.engine.simplest import simplest
 from model_check.engine.simulate import simulate
-from model_check.engine.steps import Step, confirms, initial_states
+from model_check.engine.steps import Step, confirms
 from model_check.engine.system import Limits
 from model_check.engine.twin import explore_naively
 from model_check.engine.witness import faults_of
 from tests.engine.random_systems import random_system
-from tests.engine.test_simplest import FAULTS, MANY, MOST, all_ways, cost
+from tests.engine.test_simplest import FAULTS, MANY, MOST, cost, violating, ways_to
 
 
 def name(step: Any, action: Any) -> str:
@@ -57,12 +57,8 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
     for violation in naive.violations:
         if not 0 < violation.depth <= 6:
             continue
-        begins = set(initial_states(system))
-        ways = [
-            way for state in begins for way in all_ways(system, state, violation.property, violation.depth)
-        ]
         found = by_cause(layers, violation.property, FAULTS, name)
-        assert {cause: each.cost for cause, each in found} == naive_causes(ways)
+        assert {cause: each.cost for cause, each in found} == naive_causes(ways_to(system, violation))
         assert all(confirms(system, each.violation) for _, each in found)
         best = simplest(layers, violation.property, FAULTS)
         assert best is not None and found[0][1].cost == best.cost
@@ -71,9 +67,7 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
 @MANY
 @given(st.integers(0, 10_000))
 def test_other_causes_of_longer_counterexamples(seed: int) -> None:
-    system = random_system(seed)
-    naive, _ = explore_naively(system, Limits(max_states=MOST))
-    assume(naive.limit is None and naive.violations)
+    system, naive = violating(seed)
     layers = collect_layers(system, naive.depth + 3, 10 * MOST)
     assert layers is not None
     for violation in naive.violations:

@@ -14,7 +14,7 @@ from model_check.engine.explorer import explore
 from model_check.engine.layers import collect_layers
 from model_check.engine.simplest import simplest
 from model_check.engine.steps import Step, broken_invariants, confirms, initial_states, steps
-from model_check.engine.system import GlobalState, Limits, PathStep
+from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
 from model_check.engine.twin import explore_naively
 from tests.engine.random_systems import random_system
 
@@ -33,6 +33,20 @@ def all_ways(system: Any, state: GlobalState, violated: str, depth: int) -> Iter
             yield [step]
         elif depth > 1 and not names:
             yield from ([step, *rest] for rest in all_ways(system, step.target, violated, depth - 1))
+
+
+def ways_to(system: Any, violation: Violation) -> list[list[Step]]:
+    """Every shortest way to a violation, from any initial state."""
+    begins = set(initial_states(system))
+    return [way for state in begins for way in all_ways(system, state, violation.property, violation.depth)]
+
+
+def violating(seed: int) -> tuple[Any, Exploration]:
+    """A small random system in which a property is violated, and what exploring it naively finds."""
+    system = random_system(seed)
+    naive, _ = explore_naively(system, Limits(max_states=MOST))
+    assume(naive.limit is None and naive.violations)
+    return system, naive
 
 
 def cost(path: list[Step]) -> tuple[int, int, int]:
@@ -60,9 +74,7 @@ def as_steps(system: Any, path: tuple[PathStep, ...], initial: int) -> list[Step
 @MANY
 @given(st.integers(0, 10_000))
 def test_nothing_is_simpler(seed: int) -> None:
-    system = random_system(seed)
-    naive, _ = explore_naively(system, Limits(max_states=MOST))
-    assume(naive.limit is None and naive.violations)
+    system, naive = violating(seed)
     layers = collect_layers(system, naive.depth + 1, 10 * MOST)
     assert layers is not None
     for violation in naive.violations:
@@ -73,13 +85,7 @@ def test_nothing_is_simpler(seed: int) -> None:
         taken = as_steps(system, found.violation.path, found.violation.initial)
         assert found.cost == cost(taken)
         if 0 < violation.depth <= 6:
-            begins = set(initial_states(system))
-            ways = [
-                way
-                for state in begins
-                for way in all_ways(system, state, violation.property, violation.depth)
-            ]
-            assert found.cost == min(map(cost, ways))
+            assert found.cost == min(map(cost, ways_to(system, violation)))
 
 
 @MANY

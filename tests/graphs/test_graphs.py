@@ -27,17 +27,8 @@ from model_check.kraft.build import build
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import find, from_data
 from model_check.trace.words import node_fields
+from tests.trace.trace_samples import POWER_LOSS
 
-POWER_LOSS: dict[str, Any] = {
-    "name": "power-loss",
-    "about": "A quorum of one loses what it committed.",
-    "replicas": {"voters": [1], "led-by": 1},
-    "network": {"capacity": 2},
-    "environment": {"timers": []},
-    "budgets": {"appends": 1, "crashes": 1},
-    "bounds": {"max-epoch": 3},
-    "expect": {"verdict": "violated", "violates": ["StateMachineSafety"]},
-}
 FOLDS = ("role-epoch", "role,epoch", "leader,high-watermark,end-offset", "role.1,messages", "messages")
 
 

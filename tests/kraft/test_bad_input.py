@@ -129,3 +129,33 @@ def test_wrong_values_are_refused(data: dict[str, int]) -> None:
 def test_too_many_threads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "single-voter", "--threads", "100000"]) == 2
     assert "at most" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "single-voter", "--tag", "ci"], "not both"),
+        (["check", "--tag", ""], "has the tag ''"),
+        (["check", "--list", "--tag", "no-such-tag"], "has the tag 'no-such-tag'"),
+        (["check", "--list", "no-such-scenario"], "there is no scenario"),
+        (["check", "--threads", "1000"], "expected at most 256"),
+        (["simulate", "single-voter", "--seed", "-1"], "expected a number from 0 on"),
+        (["mutate", "--jobs", "1000"], "expected at most 256"),
+        (["trace", "replay", "single-voter"], "give a trace file"),
+        (["trace", "show", "single-voter"], "give --path"),
+        (["bench", "no-such-scenario"], "there is no scenario"),
+        (["bench", "--recorded", "/no/such/folder"], "there is no such folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_words_that_make_no_sense(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and err.count("\n") == 1
+
+
+def test_named_scenarios_are_listed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--list", "single-voter"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "] == [
+        "single-voter"
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -31,6 +30,7 @@ from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import Scenario, from_data, shipped
+from reference.frozen import replace
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, SnapshotId, Value, Voters
 from reference.replica import Follower, Leader, Progress, Replica
 from reference.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -22,6 +21,7 @@ from model_check.shortform import parse_replica
 from model_check.trace import json_form
 from model_check.trace.replay import replay
 from reference.events import FetchWaitExpired, RequestReceived
+from reference.frozen import replace
 from reference.messages import DescribeQuorumRequest, FetchRequest
 from reference.protocol import KAFKA
 from reference.replica import Leader, Replica

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ from model_check.trace.build import walk
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.program import source
 from model_check.trace.replay import replay
+from reference.frozen import replace
 from reference.log import Batch, Value, append
 from reference.replica import Follower, Leader, Prospective, Replica, Resigned
 from tests.kraft.small import changed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import typing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from model_check.run import check
 from model_check.scenario import Scenario, find
 from model_check.trace import build as build_trace
 from model_check.trace.replay import replay
+from reference.frozen import Frozen
 from reference.voters import Endpoint, ReplicaKey
 from tests.kraft.small import changed
 
@@ -197,16 +197,14 @@ def test_keys_that_name_replicas_are_compared() -> None:
 
 def test_it_is_known_of_all_that_occurs_whether_it_names_a_replica() -> None:
     for kind in (Node, InFlight, History, *typing.get_args(Label)):
-        assert renaming._of_class(kind) is not None
+        assert renaming.RENAMING.of_class(kind) is not None
 
 
-@dataclass(frozen=True)
-class _Unknown:
+class _Unknown(Frozen):
     weight: int
 
 
-@dataclass(frozen=True)
-class _Unordered:
+class _Unordered(Frozen):
     records: tuple[int, ...]
 
 

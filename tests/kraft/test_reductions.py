@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +16,7 @@ from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
 from model_check.scenario import Scenario, shipped
 from reference.errors import ErrorCode
+from reference.frozen import replace
 from reference.log import Batch, LeaderChange, log_of
 from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse, FetchRequest, FetchResponse
 from reference.replica import Follower, Leader, Replica, Resigned

@@ -10,36 +10,11 @@ import spec
 from model_check.kraft import node
 from model_check.run import check
 from model_check.scenario import Scenario, shipped
+from model_check.variants import choices
 from reference.protocol import PRESETS, Protocol
 from tests.kraft.small import changed
 
 RULES = spec.load().rules
-
-#: The switch of the protocol behind each switch of the catalogue that is one.
-SWITCHES = {
-    "V-SM": "state_machine",
-    "V-KEY": "voter_keys",
-    "V-DISC": "discovery",
-    "V-DIV": "divergence_answer",
-    "V-END": "hand_over",
-    "V-MEMBER": "voter_membership",
-    "V-PVCOMPAT": "pre_vote_compatibility",
-    "V-CLOSS": "candidate_loss",
-    "V-PVTIMEOUT": "prospective_timer",
-    "V-PVFOLLOWER": "follower_pre_vote",
-    "V-PVLEADER": "prospective_leader",
-    "V-BEGIN": "begin_quorum_epoch_resend",
-    "V-RESTART": "candidate_restart",
-    "V-CAUGHTUP": "caught_up",
-    "V-DESCRIBE": "quorum_description",
-    "V-CLUSTER": "cluster_id",
-}
-
-
-def variant(protocol: Protocol) -> dict[str, str]:
-    """The values of the catalogue's switches."""
-    values = {switch: getattr(protocol, name).value for switch, name in SWITCHES.items()}
-    return values | {"V-RECONF": protocol.voter_changes.value, "V-ZOMBIE": protocol.stale_leader}
 
 
 def strangers(fired: dict[Protocol, set[str]]) -> set[tuple[str, str]]:
@@ -48,7 +23,7 @@ def strangers(fired: dict[Protocol, set[str]]) -> set[tuple[str, str]]:
         (rule, str(RULES[rule].variants))
         for protocol, rules in fired.items()
         for rule in rules
-        if not RULES[rule].belongs_to(variant(protocol))
+        if not RULES[rule].belongs_to(choices(protocol))
     }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from model_check.engine.system import Verdict
@@ -13,6 +11,7 @@ from model_check.kraft.build import build
 from model_check.kraft.membership import own_origin
 from model_check.run import check
 from model_check.scenario import Scenario, find, shipped
+from reference.frozen import replace
 from reference.protocol import PRESETS
 from reference.voters import VoterSet
 from spec import load

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from model_check.run import check
 from model_check.scenario import from_data, shipped
 from reference.effects import Reply
 from reference.events import RequestReceived, Resign
+from reference.frozen import replace
 from reference.log import Batch, LeaderChange, VoterAssignment
 from reference.messages import AlterQuorumRequest
 from reference.protocol import KIP595

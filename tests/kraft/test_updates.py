@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from model_check.kraft import names, voter_checks
@@ -17,6 +15,7 @@ from model_check.kraft.node import Execution, Node, execute
 from model_check.scenario import shipped
 from reference.effects import AppendBatch, Send
 from reference.events import Poll, RequestReceived
+from reference.frozen import replace
 from reference.log import KRaftVersion, Voters
 from reference.messages import UpdateRaftVoterRequest
 from reference.protocol import KAFKA

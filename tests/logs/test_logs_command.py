@@ -167,7 +167,7 @@ def test_a_report_that_cannot_be_written_is_one_sentence(
 ) -> None:
     assert main(["logs", str(wrong), "-o", str(tmp_path / "no" / "report")]) == 2
     captured = capsys.readouterr()
-    assert "cannot be written" in captured.err and captured.out == ""
+    assert "-o: there is no folder" in captured.err and captured.out == ""
 
 
 def test_nothing_is_written_where_a_file_cannot_be_read(tmp_path: Path) -> None:

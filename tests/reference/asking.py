@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model_check.consult.ask import expecting_answer
 from model_check.shortform import parse_event, parse_replica
 from reference.effects import ArmTimer, Duration, Effect, Persist, Reply, Send, SuccessorBackoff
 from reference.events import Timer
+from reference.frozen import replace
 from reference.messages import FetchResponse, Request, Response, VoteResponse
 from reference.protocol import KAFKA, Protocol
 from reference.replica import QuorumState, Replica

@@ -9,47 +9,53 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator
 from functools import wraps
+from inspect import isfunction
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import reference
-from model_check.consult import evidence
+from reference.frozen import field_types, is_frozen
 
 TARGET = os.environ.get("RULES_IN_TESTS")
 seen: set[str] = set()
 exercised: dict[str, set[str]] = {}
 
 
-def results() -> Iterator[type[Any]]:
-    """The types of the reference that say which rules decided."""
-    for found in pkgutil.iter_modules(reference.__path__):
-        module = importlib.import_module(f"reference.{found.name}")
-        for kind in vars(module).values():
-            own = isinstance(kind, type) and kind.__module__ == module.__name__
-            if own and is_dataclass(kind) and {"rule", "rules"} & {each.name for each in fields(kind)}:
-                yield kind
+def watch(module: ModuleType) -> None:
+    """Note the rules in what each public function of a module gives, if its type says which rules decided."""
+    for name, function in list(vars(module).items()):
+        own = isfunction(function) and function.__module__ == module.__name__
+        if own and not name.startswith("_") and names_rules(get_type_hints(function).get("return")):
+            setattr(module, name, noting(function))
 
 
-def watch(kind: type[Any]) -> None:
-    build = kind.__init__
+def names_rules(kind: Any) -> bool:
+    """Whether values of a type say which rules decided, or some of those that it is made of."""
+    if is_frozen(kind):
+        return bool({"rule", "rules"} & field_types(kind).keys())
+    return any(names_rules(part) for part in get_args(kind))
 
-    @wraps(build)
-    def and_note(self: Any, *arguments: Any, **named: Any) -> None:
-        build(self, *arguments, **named)
-        seen.update(getattr(self, "rules", ()))
-        seen.update({getattr(self, "rule", None)} - {None})
 
-    setattr(kind, "__init__", and_note)  # noqa: B010
+def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def and_note(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        for each in result if isinstance(result, tuple) else (result,):
+            seen.update(getattr(each, "rules", ()))
+            seen.update({getattr(each, "rule", None)} - {None})
+        return result
+
+    return and_note
 
 
 if TARGET:
-    for each in results():
-        watch(each)
+    for found in pkgutil.iter_modules(reference.__path__):
+        watch(importlib.import_module(f"reference.{found.name}"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,4 +74,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 def pytest_sessionfinish(exitstatus: int) -> None:
     if TARGET and exitstatus == pytest.ExitCode.OK:
+        # Not before: what it imports would have kept the functions that note nothing.
+        from model_check.consult import evidence
+
         evidence.write_tests(Path(TARGET), exercised)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from reference.disk import Disk
 from reference.effects import CallFailed, Fatal, HighWatermark, Reply
 from reference.errors import ErrorCode
 from reference.events import CreateSnapshot, Event, RequestReceived, ResponseReceived, Shutdown, Timer
+from reference.frozen import replace
 from reference.log import Batch, LeaderChange, SnapshotId, VoterAssignment, log_of
 from reference.messages import (
     AlterQuorumRequest,

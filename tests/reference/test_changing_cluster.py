@@ -6,7 +6,6 @@ repeated or crashes, the properties of ``test_cluster`` hold, and the voters cha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,6 +16,7 @@ from reference.disk import Disk
 from reference.effects import Effect, Reply
 from reference.errors import ErrorCode
 from reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.log import VoterAssignment, Voters
 from reference.messages import (
     AddRaftVoterRequest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from asking import ask, response
@@ -13,6 +13,7 @@ from model_check.shortform import parse_replica
 from reference.describe_quorum import OBSERVER_SESSION_MS
 from reference.errors import ErrorCode
 from reference.events import ResponseReceived
+from reference.frozen import replace
 from reference.messages import DescribeQuorumResponse, ReplicaDescription, VoterNode
 from reference.progress import CAUGHT_UP_WITHIN_MS, has_caught_up
 from reference.protocol import KAFKA, KIP595, KIP853, KIP996, CaughtUp, Protocol

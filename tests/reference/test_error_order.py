@@ -7,7 +7,7 @@ UpdateVoterHandler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from reference.effects import Reply
 from reference.errors import ErrorCode
 from reference.events import RequestReceived
+from reference.frozen import replace
 from reference.log import Batch, KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters, log_of
 from reference.messages import (
     AddRaftVoterRequest,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from model_check.drive.coverage import choices
 from model_check.shortform import parse_replica
+from model_check.variants import choices
 from reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
 from reference.errors import ErrorCode
 from reference.events import Timer
+from reference.frozen import replace
 from reference.messages import (
     EndQuorumEpochRequest,
     FetchRequest,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +18,7 @@ from reference.effects import (
     Stop,
 )
 from reference.events import Timer
+from reference.frozen import replace
 from reference.log import Batch, LeaderChange, Value
 from reference.protocol import KAFKA, Protocol
 from reference.replica import Leader, Progress, Replica

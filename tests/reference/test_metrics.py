@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from asking import ask
 
 from model_check.shortform import parse_replica
+from reference.frozen import replace
 from reference.metrics import NO_DIRECTORY, metrics
 from reference.protocol import KAFKA, Protocol, StateMachine
 from reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +21,7 @@ from reference.effects import (
 )
 from reference.errors import ErrorCode
 from reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived
+from reference.frozen import replace
 from reference.log import Batch, KRaftVersion, Log, Snapshot, SnapshotId, Value, Voters, log_of
 from reference.messages import (
     FetchRequest,

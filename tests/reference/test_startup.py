@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from model_check.shortform import parse_replica
 from reference.disk import Disk
 from reference.effects import Duration, Persist, Transition
 from reference.events import RequestReceived, Timer
+from reference.frozen import replace
 from reference.log import Log
 from reference.messages import VoteRequest
 from reference.protocol import KAFKA, CandidateRestart, Protocol

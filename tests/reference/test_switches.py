@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 
 import pytest
 
 from model_check.consult.effect_text import describe_effect
 from model_check.variants import with_switches
-from reference.protocol import KAFKA
+from reference.frozen import field_types
+from reference.protocol import KAFKA, Protocol
 from reference.replica import Replica
 from reference.step import Outcome
 from reference.transitions import role_name
@@ -167,8 +168,8 @@ def test_no_value_is_forgotten() -> None:
     at_start = {("candidate-restart", "without-leader")}  # tests/reference/test_startup.py
     known = {(case.switch, case.value) for case in CASES} | at_start
     values = set()
-    for field in fields(KAFKA):
-        usual, name = getattr(KAFKA, field.name), field.name.replace("_", "-")
+    for field in field_types(Protocol):
+        usual, name = getattr(KAFKA, field), field.replace("_", "-")
         if isinstance(usual, bool):
             values.add((name, not usual))
         elif isinstance(usual, Enum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from model_check.shortform import parse_event, parse_replica
 from reference.disk import Disk, apply, as_found, lose_power
 from reference.effects import Fatal
 from reference.events import Event
+from reference.frozen import replace
 from reference.protocol import KAFKA, KIP996, Protocol, StateMachine
 from reference.replica import QuorumState, Replica
 from reference.step import start, step

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from model_check.shortform import parse_replica
 from reference.authorization import NEEDED, Operation, refuse
 from reference.errors import ErrorCode
 from reference.events import ResponseReceived
+from reference.frozen import Frozen, field_defaults, field_types
 from reference.log import SnapshotId
 from reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
@@ -69,7 +69,7 @@ REQUESTS: dict[str, Request] = {
 
 
 @pytest.mark.parametrize("kind", RANGES)
-def test_the_newest_version_is_that_of_the_schema(kind: type) -> None:
+def test_the_newest_version_is_that_of_the_schema(kind: type[Frozen]) -> None:
     schema = spec.load().messages.get(f"{kind.__name__.removesuffix('Request')} request")
     if schema is None:
         assert kind is ApiVersionsRequest
@@ -83,7 +83,7 @@ def test_every_request_has_a_range() -> None:
 
 @pytest.mark.parametrize("kind", typing.get_args(Message))
 def test_every_message_has_versions(kind: type) -> None:
-    required = [field for field in fields(kind) if field.default is MISSING]
+    required = field_types(kind).keys() - field_defaults(kind).keys()
     assert at_version(kind(*[None] * len(required)), 99) is not None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from reference.events import (
     Timer,
     UpgradeKRaftVersion,
 )
+from reference.frozen import replace
 from reference.log import KRaftVersion, Voters
 from reference.messages import (
     AddRaftVoterRequest,

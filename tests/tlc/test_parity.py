@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from model_check.tlc.modules import Modules
 from model_check.tlc.parse import parse_value
 from model_check.tlc.values import State, text
 from model_check.trace import Trace, json_form
+from reference.frozen import replace
 from tests.tlc.tools import tools
 
 #: One without and one with changes of the voter set, and one that is violated.
@@ -180,10 +180,15 @@ def test_generated_states_are_counted_as_tlc_counts_them() -> None:
         (["--tag", "bench"], "no scenario with a TLA+ configuration"),
         (["single-voter", "--jar", "none.jar"], "none.jar is no file"),
         (["single-voter", "--modules", "/nowhere"], "there are no TLA+ modules"),
-        (["--workers", "0"], "expected a number from 1"),
-        (["--states", "9" * 30], "expected a number from 0"),
+        (["--workers", "0"], "expected a number greater than 0"),
+        (["--states", "9" * 30], "expected a number from 0 on"),
         (["--trace", "none.json"], "none.json"),
         (["--trace", "x.json", "single-voter"], "--trace goes with no scenario"),
+        (["--trace", "x.json", "--list"], "takes no --trace"),
+        (["single-voter", "-o", "files"], "-o: is for --trace"),
+        (["single-voter", "--tag", "ci"], "--tag and --small choose among all scenarios"),
+        (["--mutants", "--small"], "--tag and --small choose among all scenarios"),
+        (["--threads", "1000"], "expected at most 256"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )

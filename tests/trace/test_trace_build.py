@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -13,6 +12,7 @@ from model_check.kraft.build import build as build_system
 from model_check.kraft.node import execute
 from model_check.trace import TraceError, build, build_lasso
 from model_check.trace.walk import Walk
+from reference.frozen import replace
 
 
 def test_a_violation_becomes_a_trace_that_ends_in_it() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -19,6 +18,7 @@ from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
 from model_check.trace.explain import explain
 from model_check.trace.explain_steps import _EXPLAINERS
+from reference.frozen import replace
 from reference.log import Batch, Log, Value, log_of
 from reference.replica import Leader
 from reference.voters import ReplicaKey

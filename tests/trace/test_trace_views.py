@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from trace_samples import FAULTY, POWER_LOSS, UNSTABLE, counterexample, scenario
 from model_check.kraft.build import build as build_system
 from model_check.trace import TraceError, build, build_lasso, markdown, program, terminal
 from model_check.trace.program import Behaviour
+from reference.frozen import replace
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).parents[2]

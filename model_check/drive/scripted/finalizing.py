@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from model_check.drive.scripted.setting import (
     EPOCH,
@@ -21,6 +20,7 @@ from model_check.drive.scripted.setting import (
 )
 from model_check.drive.stimuli import Crash, DriveSequence, Start
 from reference.events import Append, CreateSnapshot, Poll, RequestReceived, Timer, UpgradeKRaftVersion
+from reference.frozen import replace
 from reference.log import SnapshotId
 from reference.messages import UpdateRaftVoterRequest
 from reference.protocol import Protocol

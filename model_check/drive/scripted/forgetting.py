@@ -6,7 +6,6 @@ State that outlives its epoch shows only later: in the next pre-vote, election, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from model_check.drive.scripted.setting import (
     EPOCH,
@@ -28,6 +27,7 @@ from model_check.drive.scripted.setting import (
 from model_check.drive.stimuli import DriveSequence, LateResponse
 from reference.errors import ErrorCode
 from reference.events import Append, BackoffExpired, Poll, RequestTimedOut, Resign, Timer
+from reference.frozen import replace
 from reference.log import Batch, Value
 from reference.messages import (
     BeginQuorumEpochResponse,

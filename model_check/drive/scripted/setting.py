@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from model_check.drive.stimuli import DriveSequence, Start, Stimulus
 from reference.disk import Disk
 from reference.events import Poll, RequestReceived, ResponseReceived, Timer
+from reference.frozen import replace
 from reference.messages import (
     BeginQuorumEpochRequest,
     FetchRequest,

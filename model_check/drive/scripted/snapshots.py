@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from model_check.drive.scripted.setting import (
     EPOCH,
@@ -27,6 +26,7 @@ from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start,
 from reference.disk import Disk
 from reference.errors import ErrorCode
 from reference.events import Append, CreateSnapshot, Poll, RequestReceived, RequestTimedOut, Timer
+from reference.frozen import replace
 from reference.log import Batch, EpochEnd, Snapshot, SnapshotId, Value, log_of
 from reference.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse
 from reference.protocol import Protocol

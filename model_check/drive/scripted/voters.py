@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from model_check.drive.scripted.setting import (
     EPOCH,
@@ -29,6 +28,7 @@ from model_check.drive.scripted.setting import (
 from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start
 from reference.errors import ErrorCode
 from reference.events import Append, Poll, RequestReceived, RequestTimedOut, Resign, Shutdown, Timer
+from reference.frozen import replace
 from reference.log import Batch, EpochEnd, SnapshotId, Voters
 from reference.messages import (
     AddRaftVoterRequest,
@@ -85,7 +85,7 @@ def _add(
     node: int = 4, *, wait: bool = True, key: ReplicaKey | None = None, **changes: object
 ) -> RequestReceived:
     request = AddRaftVoterRequest(key or KEYS[node], endpoints(node), wait, _CLUSTER, 1000)
-    return _ask(replace(request, **changes))  # type: ignore[arg-type]
+    return _ask(replace(request, **changes))
 
 
 def _remove(key: ReplicaKey, cluster: str | None = _CLUSTER) -> RequestReceived:
@@ -95,7 +95,7 @@ def _remove(key: ReplicaKey, cluster: str | None = _CLUSTER) -> RequestReceived:
 def _update(node: int = 2, epoch: int = EPOCH, **changes: object) -> RequestReceived:
     where = endpoints(node, "SECOND")
     request = UpdateRaftVoterRequest(epoch, KEYS[node], where, 0, 1, _CLUSTER)
-    return _ask(replace(request, **changes), node)  # type: ignore[arg-type]
+    return _ask(replace(request, **changes), node)
 
 
 def _adding(made: Scripts) -> Iterator[DriveSequence]:

@@ -1,4 +1,4 @@
-"""What a scenario asks to be judged: properties, their premises, and goals."""
+"""The properties and goals that a scenario asks for, and the premises without which they say nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _transition_goals() -> frozenset[str]:
     return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
 
 
-def properties(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
+def requested(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
     """The properties that are judged in every state and step. Raises what ``error`` makes of a sentence."""
     check = scenario.check
     known_names = {entry.name for entry in load().properties.values()}
@@ -119,7 +119,7 @@ def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, in
     return False
 
 
-def goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
+def requested_goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
     """The goals that must be reached. Raises what ``error`` makes of a sentence."""
     for name in scenario.check.goals:
         if name not in names.GOALS and name not in _transition_goals():

@@ -1,8 +1,7 @@
-"""How replicas begin: by their first start, or in the state that a scenario gives."""
+"""The initial states of a scenario: replicas begin by their first start, or in the state that is given."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from model_check import shortform
@@ -11,10 +10,10 @@ from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
 from model_check.kraft import membership, names
 from model_check.kraft.history import History, record
-from model_check.kraft.judged import Error
 from model_check.kraft.labels import Committed, Elected, Label, Voted
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import steps
+from model_check.kraft.properties import Error
 from model_check.kraft.starts import crash_matters, restart
 from model_check.kraft.step import Action
 from model_check.kraft.unread import without_unread_fields
@@ -22,6 +21,7 @@ from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll
+from reference.frozen import replace
 from reference.protocol import Protocol
 from reference.replica import Leader, Replica
 

@@ -1,17 +1,18 @@
-"""Where a crash may fall within an execution, and what it finds there."""
+"""Crash points: where a crash may fall within an execution, and what it leaves behind there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from model_check.kraft.node import Execution
 from model_check.kraft.world import Left, World, is_boundary
 from reference.effects import Send
+from reference.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CrashPoint:
     """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
 
     Where requests go out in any order, those that went out come first in this ``execution``.
@@ -22,20 +23,20 @@ class Cut:
     completed: int
 
 
-def happen(world: World, execution: Execution) -> list[Cut]:
-    """Let all effects of ``execution`` happen in ``world``; a cut after each that leaves something behind."""
-    effects, cuts = execution.effects, list[Cut]()
+def happen(world: World, execution: Execution) -> list[CrashPoint]:
+    """Let all effects of ``execution`` happen in ``world``; what is left behind after each."""
+    effects, points = execution.effects, list[CrashPoint]()
     done = 0
     while done < len(effects):
         together = _sent_together(effects, done) if world.wiring.any_order else 1
         if together > 1:
-            cuts += _among(world, execution, done, together)
+            points += _among(world, execution, done, together)
         for effect in effects[done : done + together]:
             world.happen(effect)
         done += together
         if is_boundary(effects[done - 1]):
-            cuts.append(Cut(world.left(), execution, done))
-    return cuts
+            points.append(CrashPoint(world.left(), execution, done))
+    return points
 
 
 def _sent_together(effects: tuple[object, ...], first: int) -> int:
@@ -46,9 +47,9 @@ def _sent_together(effects: tuple[object, ...], first: int) -> int:
     return max(1, last - first)
 
 
-def _among(world: World, execution: Execution, first: int, together: int) -> list[Cut]:
+def _among(world: World, execution: Execution, first: int, together: int) -> list[CrashPoint]:
     """Crashes when some of the requests have gone out that go out together, and others have not."""
-    cuts = []
+    points = []
     places = range(first, first + together)
     for size in range(1, together):
         for chosen in combinations(places, size):
@@ -58,5 +59,5 @@ def _among(world: World, execution: Execution, first: int, together: int) -> lis
                 other.happen(execution.effects[place])
             moved = tuple(execution.effects[place] for place in order)
             effects = (*execution.effects[:first], *moved, *execution.effects[first + together :])
-            cuts.append(Cut(other.left(), replace(execution, effects=effects), first + size))
-    return cuts
+            points.append(CrashPoint(other.left(), replace(execution, effects=effects), first + size))
+    return points

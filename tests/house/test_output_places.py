@@ -1,0 +1,82 @@
+"""A place that cannot be written to is refused in a sentence, before the work and not after it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from model_check.cli import main
+from model_check.files import require_file_can_be_written, require_folder_can_be_written
+
+#: Commands that write a file, and what does their work.
+FILES = {
+    "museum --markdown -o": "model_check.mutation.campaign.run",
+    "graph single-voter -o": "model_check.commands.graph.collect_states",
+    "graph single-voter --to role=Leader -o": "model_check.commands.graph.collect_states",
+    "conform RUN -o": "model_check.commands.conform.find_runs",
+    "rules --table -o": "model_check.consult.rule_table.rows",
+    "rules --count REPORT -o": "model_check.consult.evidence.counted",
+    "logs LOG -o": "model_check.commands.logs.read_logs",
+    "drive --adapter COMMAND -o": "model_check.commands.drive.AdapterProcess",
+}
+FOLDERS = {
+    "check single-voter --traces": "model_check.commands.check.check",
+    "tlc --trace TRACE -o": "model_check.trace.json_form.load",
+    "drive --adapter COMMAND --save": "model_check.commands.drive.AdapterProcess",
+}
+
+
+def refused(
+    command: str, place: Path, work: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """What is said of ``place``."""
+
+    def done(*arguments: object, **more: object) -> None:
+        raise AssertionError("the work was done first")
+
+    monkeypatch.setattr(work, done)
+    words = command.split()
+    assert main([*words, str(place)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"kraftcheck: {words[-1]}: ") and captured.err.count("\n") == 1
+    return captured.err
+
+
+@pytest.mark.parametrize(("command", "work"), FILES.items())
+def test_a_file_that_cannot_be_written(
+    command: str,
+    work: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "is a folder" in refused(command, tmp_path, work, monkeypatch, capsys)
+    assert "there is no folder" in refused(command, tmp_path / "none" / "file", work, monkeypatch, capsys)
+    assert "is a device" in refused(command, Path(os.devnull), work, monkeypatch, capsys)
+    assert "cannot be written" in refused(command, tmp_path / ("x" * 300), work, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(("command", "work"), FOLDERS.items())
+def test_a_folder_that_cannot_be_written(
+    command: str,
+    work: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept", encoding="utf-8")
+    assert "is no folder" in refused(command, file, work, monkeypatch, capsys)
+    assert "is no folder" in refused(command, file / "below", work, monkeypatch, capsys)
+    assert file.read_text(encoding="utf-8") == "kept"
+
+
+def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
+    require_file_can_be_written(tmp_path / "file", "-o")
+    require_folder_can_be_written(tmp_path / "one" / "other", "-o")
+    require_file_can_be_written(None, "-o")
+    require_folder_can_be_written(None, "-o")
+    assert list(tmp_path.iterdir()) == []

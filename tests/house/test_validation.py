@@ -1,0 +1,133 @@
+"""What is wrong with a file is said in words of the file, not of the library that looks at it."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from model_check import scenario
+from model_check.errors import InputError
+from model_check.mutation import catalogue, museum
+from model_check.tlc.modules import Modules
+
+#: What pydantic says of its own, of Python or of regular expressions.
+FOREIGN = ("value error", "input", "pattern", "regex", "[a-z", "dictionary", "instance", "tuple", "valid ")
+TLA = Path(__file__).parents[2] / "tla"
+SCENARIO = """
+name = "good"
+about = "a good one"
+replicas = { voters = [1, 2] }
+expect = { verdict = "holds" }
+"""
+MUTANT = """
+[[mutant]]
+id = "good"
+rules = ["VOTE-8"]
+about = "a good one"
+scenario = "single-voter"
+expect = ["NoFatal"]
+edit = [{ module = "reference.vote", find = "a", replace = "b" }]
+"""
+DEFECT = """
+[[defect]]
+id = "KAFKA-12345"
+title = "a title"
+kind = "safety"
+story = "a story"
+missing = "a rule"
+"""
+TLA_MUTANT = """
+[[mutant]]
+id = "good"
+scenario = "single-voter"
+replaces = { Old = "New" }
+"""
+
+
+def read_scenario(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario.parse(text, "some.toml")
+
+
+def read_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "some.toml"
+    file.write_text(text, encoding="utf-8")
+    catalogue.shipped(file)
+
+
+def read_museum(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "some.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(museum, "FILE", "some.toml")
+    monkeypatch.setattr(museum.resources, "files", lambda package: folder)
+    museum.shipped()
+
+
+def read_tla_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(TLA / "KRaft.tla", folder)
+    (folder / "mutants.toml").write_text(text, encoding="utf-8")
+    Modules(folder).mutants()
+
+
+Reader = Callable[[str, Path, pytest.MonkeyPatch], None]
+READERS = {
+    "scenario": (read_scenario, SCENARIO),
+    "mutants": (read_mutants, MUTANT),
+    "museum": (read_museum, DEFECT),
+    "tla-mutants": (read_tla_mutants, TLA_MUTANT),
+}
+CASES = [
+    ("scenario", 'name = "good"', "", "name: is missing"),
+    ("scenario", '"good"', '"No Good"', "name: 'No Good' does not have the form that this key expects"),
+    ("scenario", '"good"', "1", "name: should be a text"),
+    ("scenario", "[1, 2]", "1", "replicas.voters: should be a list"),
+    ("scenario", "[1, 2]", "[]", "replicas.voters: should have at least 1 entry"),
+    ("scenario", "[1, 2]", "[1.5]", "replicas.voters.0: should be a whole number"),
+    ("scenario", "[1, 2]", "[-1]", "replicas.voters.0: should be greater than or equal to 0"),
+    ("scenario", "{ voters = [1, 2] }", "3", "replicas: should be a table"),
+    ("scenario", '"holds"', '"Holds"', "expect.verdict: should be 'holds'"),
+    ("scenario", "expect =", "expects = 1\nexpect =", "expects: is not a known key"),
+    ("scenario", "name =", '"\\n\\u001b" = 1\nname =', "??: is not a known key"),
+    (
+        "scenario",
+        '"holds"',
+        '"holds", steps = 3',
+        "expect: violates and steps go with the verdict 'violated'",
+    ),
+    ("scenario", "", "x = 1 y", "not a TOML file"),
+    ("mutants", 'id = "good"', 'id = "GOOD"', "mutant.0.id: 'GOOD' does not have the form"),
+    ("mutants", 'expect = ["NoFatal"]', "", "mutant.0: give either the properties that fail ('expect')"),
+    ("mutants", '["VOTE-8"]', "[]", "mutant.0.rules: should have at least 1 entry"),
+    ("mutants", "reference.vote", "os", "mutant.0.edit.0.module: 'os' does not have the form"),
+    ("mutants", "[[mutant]]", "[mutant]", "mutant: should be a list"),
+    ("mutants", "", "x = 1 y", "not a TOML file"),
+    ("museum", "KAFKA-12345", "12345", "defect.0.id: '12345' does not have the form"),
+    ("museum", '"safety"', '"danger"', "defect.0.kind: should be 'safety', 'liveness', 'crash' or 'view'"),
+    ("museum", '"a title"', '""', "defect.0.title: should have at least 1 character"),
+    ("museum", "", "x = 1 y", "not a TOML file"),
+    ("tla-mutants", "New", "<-", "'<-' does not have the form that this key expects"),
+    ("tla-mutants", '{ Old = "New" }', "{}", "mutant.0.replaces: should have at least 1 entry"),
+    ("tla-mutants", "", "x = 1 y", "not a TOML file"),
+]
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_good_file_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, text = READERS[kind]
+    tomllib.loads(text)
+    read(text, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "said"), CASES)
+def test_a_bad_one_is_refused(
+    kind: str, old: str, new: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, text = READERS[kind]
+    with pytest.raises(InputError) as caught:
+        read(text.replace(old, new, 1) if old else new, tmp_path, monkeypatch)
+    sentence = str(caught.value)
+    assert said in sentence
+    assert sentence.endswith(".") and sentence.isprintable()
+    assert not any(word in sentence.lower() for word in FOREIGN), sentence
