@@ -10,7 +10,7 @@ from model_check.counterexamples import simplest_of
 from model_check.coverage.covering import Covered, Covering
 from model_check.coverage.items import parse
 from model_check.engine.checkpoint import Checkpoint
-from model_check.engine.explorer import Progress, explore
+from model_check.engine.explorer import INTERRUPTED, Progress, explore
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
@@ -36,8 +36,8 @@ MOST_TEXT = 400
 class CheckResult:
     """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
-    ``None`` if the graph was too large to judge the *eventually* properties. ``prelude`` is the scenario of
-    the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
+    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``prelude`` is the
+    scenario of the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
     ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
     renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
     ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
@@ -54,6 +54,7 @@ class CheckResult:
     covered: Covered | None = None
     taken_up: int | None = None
     kept: int | None = None
+    graph_limit: str | None = None
     _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -105,11 +106,13 @@ class CheckResult:
     @property
     def limit(self) -> str | None:
         """Which limit was hit, if the verdict is undetermined."""
-        return "max_states" if self.liveness is None else self.exploration.limit
+        return self.graph_limit if self.liveness is None else self.exploration.limit
 
     @property
     def undetermined(self) -> bool:
-        return self.verdict is Verdict.UNDETERMINED
+        """Whether a limit left open what was asked, be it only of *eventually* properties."""
+        open_still = self.liveness is None and not self.differences
+        return open_still or self.verdict is Verdict.UNDETERMINED
 
     @property
     def as_expected(self) -> bool:
@@ -169,7 +172,16 @@ def check(
     covered = None
     if covering is not None:
         exploration, covered = covering.split(exploration)
-    liveness = _judge_liveness(scenario, exploration, threads, limits)
+    liveness: tuple[Judged, ...] | None
+    graph_limit = None
+    try:
+        liveness = _judge_liveness(scenario, exploration, threads, limits)
+    except IncompleteGraphError as incomplete:
+        liveness, graph_limit = None, incomplete.limit
+    except Interrupted:
+        if not report_interrupt:
+            raise
+        liveness, graph_limit = None, INTERRUPTED
     differences = _differences(scenario, exploration, liveness)
     if covered is not None and exploration.verdict is not Verdict.UNDETERMINED:
         differences += tuple(
@@ -179,7 +191,16 @@ def check(
         )
     taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
     return CheckResult(
-        scenario, system, exploration, differences, liveness, None, interchangeable, covered, taken_up, kept
+        scenario,
+        system,
+        exploration,
+        differences,
+        liveness,
+        interchangeable=interchangeable,
+        covered=covered,
+        taken_up=taken_up,
+        kept=kept,
+        graph_limit=graph_limit,
     )
 
 
@@ -207,10 +228,10 @@ def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
 
 def _judge_liveness(
     scenario: Scenario, found: Exploration, threads: int, limits: Limits
-) -> tuple[Judged, ...] | None:
+) -> tuple[Judged, ...]:
     """Eventually properties are judged on the whole graph of a system without safety violations.
 
-    ``None`` if the graph has more states than the limit allows.
+    Raises IncompleteGraphError if the limits do not allow it.
     """
     if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
@@ -220,12 +241,16 @@ def _judge_liveness(
     if scenario.reduction.epochs == "relative":
         system.judge_nothing()
         represent = Watched(relative_epochs(system), system)
+    left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - found.seconds)
     try:
         graph = collect_graph(
-            system, threads=threads, max_states=most, max_memory=limits.max_memory, represent=represent
+            system,
+            threads=threads,
+            max_states=most,
+            max_memory=limits.max_memory,
+            max_seconds=left,
+            represent=represent,
         )
-    except IncompleteGraphError:
-        return None
     except UnlikeError as error:
         raise InputError(
             f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
@@ -238,10 +263,10 @@ def _differences(
     scenario: Scenario, found: Exploration, liveness: tuple[Judged, ...] | None
 ) -> tuple[str, ...]:
     expected = scenario.expect
-    if found.verdict is Verdict.UNDETERMINED or liveness is None:
+    if found.verdict is Verdict.UNDETERMINED or (liveness is None and expected.verdict == "violated"):
         return ()
     differences = []
-    unfair = {judged.name for judged in liveness if not judged.holds}
+    unfair = {judged.name for judged in liveness or () if not judged.holds}
     violated = sorted({violation.property for violation in found.violations} | unfair)
     if expected.verdict == "holds":
         differences += [f"{name} is violated" for name in violated]

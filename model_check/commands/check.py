@@ -136,11 +136,6 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
 
 
-def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
-    reduction = scenario.reduction.model_copy(update={"symmetry": symmetry})
-    return scenario.model_copy(update={"reduction": reduction})
-
-
 def _tell_interrupted(result: CheckResult) -> None:
     kept = "" if result.kept is None else " The same command goes on from the checkpoint."
     print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
@@ -169,6 +164,11 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     if not chosen:
         raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
     return chosen
+
+
+def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
+    reduction = scenario.reduction.model_copy(update={"symmetry": symmetry})
+    return scenario.model_copy(update={"reduction": reduction})
 
 
 def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:

@@ -6,9 +6,9 @@ The folder of a checkpoint holds, beside the files of all complete levels (:mod:
   depend on that order alone, so asking again makes the same tables. No value of the system is stored, and
   nothing that is read from a checkpoint is ever executed;
 * ``level-N.rows``: the rows of level N, the last one that is complete;
-* ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far, and its own
-  CRC-32. It is replaced when everything else is on disk, and files that it does not count are overwritten: a
-  process that is killed leaves the checkpoint before.
+* ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far. It is
+  replaced when everything else is on disk, and files that it does not count are overwritten: a process that
+  is killed leaves the checkpoint before. Its own CRC-32 is in it, too.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Saved(BaseModel):
 
     ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
     of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: the CRC-32
-    of all this.
+    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: that of
+    all the rest (see :meth:`summed`); earlier formats had none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -90,9 +90,10 @@ class Saved(BaseModel):
     seconds: float
     checksum: Count = 0
 
-    def sum(self) -> int:
-        """What ``checksum`` should be."""
-        return zlib.crc32(self.model_copy(update={"checksum": 0}).model_dump_json().encode())
+    def summed(self) -> Saved:
+        """The same, with the CRC-32 of what it says."""
+        text = self.model_dump_json(exclude={"checksum"})
+        return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
 
     @model_validator(mode="after")
     def _complete(self) -> Saved:
@@ -180,7 +181,7 @@ class Checkpoint:
                 os.fsync(file.fileno())
         temporary = self.folder / "checkpoint.json.new"
         with temporary.open("wb") as file:
-            file.write(saved.model_copy(update={"checksum": saved.sum()}).model_dump_json().encode())
+            file.write(saved.summed().model_dump_json().encode())
             _synchronize(file)
         os.replace(temporary, self._path)
         self.depth = len(saved.levels) - 1
@@ -217,13 +218,13 @@ class Checkpoint:
             saved = Saved.model_validate_json(text)
         except ValueError:
             raise self.damaged(self._path, "is not what a checkpoint looks like") from None
-        if saved.format == FORMAT and saved.checksum != saved.sum():
-            raise self.damaged(self._path, "is not what was written")
         if saved.format != FORMAT or saved.made_for != self.made_for:
             raise CheckpointError(
                 f"{self.folder}: holds a checkpoint of another scenario, other options or another version of "
                 "kraftcheck; name another folder, or remove this one."
             )
+        if saved.summed() != saved:
+            raise self.damaged(self._path, "is not what was written")
         self.depth = self.found = len(saved.levels) - 1
         return saved
 

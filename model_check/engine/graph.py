@@ -102,7 +102,13 @@ class _Collector:
 
 
 class IncompleteGraphError(Exception):
-    """The reachable graph has more states than were allowed."""
+    """The reachable graph takes more than was allowed: more states, memory or time, as ``limit`` says in the
+    words of :class:`~model_check.engine.system.Exploration`.
+    """
+
+    def __init__(self, problem: str, limit: str) -> None:
+        super().__init__(problem)
+        self.limit = limit
 
 
 def collect_graph(
@@ -111,6 +117,7 @@ def collect_graph(
     threads: int = 1,
     max_states: int = 2_000_000,
     max_memory: int | None = None,
+    max_seconds: float | None = None,
     represent: Represent | None = None,
 ) -> Graph:
     """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
@@ -120,22 +127,27 @@ def collect_graph(
 
     Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
     violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
-    are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used.
+    are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
+    or ``max_seconds`` have passed.
     """
     tables, collector = Tables(system), _Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
     others = None if represent is None else Representatives(tables, represent)
-    limits = Limits(max_states=max_states, max_memory=max_memory)
+    limits = Limits(max_states=max_states, max_memory=max_memory, max_seconds=max_seconds)
     exploration = explore(
         system, threads=1 if others else threads, limits=limits, keep_going=True,
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
         representatives=others,
     )  # fmt: skip
     if exploration.limit == "max_memory":
-        raise IncompleteGraphError(f"the graph needs more than the {max_memory:,} bytes allowed")
+        raise IncompleteGraphError(
+            f"the graph needs more than the {max_memory:,} bytes allowed", "max_memory"
+        )
+    if exploration.limit == "max_seconds":
+        raise IncompleteGraphError(f"the graph takes more than {max_seconds} seconds", "max_seconds")
     if exploration.limit is not None:
-        raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed")
+        raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed", "max_states")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     columns = rows[:, : system.components + 1]
     stands, known = None, fps

@@ -8,7 +8,8 @@ A batch X that is committed and followed by a committed batch Y, wherever it is,
   that no search for the end of an epoch (KafkaRaftLog.endOffsetForEpoch) leads to the end of X.
 
 Where batches may be parted (a process may crash between two of them, or a fetch answer may have one alone), X
-must be in all logs. What remains has the offsets that it would have had without X.
+must be in all logs, and where a crash may take what was not flushed, X must be flushed in all: who loses it
+gets it again, and perhaps alone. What remains has the offsets that it would have had without X.
 """
 
 from __future__ import annotations
@@ -44,14 +45,18 @@ def redundant(
     references: References,
     *,
     parted: bool,
+    lasting: int | None = None,
 ) -> Batch | None:
     """The first batch of what is ``committed`` that can be left out of it and of the ``logs``, if any.
 
     ``answers``: the batches that answers to fetches hold. ``parted``: whether batches may be parted.
+    ``lasting``: the offset up to which no log can lose what it has (``None``: it loses nothing).
     """
     whole = [committed, *(log.batches for log in logs)]
     positions = references.positions | {log.end_offset for log in logs}
     for batch, following in pairwise(committed):
+        if lasting is not None and batch.end_offset > lasting:
+            return None
         if batch.end_offset in positions or not all(_agrees(each, batch, following) for each in answers):
             continue
         lacking = [each for each in whole if batch not in each]

@@ -91,6 +91,10 @@ def _check_idle_answers(scenario: Scenario, error: Error) -> None:
         )
 
 
+#: The goal that names an epoch.
+EPOCH_1 = "no-leader-of-epoch-1"
+
+
 def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
     """Relative epochs are for *eventually* properties, and for states of which all numbers are known."""
     budgets = scenario.budgets
@@ -105,6 +109,12 @@ def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
         raise error(
             "reduction.epochs: 'relative' is for check.eventually, and goes without replicas.dynamic, "
             "upgradable, the step alter, budgets.wipes, budgets.snapshots and budgets.ticks"
+        )
+    named = {name for wanted in scenario.check.eventually for name in (wanted.goal, wanted.when)}
+    if scenario.reduction.epochs == "relative" and EPOCH_1 in named:
+        raise error(
+            f"reduction.epochs: with 'relative' no epoch is told from others, and '{EPOCH_1}' in "
+            "check.eventually names one; leave it out"
         )
 
 

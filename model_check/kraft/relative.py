@@ -56,13 +56,13 @@ class _Facts:
 class Relative:
     """The representatives of states in which the components ``running`` may do something; of the others it is
     kept that they have ended, and of states beyond the bounds nothing. ``parted``: see
-    :mod:`model_check.kraft.compaction`.
+    :mod:`model_check.kraft.compaction`; ``loses``: whether a crash may take what was not flushed.
 
     It remembers what it has made of the parts of states.
     """
 
-    def __init__(self, running: Sequence[int], *, parted: bool) -> None:
-        self._running, self._parted = tuple(running), parted
+    def __init__(self, running: Sequence[int], *, parted: bool, loses: bool = False) -> None:
+        self._running, self._parted, self._loses = tuple(running), parted, loses
         self._facts: dict[int, tuple[Any, _Facts]] = {}
         self._made: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
@@ -141,13 +141,18 @@ class Relative:
             frozenset(number for facts in parts for number in facts.noted[Kind.END]),
         )
         batches = [answer.batches for answer in answers]
-        return compaction.redundant(logs, committed, batches, references, parted=self._parted)
+        lasting = min(node.disk.flushed for node in living) if self._loses else None
+        return compaction.redundant(
+            logs, committed, batches, references, parted=self._parted, lasting=lasting
+        )
 
 
 def relative_epochs(system: KRaftSystem) -> Relative:
     """The representatives of the states of ``system``."""
     limited = any(protocol.fetch_max_batches is not None for protocol in system.protocols)
-    return Relative(running(system), parted=limited or "crashes" in system.budget_names)
+    crashes = "crashes" in system.budget_names
+    loses = crashes and system.wiring.power_loss
+    return Relative(running(system), parted=limited or crashes, loses=loses)
 
 
 def _holds_batches(node: Node) -> bool:

@@ -50,7 +50,11 @@ _IN_SEQUENCE = frozenset({
 _TEXTS = {
     "directory": re.compile(r"(?<=^d)\d+(?=-\d+$|$)"),
     "host": re.compile(r"(?<=^node-)\d+$|(?<=^new-node-)\d+$"),
-    "died": re.compile(r"(?<=\bnode )\d+|(?<=\bvoter )\d+|(?<=EndQuorumEpoch from )\d+"),
+    # Reasons for which reference code lets a process die; an epoch is none of those numbers.
+    "died": re.compile(
+        r"(?<=\bnode )\d+|(?<=\bvoter )\d+|(?<=\bleader )\d+|(?<=\bvote of )\d+|(?<=EndQuorumEpoch from )\d+"
+        r"|(?<=^told that )\d+|(?<=, while )\d+"
+    ),
 }
 #: Texts that name a replica in any case.
 _NAMING = ("directory", "host")

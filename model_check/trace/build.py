@@ -90,7 +90,7 @@ def with_room(
     unbounded = copy.copy(system)
     unbounded.bounds = Bounds(2**31)
     nodes = [cast(Node, local) for local in walk(unbounded, path, initial).state.locals]
-    largest = max(node.replica.epoch for node in nodes if node.replica is not None)
+    largest = max((node.replica.epoch for node in nodes if node.replica is not None), default=0)
     if largest <= scenario.bounds.max_epoch:
         return system, scenario
     data = scenario.model_dump(by_alias=True)

@@ -143,6 +143,30 @@ def begun(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        ("totals", "generated", 1),
+        ("totals", "capacity", 1),
+        ("totals", "states", 1),
+        (None, "goals", []),
+        (None, "goals", ["a loader"]),
+        (None, "violations", [{"property": "one-leader", "level": 1, "number": 0, "more": []}]),
+        (None, "seconds", 0.5),
+        (None, "checksum", 0),
+    ],
+)
+def test_a_description_that_says_something_else_is_recognised(
+    begun: Path, table: str | None, key: str, value: object
+) -> None:
+    path = begun / "checkpoint.json"
+    saved = json.loads(path.read_text())
+    (saved if table is None else saved[table])[key] = value
+    path.write_text(json.dumps(saved))
+    with pytest.raises(CheckpointError, match="damaged"):
+        cut_short(SMALL, begun, UNLIMITED, False)
+
+
 def test_every_damaged_byte_is_recognised(begun: Path) -> None:
     rng = Random(0)
     for path in sorted(set(begun.iterdir()) - {begun / "checkpoint.json"}):

@@ -11,8 +11,8 @@ import pytest
 from model_check.cli import main
 from model_check.engine import cycles
 from model_check.engine.components import NETWORKX_EDGES, strong_components
-from model_check.engine.graph import collect_graph
-from model_check.engine.system import GlobalState
+from model_check.engine.graph import IncompleteGraphError, collect_graph
+from model_check.engine.system import GlobalState, Limits
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged
@@ -180,7 +180,7 @@ def test_components_of_a_large_graph_by_networkx_and_by_arrays() -> None:
         ("ping-pong-rejecting-always", {"goal": "all-follow-one-leader", "form": "eventually"}, True),
         ("split-votes", {"goal": "a-leader", "form": "eventually"}, False),
         ("split-votes", {"goal": "a-leader", "form": "recoverable"}, True),
-        ("split-votes", {"goal": "a-leader", "form": "leads-to", "when": "no-leader-of-epoch-1"}, False),
+        ("split-votes", {"goal": "a-leader", "form": "leads-to", "when": "all-caught-up"}, False),
         ("split-votes", {"goal": "a-leader", "form": "leads-to", "when": "a-leader"}, True),
     ],
 )
@@ -235,3 +235,39 @@ def test_without_symmetry_epochs_are_relative_all_the_same(capsys: pytest.Captur
     assert main(["check", "flip-flop", "--no-symmetry", "--threads", "1", "--json"]) == 0
     (judged,) = json.loads(capsys.readouterr().out)["liveness"]
     assert judged["closed"] and judged["states"] == 80
+
+
+def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:
+    fairness = {"deliveries": "none", "timers": "none"}
+    wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader", "fairness": fairness}
+    result = check(
+        changed(
+            "single-voter",
+            check={"only": ["NoFatal"], "eventually": [wanted]},
+            budgets={"shutdowns": 1},
+            environment={},
+        )
+    )
+    (judged,) = result.judged
+    assert judged.lasso is not None and not judged.lasso.cycle
+    (trace,) = result.traces()
+    assert replay(trace) is None
+
+
+@pytest.mark.parametrize("limit", ["max_states", "max_memory", "max_seconds"])
+def test_a_graph_beyond_a_limit_says_which(limit: str) -> None:
+    with pytest.raises(IncompleteGraphError) as raised:
+        collect_graph(build(changed("ping-pong")), **cast(dict[str, Any], {limit: 0}))
+    assert raised.value.limit == limit
+
+
+@pytest.mark.parametrize("goal", [[], ["Leader->Resigned"]])
+def test_a_goal_that_is_missing_is_told_although_the_graph_is_too_large(goal: list[str]) -> None:
+    """A system that ends behaviours at the bounds has one more state than the search."""
+    scenario = changed("ping-pong", check__goals=goal)
+    states = check(changed("ping-pong", check__goals=[])).exploration.distinct
+    result = check(scenario, limits=Limits(max_states=states))
+    assert (result.liveness, result.limit) == (None, "max_states")
+    assert result.undetermined == (not goal)
+    assert result.as_expected is False
+    assert [difference[:5] for difference in result.differences] == ["goal "] * len(goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import typing
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import reference
 from model_check.engine import symmetry as engine_symmetry
 from model_check.engine.explorer import explore
 from model_check.engine.system import GlobalState, Limits
@@ -27,6 +29,7 @@ from model_check.run import check
 from model_check.scenario import Scenario, find
 from model_check.trace import build as build_trace
 from model_check.trace.replay import replay
+from reference.disk import Disk
 from reference.frozen import Frozen
 from reference.voters import Endpoint, ReplicaKey
 from tests.kraft.small import changed
@@ -217,6 +220,32 @@ def test_what_is_not_known_is_not_passed_over() -> None:
         renaming.renamed(1, {})
     with pytest.raises(TypeError, match="does not say which replica"):
         renaming.renamed(Endpoint("CONTROLLER", "localhost", 9093), {})
+
+
+def _reasons_with_replica(number: int) -> list[str]:
+    """The texts of the reference that name a replica, all of them reasons to die, with ``number`` for it."""
+    found = []
+    for path in sorted(Path(reference.__path__[0]).glob("*.py")):
+        texts = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.JoinedStr)]
+        for text in texts if path.name != "config.py" else []:
+            parts = [part for part in text.values if isinstance(part, ast.FormattedValue)]
+            fields = {part: ast.unparse(part.value) for part in parts}
+            named = {"voter", "leader", "known", "source"} & set(fields.values())
+            # A transition has a source as well, which is a role.
+            if named and "target" not in fields.values():
+                words: dict[ast.expr, str] = {
+                    part: str(number) if name in named else "epoch" for part, name in fields.items()
+                }
+                found.append("".join(words.get(part, getattr(part, "value", "")) for part in text.values))
+    return found
+
+
+def test_replicas_are_renamed_in_the_reasons_why_processes_die() -> None:
+    before, after = _reasons_with_replica(7), _reasons_with_replica(8)
+    assert len(before) > 5
+    for one, other in zip(before, after, strict=True):
+        node = Node(None, Disk(), one)
+        assert renaming.renamed(node, {7: 8}).died == other
 
 
 def test_directories_and_hosts_go_with_their_replicas() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model_check.cli import main
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.representatives import real_path
 from model_check.engine.steps import initial_states, steps
@@ -22,7 +23,7 @@ from model_check.kraft.numbers import changed as with_numbers
 from model_check.kraft.relative import Relative, relative_epochs
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.run import check
-from model_check.scenario import shipped
+from model_check.scenario import from_data, shipped
 from model_check.trace import build_lasso, with_room
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.program import source
@@ -172,6 +173,11 @@ def test_what_holds_for_any_number_of_elections(name: str, states: int) -> None:
         assert (judged.open_states, judged.states) == (0, states)
 
 
+def test_without_symmetry_epochs_stay_relative(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "split-votes", "--no-symmetry", "--threads", "1"]) == 0
+    assert "by a cycle of" in capsys.readouterr().out
+
+
 def test_a_trace_that_needs_a_larger_bound_has_it() -> None:
     scenario = shipped()["split-votes"]
     (judged,) = check(scenario).judged
@@ -212,6 +218,40 @@ def test_states_that_are_not_alike_are_found_out(monkeypatch: pytest.MonkeyPatch
 def test_what_relative_epochs_do_not_go_with_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="reduction\\.epochs"):
         build(changed("split-votes", **changes))
+
+
+def test_who_loses_records_in_a_crash_may_get_them_again_one_by_one() -> None:
+    """An observer that has not flushed its log may come to lack a part of it: no batch can be left out."""
+    wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader"}
+    scenario = from_data(
+        {
+            "name": "observer-loses-power",
+            "about": "A voter, an observer, and a crash.",
+            "replicas": {"voters": [1], "observers": [2]},
+            "network": {"capacity": 8, "forgotten": "lost"},
+            "environment": {"discovery": True},
+            "budgets": {"crashes": 1, "appends": 1},
+            "bounds": {"max-epoch": 2},
+            "reduction": {"epochs": "relative"},
+            "check": {"only": ["NoFatal"], "eventually": [wanted]},
+            "expect": {"verdict": "holds"},
+        },
+        "test",
+    )
+    (judged,) = check(scenario).judged
+    assert judged.holds and judged.closed
+
+
+@pytest.mark.parametrize("part", ["goal", "when"])
+def test_a_goal_that_names_an_epoch_is_refused(part: str) -> None:
+    """The epochs of later leaders become 1 again: each would be the leader of epoch 1 that never leaves."""
+    goal = {"goal": "no-leader-of-epoch-1", "property": "LeaderWithoutMajorityStepsDown"}
+    when = {"goal": "a-leader", "property": "LeaderEventuallyElected"}
+    when |= {"form": "leads-to", "when": "no-leader-of-epoch-1"}
+    wanted = [goal if part == "goal" else when]
+    with pytest.raises(InputError, match="names one"):
+        build(changed("split-votes", check__eventually=wanted))
+    assert check(changed("split-votes", check__eventually=wanted, reduction__epochs="absolute")).judged
 
 
 def test_numbers_that_are_not_known_are_refused() -> None:
