@@ -20,7 +20,7 @@ def whole_number(text: str) -> int:
 def positive(text: str) -> int:
     """A number greater than 0 of at most 12 digits."""
     if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number greater than 0, not '{text[:40]}'")
+        raise argparse.ArgumentTypeError(f"expected a whole number greater than 0, not '{text[:40]}'")
     return int(text)
 
 

@@ -40,6 +40,8 @@ class CheckResult:
     scenario of the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
     ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
     renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
+    ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
+    it now that a limit has ended it.
     """
 
     scenario: Scenario
@@ -50,6 +52,8 @@ class CheckResult:
     prelude: Scenario | None = None
     interchangeable: tuple[int, ...] = ()
     covered: Covered | None = None
+    taken_up: int | None = None
+    kept: int | None = None
     graph_limit: str | None = None
     _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
 
@@ -185,8 +189,18 @@ def check(
             for wanted in scenario.expect.covers
             if parse(wanted) not in covered.items
         )
+    taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
     return CheckResult(
-        scenario, system, exploration, differences, liveness, None, interchangeable, covered, graph_limit
+        scenario,
+        system,
+        exploration,
+        differences,
+        liveness,
+        interchangeable=interchangeable,
+        covered=covered,
+        taken_up=taken_up,
+        kept=kept,
+        graph_limit=graph_limit,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,7 +11,9 @@ from model_check.engine.steps import initial_states, replay
 from model_check.engine.system import Limits, System, Verdict, Violation
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.liveness import Judged
 from model_check.kraft.node import Node
+from model_check.run import check
 from model_check.scenario import Scenario
 
 #: Up to how many states a scenario with smaller bounds is explored.
@@ -46,31 +48,55 @@ class Smallest:
     explored: int
 
 
-class _Lowering:
-    def __init__(self, scenario: Scenario, violated: str, max_states: int, threads: int) -> None:
-        self.scenario = scenario
-        self.violated = violated
-        self.limits = Limits(max_states=max_states)
-        self.threads = threads
-        self.open: set[Key] = set()
-        self.explored = 0
+#: Whether a property is violated in a scenario; ``None`` if too many states had to be explored.
+Violates = Callable[[Scenario], bool | None]
 
-    def violates(self, candidate: Scenario) -> bool | None:
-        """Whether the property is violated there; ``None`` if too many states had to be explored."""
-        self.explored += 1
-        try:
-            system = cast(System, build(candidate))
-        except InputError:
-            # Some keys ask for others: this one cannot be lowered.
-            return False
+
+def _violates(violated: str, limits: Limits, threads: int) -> Violates:
+    def violates(candidate: Scenario) -> bool | None:
+        system = cast(System, build(candidate))
         for keep_going in (False, True):
-            found = explore(system, threads=self.threads, limits=self.limits, keep_going=keep_going)
-            if self.violated in {violation.property for violation in found.violations}:
+            found = explore(system, threads=threads, limits=limits, keep_going=keep_going)
+            if violated in {violation.property for violation in found.violations}:
                 return True
             if found.verdict is not Verdict.VIOLATED or not found.violations:
                 # With other violations first the search has stopped too early to tell.
                 break
         return None if found.limit is not None else False
+
+    return violates
+
+
+def _never_reaches(violated: Judged, limits: Limits, threads: int) -> Violates:
+    """Whether an *eventually* property is violated, and by a cycle where it was one before."""
+
+    def violates(candidate: Scenario) -> bool | None:
+        found = check(candidate, threads=threads, limits=limits)
+        if found.undetermined:
+            return None
+        return any(
+            each.name == violated.name and not each.holds and (each.lasso is None) == (violated.lasso is None)
+            for each in found.judged
+        )
+
+    return violates
+
+
+class _Lowering:
+    def __init__(self, scenario: Scenario, violates: Violates) -> None:
+        self.scenario = scenario
+        self.open: set[Key] = set()
+        self.explored = 0
+        self._violates = violates
+
+    def violates(self, candidate: Scenario) -> bool | None:
+        """Whether the property is violated there; not where the scenario contradicts itself."""
+        self.explored += 1
+        try:
+            return self._violates(candidate)
+        except InputError:
+            # Some keys ask for others: this one cannot be lowered.
+            return False
 
     def try_all(self, key: Key) -> bool:
         """Lower one bound as far as it goes; whether it went."""
@@ -141,11 +167,27 @@ def smallest_bounds(
     Of a counterexample first the bounds that it does not use are lowered at once. Raises KeyboardInterrupt.
     """
     scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
-    keys = _keys(scenario)
-    lowering = _Lowering(scenario, violation.property, max_states, threads)
+    lowering = _Lowering(scenario, _violates(violation.property, Limits(max_states=max_states), threads))
     begin = used(scenario, violation)
     if begin == scenario or lowering.violates(begin):
         lowering.scenario = begin
+    return _lowered(scenario, lowering, _keys(scenario))
+
+
+def smallest_bounds_of_eventually(
+    scenario: Scenario, violated: Judged, *, max_states: int = MOST_STATES, threads: int = 1
+) -> Smallest:
+    """The same for an *eventually* property: each bound is lowered from what the scenario says.
+
+    A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers are
+    left: where none expires, a behaviour that stays where it is is as fair as can be.
+    """
+    limits = Limits(max_states=max_states)
+    lowering = _Lowering(scenario, _never_reaches(violated, limits, threads))
+    return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])
+
+
+def _lowered(scenario: Scenario, lowering: _Lowering, keys: list[Key]) -> Smallest:
     while any(lowering.try_all(key) for key in keys):
         pass
     bounds = tuple(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from model_check.counterexamples import causes_of
 from model_check.engine.system import Violation
 from model_check.run import CheckResult
-from model_check.smallest_bounds import Lowered, smallest_bounds
+from model_check.smallest_bounds import Lowered, smallest_bounds, smallest_bounds_of_eventually
 from model_check.trace import build
 from model_check.trace.narrate import path_text
 
@@ -24,18 +24,19 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
     if bounds:
-        data["smallest_bounds"] = {
-            each.property: {
-                lowered.name: {
-                    "before": lowered.before,
-                    "smallest": lowered.smallest,
-                    "open": lowered.open,
-                }
-                for lowered in _bounds(result, each, threads)
-            }
-            for each in violations
-        }
+        found = {each.property: _bounds(result, each, threads) for each in violations}
+        for judged in result.judged:
+            if not judged.holds:
+                lowered = smallest_bounds_of_eventually(result.scenario, judged, threads=threads)
+                found[judged.name] = lowered.bounds
+        data["smallest_bounds"] = {name: _as_data(lowered) for name, lowered in found.items()}
     return data
+
+
+def _as_data(bounds: Iterable[Lowered]) -> dict[str, Any]:
+    return {
+        each.name: {"before": each.before, "smallest": each.smallest, "open": each.open} for each in bounds
+    }
 
 
 def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[str, Any]] | None:
@@ -63,6 +64,8 @@ def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lo
 
 def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
     """What :func:`more_data` gives, a sentence or so at a time."""
+    if "causes" in data and any(not judged.holds for judged in result.judged):
+        yield "Causes of an eventually property are not looked for: -v shows one counterexample."
     for violated, found in data.get("causes", {}).items():
         if found is None:
             yield f"{violated}: there are too many states to look for causes."

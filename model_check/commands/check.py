@@ -66,10 +66,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="DIR",
-        help="keep what was explored there, and go on from what an earlier run left there",
+        help="keep there what was explored when a limit or Ctrl-C ends it, and now and then; go on from "
+        "what an earlier run left there",
     )
     parser.add_argument(
-        "--checkpoint-every", type=_seconds, default=60.0, metavar="S", help="default: 60 seconds"
+        "--checkpoint-every",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="how often at most, in seconds (default: 60)",
     )
     parser.add_argument(
         "--coverage",
@@ -120,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
         if result.limit == INTERRUPTED:
-            _tell_interrupted(arguments)
+            _tell_interrupted(result)
             break
     if not arguments.json:
         _summarize(out, results)
@@ -131,8 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
 
 
-def _tell_interrupted(arguments: argparse.Namespace) -> None:
-    kept = "" if arguments.checkpoint is None else " The same command goes on from the checkpoint."
+def _tell_interrupted(result: CheckResult) -> None:
+    kept = "" if result.kept is None else " The same command goes on from the checkpoint."
     print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
 
 
@@ -242,6 +247,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "as_expected": result.as_expected,
         "differences": list(result.differences),
         "limit": result.limit,
+        "checkpoint": {"taken_up_at_depth": result.taken_up, "kept_to_depth": result.kept},
         "distinct_states": found.distinct,
         "interchangeable": list(result.interchangeable),
         "states_with_renamed": found.states,
@@ -281,21 +287,22 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
     mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
     if result.undetermined:
         mark, style = f"UNDETERMINED ({result.limit})", "yellow"
-    verdict = result.verdict.value
-    if found.violations:
-        first = found.violations[0]
-        verdict = f"violated: {first.property} in {first.depth} steps"
+    violated = [f"{each.property} in {each.depth} steps" for each in found.violations]
     for judged in result.judged:
         if judged.lasso is not None:
-            verdict = f"violated: {judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
+            violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
         elif judged.dead_end is not None:
-            verdict = f"violated: {judged.name} out of reach after {judged.stem} steps"
+            violated.append(f"{judged.name} out of reach after {judged.stem} steps")
+    verdict = f"violated: {violated[0]}" if violated else result.verdict.value
     cut = sum(found.constrained.values())
     line = (
         f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
         f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
+    for each in violated[1:]:
+        say(out, f"also violated: {each}", indent=4)
+    _tell_checkpoint(out, result, arguments)
     if result.prelude is not None:
         say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
     if arguments.verbose and found.skipped:
@@ -316,6 +323,21 @@ def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) ->
             out.print()
             terminal.show(trace, out)
             _say_how_simple(out, result, trace)
+
+
+def _tell_checkpoint(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+    """Where the search was taken up, and how to go on with it."""
+    if result.taken_up is not None:
+        say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
+    if result.kept is not None:
+        folder = arguments.checkpoint / result.scenario.name
+        # Time begins anew with each run, and is enough if a level was completed in it.
+        enough = result.limit == INTERRUPTED or (
+            result.limit == "max_seconds" and result.kept != result.taken_up
+        )
+        more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
+        same = f"the same command{more} goes on from there"
+        say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
 
 
 def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:

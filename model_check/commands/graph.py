@@ -15,6 +15,7 @@ from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.graphs.answers import Answers, in_words
 from model_check.graphs.formats import FORMATS
+from model_check.graphs.picture import refuse_large
 from model_check.graphs.projection import Projection, parse_condition, parse_projection
 from model_check.graphs.queries import Queries
 from model_check.graphs.states import States, collect_states, fold, state_graph
@@ -116,6 +117,8 @@ def _write(text: str, output: Path | None) -> None:
 
 
 def _export(states: States, projection: Projection, arguments: argparse.Namespace) -> int:
+    if arguments.format == "svg" and arguments.fold == "none":
+        refuse_large(states.graph.size, 0)
     found = state_graph(states, projection)
     if arguments.fold != "none":
         found = fold(found, arguments.fold)

@@ -112,9 +112,12 @@ class Checkpoint:
         self.folder = folder
         self.made_for = made_for
         self.every = every
+        #: The last level of the checkpoint that is on disk, and of the one that was found there.
+        self.depth: int | None = None
+        self.found: int | None = None
         self._last = time.monotonic()
-        self._keys = 0
-        self._keys_checksum = 0
+        # One value, so that Ctrl-C finds both numbers as they were, or both as they are now.
+        self._keys = (0, 0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock: BinaryIO = (folder / "lock").open("wb")
@@ -150,17 +153,17 @@ class Checkpoint:
         """Whether it is time for the next checkpoint."""
         return time.monotonic() - self._last >= self.every
 
-    def append_keys(self, keys: Sequence[int]) -> tuple[int, int]:
-        """Append the keys that are new since the last time; (number of all keys, their CRC-32)."""
-        new = np.array(keys[self._keys :], np.int64)
-        with (self.folder / "keys").open("r+b" if self._keys else "wb") as file:
-            file.truncate(8 * self._keys)
-            file.seek(8 * self._keys)
+    def append_keys(self, keys: Sequence[int], count: int) -> tuple[int, int]:
+        """Of the first ``count`` keys append those that are new since the last time; (``count``, CRC-32)."""
+        before, checksum = self._keys
+        new = np.array(keys[before:count], np.int64)
+        with (self.folder / "keys").open("r+b" if before else "wb") as file:
+            file.truncate(8 * before)
+            file.seek(8 * before)
             file.write(new.tobytes())
             _synchronize(file)
-        self._keys += len(new)
-        self._keys_checksum = zlib.crc32(new.tobytes(), self._keys_checksum)
-        return self._keys, self._keys_checksum
+        self._keys = before + len(new), zlib.crc32(new.tobytes(), checksum)
+        return self._keys
 
     def write_rows(self, level: int, pieces: Iterable[NDArray[np.int32]]) -> int:
         """Write the rows of ``level``, given in pieces; their CRC-32."""
@@ -181,6 +184,7 @@ class Checkpoint:
             file.write(saved.summed().model_dump_json().encode())
             _synchronize(file)
         os.replace(temporary, self._path)
+        self.depth = len(saved.levels) - 1
         for rows in self.folder.glob("level-*.rows"):
             if rows != last:
                 rows.unlink()
@@ -191,6 +195,7 @@ class Checkpoint:
         for path in self.folder.iterdir():
             if path.name in ("keys", "checkpoint.json") or path.suffix in _OF_A_LEVEL:
                 path.unlink()
+        self.depth = None
 
     def close(self) -> None:
         """Let other processes use the folder."""
@@ -220,6 +225,7 @@ class Checkpoint:
             )
         if saved.summed() != saved:
             raise self.damaged(self._path, "is not what was written")
+        self.depth = self.found = len(saved.levels) - 1
         return saved
 
     def read(self, path: Path, count: int, dtype: Any, checksum: int) -> NDArray[Any]:
@@ -236,7 +242,7 @@ class Checkpoint:
         """The keys that the tables asked for."""
         path = self.folder / "keys"
         keys: list[int] = self.read(path, saved.keys, np.int64, saved.keys_checksum).tolist()
-        self._keys, self._keys_checksum = saved.keys, saved.keys_checksum
+        self._keys = saved.keys, saved.keys_checksum
         return keys
 
     def read_rows(self, saved: Saved) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from model_check.engine.components import strong_components
+from model_check.engine.components import NETWORKX_EDGES, strong_components
 from model_check.engine.edges import Edges, Mask, Numbers
 
 #: How many pairs of a state and of what is owed are looked at for a shortest cycle.
@@ -77,13 +77,16 @@ def fair_states(
 ) -> Fair:
     """The states of ``alive`` that lie on a cycle as ``demands`` ask (or where a behaviour may stay).
 
-    ``most``: see :func:`~model_check.engine.components.strong_components`.
+    ``most``: up to how many edges, of all rounds together, networkx looks for the components
+    (``NETWORKX_EDGES``).
     """
     alive = alive.copy()
+    left = NETWORKX_EDGES if most is None else most
     while True:
         between = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
         sources, targets = edges.sources[between], edges.targets[between]
-        component = strong_components(edges.size, sources, targets, most=most)
+        component = strong_components(edges.size, sources, targets, most=left)
+        left -= len(between)
         inner = between[component[sources] == component[targets]]
         dead = _lacking(edges, demands, alive, may_stay, component, inner) & alive
         if not dead.any():

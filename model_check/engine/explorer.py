@@ -21,7 +21,7 @@ from model_check.engine.block import Batch, Blocks, Generation, Worker
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.frontier import IN_MEMORY, Frontier
 from model_check.engine.links import Links
-from model_check.engine.resume import restore, save
+from model_check.engine.resume import Complete, complete, restore, save
 from model_check.engine.steps import initial_states
 from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System, Violation
 from model_check.engine.tables import Tables, orbits
@@ -88,6 +88,8 @@ class Search:
     distinct: int = 0
     peak: int = 0
     begin: float = field(default_factory=time.monotonic)
+    spent: float = 0.0
+    _complete: Complete | None = None
     _reported: tuple[float, int] = (0.0, 0)
 
     def new_frontier(self) -> Frontier:
@@ -96,8 +98,8 @@ class Search:
         return Frontier(self.links.folder, IN_MEMORY if most is None else min(IN_MEMORY, most // 8))
 
     def elapsed(self) -> float:
-        """Seconds of this search, those before a checkpoint that it was taken up from included."""
-        return time.monotonic() - self.begin
+        """Seconds of this search, those ``spent`` before it was taken up from a checkpoint included."""
+        return time.monotonic() - self.begin + self.spent
 
     def start(self) -> Frontier:
         """Level 0."""
@@ -177,7 +179,7 @@ class Search:
     def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
         """Block by block, the rows and the workers with their candidates; some blocks are begun ahead."""
         begun: deque[Generation] = deque()
-        for rows, fps in frontier.blocks():
+        for rows, fps in frontier.blocks(keep=self.checkpoint is not None):
             begun.append(self.blocks.begin(rows, fps))
             if len(begun) > self.blocks.ahead:
                 yield begun[0].rows, self.blocks.finish(begun.popleft())
@@ -192,7 +194,7 @@ class Search:
             raise LimitReached("max_states")
         if limits.max_memory is not None and memory > limits.max_memory:
             raise LimitReached("max_memory")
-        if limits.max_seconds is not None and self.elapsed() > limits.max_seconds:
+        if limits.max_seconds is not None and time.monotonic() - self.begin > limits.max_seconds:
             raise LimitReached("max_seconds")
 
     def _report(self, frontier: int, expanded: int) -> None:
@@ -225,21 +227,36 @@ class Search:
         return self.distinct - self.levels[-1] + int(self.levels[-2] * ratio / (1 - ratio))
 
     def run(self) -> str | None:
-        """Explore; the limit that ended it, if any."""
+        """Explore; the limit that ended it, if any. The checkpoint then has all complete levels."""
+        limit = self._run()
+        if self.checkpoint is not None and self._complete is not None:
+            if limit is not None:
+                save(self, self.checkpoint, self._complete)
+            self._complete.frontier.close()
+        return limit
+
+    def _run(self) -> str | None:
         try:
             frontier = self._first_frontier()
             while frontier.alive and (self.keep_going or not self.violations):
+                if self.checkpoint is not None:
+                    self._note(frontier, self.checkpoint)
                 if self.limits.max_depth is not None and len(self.levels) > self.limits.max_depth:
                     return "max_depth"
-                level = len(self.levels)
                 frontier = self.expand_level(frontier)
-                if self.checkpoint is not None and self.checkpoint.due() and len(self.levels) == level + 1:
-                    save(self, self.checkpoint, frontier)
         except LimitReached as reached:
             return str(reached)
         except KeyboardInterrupt:
             return INTERRUPTED
         return None
+
+    def _note(self, frontier: Frontier, checkpoint: Checkpoint) -> None:
+        """The last level is complete. What was kept of the one before it may go now."""
+        before, self._complete = self._complete, complete(self, frontier)
+        if before is not None:
+            before.frontier.close()
+        if checkpoint.due():
+            save(self, checkpoint, self._complete)
 
     def _first_frontier(self) -> Frontier:
         saved = None if self.checkpoint is None else self.checkpoint.load()
@@ -298,7 +315,8 @@ def explore(
 
     The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
     and reports for each property the first violation. ``checkpoint``: where the search is written to now and
-    then, and taken up from if it is there already; it is removed when the search has come to its end.
+    then, and when a limit or Ctrl-C ends it, and taken up from if it is there already; it is removed when the
+    search has come to its end. ``limits.max_seconds`` are those after it was taken up.
     ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
     :mod:`model_check.engine.expand`), where every step of every state is not asked for; that is never so with
     ``keep_going``, ``on_candidates`` or symmetry.

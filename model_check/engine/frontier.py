@@ -73,18 +73,26 @@ class Frontier:
         for piece in self._pieces:
             yield self._read(piece) if isinstance(piece, int) else piece
 
-    def blocks(self) -> Iterator[Piece]:
-        """At most ``BLOCK`` states at a time; what was handed out is let go."""
+    def blocks(self, *, keep: bool) -> Iterator[Piece]:
+        """At most ``BLOCK`` states at a time. What was handed out is let go, unless all is to be kept."""
+        for rows, fps in self.pieces() if keep else self._taken():
+            for begin in range(0, len(rows), BLOCK):
+                yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
+
+    def _taken(self) -> Iterator[Piece]:
+        """All pieces in order, each of which is let go."""
         self._pieces.reverse()
         while self._pieces:
             piece = self._pieces.pop()
             if isinstance(piece, int):
-                rows, fps = self._read(piece)
+                yield self._read(piece)
             else:
-                rows, fps = piece
-                self.bytes -= rows.nbytes + fps.nbytes
-            for begin in range(0, len(rows), BLOCK):
-                yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
+                self.bytes -= piece[0].nbytes + piece[1].nbytes
+                yield piece
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is on disk."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -129,9 +129,9 @@ def check_eventually(
     With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies
     ``when`` on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a
     state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
-    that take one of these edges of the graph (a mask) for ever. ``most``: up to how many edges networkx finds
-    the components. Check safety first: a state that breaks an invariant has no successors here and looks like
-    a deadlock, and so may a state whose steps the constraints cut.
+    that take one of these edges of the graph (a mask) for ever. ``most``: see
+    :func:`~model_check.engine.cycles.fair_states`. Check safety first: a state that breaks an invariant has
+    no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
     """
     waiting = Waiting(graph, goal, when)
     edges, far = waiting.edges, waiting.far

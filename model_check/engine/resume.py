@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,31 +18,66 @@ if TYPE_CHECKING:
     from model_check.engine.explorer import Search
 
 
-def save(search: Search, checkpoint: Checkpoint, frontier: Frontier) -> None:
-    """Write the search, whose last complete level is ``frontier``, to ``checkpoint``."""
-    keys, keys_checksum = checkpoint.append_keys(search.tables.resolved)
-    level = len(search.levels) - 1
-    rows_checksum = checkpoint.write_rows(level, (rows for rows, _ in frontier.pieces()))
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """What a search had found when its last level was complete, which is ``frontier``.
+
+    Of what only grows it is written down how much there was: ``keys`` of the tables, their ``sizes``.
+    """
+
+    frontier: Frontier
+    levels: list[int]
+    checksums: list[tuple[int, int]]
+    keys: int
+    sizes: tuple[int, ...]
+    calls: int
+    totals: Totals
+    goals: list[str]
+    origins: dict[str, tuple[int, int, list[int]]]
+
+
+def complete(search: Search, frontier: Frontier) -> Complete:
+    """What ``search`` has found, whose last level is complete."""
+    return Complete(
+        frontier=frontier,
+        levels=list(search.levels),
+        checksums=search.links.checksums,
+        keys=len(search.tables.resolved),
+        sizes=search.tables.sizes(),
+        calls=search.tables.calls,
+        totals=replace(search.blocks.totals),
+        goals=sorted(search.blocks.goals),
+        origins=dict(search.origins),
+    )
+
+
+def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
+    """Write to ``checkpoint`` what ``search`` had found when a level was complete."""
+    level = len(found.levels) - 1
+    if checkpoint.depth == level:
+        return
+    keys, keys_checksum = checkpoint.append_keys(search.tables.resolved, found.keys)
+    rows_checksum = checkpoint.write_rows(level, (rows for rows, _ in found.frontier.pieces()))
     written = search.links.written()
-    links, fingerprints = zip(*search.links.checksums, strict=True)
+    links, fingerprints = zip(*found.checksums, strict=True)
     saved = Saved(
         format=FORMAT,
         made_for=checkpoint.made_for,
-        tables=search.tables.digest(),
-        levels=search.levels,
+        tables=search.tables.digest(found.sizes),
+        levels=found.levels,
         links=list(links),
         fingerprints=list(fingerprints),
         keys=keys,
         keys_checksum=keys_checksum,
         rows_checksum=rows_checksum,
         width=search.tables.width,
-        totals=Sums(**asdict(search.blocks.totals)),
-        goals=sorted(search.blocks.goals),
+        totals=Sums(**asdict(found.totals)),
+        goals=found.goals,
         violations=[
             Found(property=name, level=level, number=number, more=more)
-            for name, (level, number, more) in search.origins.items()
+            for name, (level, number, more) in found.origins.items()
         ],
-        calls=search.tables.calls,
+        calls=found.calls,
         seconds=search.elapsed(),
     )
     checkpoint.commit(saved, written)
@@ -82,7 +117,7 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
     search.blocks.goals.update(saved.goals)
     for found in saved.violations:
         search.violate(found.property, found.level, found.number, found.more)
-    search.begin -= saved.seconds
+    search.spent = saved.seconds
     return frontier
 
 
@@ -99,6 +134,6 @@ def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
     except (IndexError, ValueError):
         raise checkpoint.damaged(checkpoint.folder / "keys", "is not what was written") from None
     tables.settle()
-    if tables.digest() != saved.tables or tables.width != saved.width:
+    if tables.digest(tables.sizes()) != saved.tables or tables.width != saved.width:
         raise checkpoint.damaged(checkpoint.folder / "keys", "leads to other outcomes than before")
     tables.calls = saved.calls

@@ -435,15 +435,22 @@ class Tables:
             total[held] += _used(self._message_hash)[rows[held, slot]]
         return total
 
-    def digest(self) -> str:
-        """A digest of what the system has said so far."""
-        parts = (
+    @property
+    def _said(self) -> tuple[Column, ...]:
+        return (
             self._local_hash, self._message_hash, self._history_hash, self._outcomes, self._pool,
             self._outside, self._clock, self._expiry,
         )  # fmt: skip
+
+    def sizes(self) -> tuple[int, ...]:
+        """How much the system has said so far."""
+        return tuple(column.count for column in self._said)
+
+    def digest(self, sizes: tuple[int, ...]) -> str:
+        """A digest of what the system had said when there was as much of it as ``sizes``."""
         found = blake2b(digest_size=16)
-        for part in parts:
-            found.update(_used(part).tobytes())
+        for column, count in zip(self._said, sizes, strict=True):
+            found.update(column.data[:count].tobytes())
         return found.hexdigest()
 
     def decode(self, row: NDArray[np.int32]) -> GlobalState:

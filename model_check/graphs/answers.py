@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from model_check.graphs.projection import Condition, Projection
+from model_check.graphs.projection import Condition, Projection, seen
 from model_check.graphs.queries import Queries, Way, initial, where
 from model_check.scenario import Scenario
 from model_check.trace import build as build_trace
 from model_check.trace.narrate import path_text
+
+#: How many values of a field are shown.
+MOST_SEEN = 8
 
 
 class Answers:
@@ -30,7 +33,7 @@ class Answers:
         first = initial(self.states) if begin is None else where(self.states, begin)
         found = self.queries.shortest(first, where(self.states, end))
         data: dict[str, Any] = {"question": "way", "scenario": self.chosen.name, "found": found is not None}
-        return data if found is None else data | self._told(found)
+        return data | (self._never(begin, end) if found is None else self._told(found))
 
     def shared(self, end: Condition) -> dict[str, Any]:
         """What every way from the beginning to ``end`` has in common."""
@@ -41,7 +44,7 @@ class Answers:
             "found": found is not None,
         }
         if found is None:
-            return data
+            return data | self._never(end)
         single = [self.states.label(number, self.projection) for number in found.states]
         return data | {
             "shared_steps": list(found.steps),
@@ -62,6 +65,23 @@ class Answers:
                 for each in found
             ],
         }
+
+    def _never(self, *conditions: Condition | None) -> dict[str, Any]:
+        """Fields that are never as asked for, with what they are instead."""
+        graph = self.states.graph
+        told = []
+        for condition in (each for some in conditions if some is not None for each in some.each()):
+            if where(self.states, condition).any():
+                continue
+            ((field, who, text),) = condition.wanted
+            values = {
+                each
+                for number in range(graph.size)
+                for each in seen(self.states.system, graph.state(number), field, who)
+            }
+            name = field if who is None else f"{field}.{who}"
+            told.append({"field": name, "asked": text, "seen": sorted(values)})
+        return {"never": told}
 
     def _told(self, way: Way) -> dict[str, Any]:
         """A way, with the path by which ``kraftcheck trace show`` shows it from the beginning."""
@@ -85,9 +105,9 @@ class Answers:
 def in_words(data: dict[str, Any]) -> Iterator[str]:
     """An answer as lines of text."""
     if data["question"] == "way":
-        yield from _way(data) if data["found"] else ("There is no such way within the bounds.",)
+        yield from _way(data) if data["found"] else _nowhere(data, "There is no such way within the bounds.")
     elif data["question"] == "shared":
-        yield from _shared(data) if data["found"] else ("No way leads there within the bounds.",)
+        yield from _shared(data) if data["found"] else _nowhere(data, "No way leads there within the bounds.")
     elif not data["found"]:
         yield "Everything that can be seen of states is there without a fault as well."
     else:
@@ -96,6 +116,14 @@ def in_words(data: dict[str, Any]) -> Iterator[str]:
             faults = Counter(each["faults"])
             needed = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in faults.items())
             yield f"{each['look']}: {many}; the first one {_steps(each['steps'])} away, with {needed}"
+
+
+def _nowhere(data: dict[str, Any], sentence: str) -> Iterator[str]:
+    yield sentence
+    for each in data["never"]:
+        values = each["seen"]
+        more = f" and {len(values) - MOST_SEEN:,} others" if len(values) > MOST_SEEN else ""
+        yield f"{each['field']} is never {each['asked']}; seen: {' | '.join(values[:MOST_SEEN])}{more}"
 
 
 def _steps(count: int) -> str:

@@ -33,17 +33,22 @@ ROLES = {
 }
 
 
+def refuse_large(boxes: int, arrows: int) -> None:
+    """Raises InputError if there is more than can be looked at."""
+    if boxes > MOST_NODES or arrows > MOST_EDGES:
+        many = f"{boxes:,} boxes and {arrows:,} arrows" if arrows else f"{boxes:,} boxes"
+        raise InputError(
+            f"--format svg: {many} are more than can be looked at ({MOST_NODES} and {MOST_EDGES}); fold more "
+            "(--fold), or take another format."
+        )
+
+
 def as_svg(graph: nx.MultiDiGraph) -> str:
     """``graph`` as SVG. Raises InputError if it is too large to be looked at."""
     simple = merged(graph)
     loops = {node: simple.edges[node, node] for node in simple if simple.has_edge(node, node)}
     simple.remove_edges_from([(node, node) for node in loops])
-    if simple.number_of_nodes() > MOST_NODES or simple.number_of_edges() > MOST_EDGES:
-        raise InputError(
-            f"--format svg: {simple.number_of_nodes():,} boxes and {simple.number_of_edges():,} arrows are "
-            f"more than can be looked at ({MOST_NODES} and {MOST_EDGES}); fold more (--fold), or take "
-            "another format."
-        )
+    refuse_large(simple.number_of_nodes(), simple.number_of_edges())
     boxes = {node: _lines(data, loops.get(node)) for node, data in simple.nodes(data=True)}
     written = {edge: _actions(simple.edges[edge]) for edge in simple.edges}
     sizes = {node: _box(lines) for node, lines in boxes.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
@@ -122,16 +122,36 @@ class Condition:
                     return False
             elif who is None:
                 some.append((field, text))
-            elif value(nodes[who], field) != text:
+            elif _written(nodes[who], field) != text:
                 return False
         return not some or any(
-            all(value(node, field) == text for field, text in some) for node in nodes.values()
+            all(_written(node, field) == text for field, text in some) for node in nodes.values()
         )
+
+    def each(self) -> Iterator[Condition]:
+        """What it asks of fields, one at a time."""
+        yield from (Condition((asked,)) for asked in self.wanted)
+
+
+def _written(node: Node, field: str) -> str:
+    """A field as conditions write it, without blanks."""
+    return value(node, field).replace(", ", ",")
+
+
+def seen(system: KRaftSystem, state: GlobalState, field: str, who: int | None) -> Iterator[str]:
+    """What a field may be asked for to find ``state``."""
+    if field == MESSAGES:
+        yield str(len(state.messages))
+        return
+    for identity, local in zip(system.identities, state.locals, strict=True):
+        if who in (None, identity.id):
+            yield _written(cast(Node, local), field)
 
 
 def parse_condition(text: str, system: KRaftSystem, option: str) -> Condition:
     """``role.1=Leader,epoch.2=2``; ``role=Leader,epoch=2`` for one replica, whichever; ``violated`` or
-    ``violated=NoFatal`` for states in which a property is violated. Raises InputError, with ``option``.
+    ``violated=NoFatal`` for states in which a property is violated. What has no ``=`` goes on with the value
+    before it: ``log.1=1@1,1@2``. Raises InputError, with ``option``.
     """
     ids = [identity.id for identity in system.identities]
     wanted: list[tuple[str, int | None, str]] = []
@@ -142,6 +162,9 @@ def parse_condition(text: str, system: KRaftSystem, option: str) -> Condition:
             if text_of and text_of not in system.properties:
                 raise InputError(f"{option}: {text_of[:60]} is not judged here; name a property that is.")
             violated = text_of
+        elif not equals and wanted and text_of == "" and word and word not in FIELDS:
+            field, who, begun = wanted.pop()
+            wanted.append((field, who, f"{begun},{word}"))
         elif not equals or not text_of:
             raise InputError(
                 f"{option}: '{word[:60]}' says nothing of a field; write for example role.1=Leader,epoch.2=2."

@@ -20,6 +20,7 @@ EVENTUALLY = {
     "ProspectiveEventuallyLeaves": ("all-follow-one-leader",),
     "LeaderWithoutMajorityStepsDown": ("no-leader-of-epoch-1",),
     "VotersEventuallyLearnLeader": ("all-follow-one-leader",),
+    names.FAST_HAND_OVER: ("a-leader",),
     "MixedVersionsElect": ("a-leader",),
     "RemovedVoterEventuallyObserver": ("no-outdated-voter",),
     "LeaderRemovalCompletes": ("no-leader-outside-voters",),
@@ -49,11 +50,22 @@ def requested(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error)
         if wanted not in known_names:
             raise error(f"'{wanted}' is no property of the catalogue ('kraftcheck rules --properties')")
     for entry in check.eventually:
-        if entry.goal not in EVENTUALLY.get(entry.property, ()):
-            known = "; ".join(f"{name}: {', '.join(goals)}" for name, goals in EVENTUALLY.items())
+        if entry.property not in EVENTUALLY:
+            raise error(
+                f"check.eventually: nothing judges {entry.property}; properties with goals are "
+                f"{', '.join(EVENTUALLY)}"
+            )
+        if entry.goal not in EVENTUALLY[entry.property]:
             raise error(
                 f"check.eventually: goal '{entry.goal}' does not say what {entry.property} means; "
-                f"goals are {known}"
+                f"that is {' or '.join(EVENTUALLY[entry.property])}"
+            )
+        environment = scenario.environment
+        timers = {*environment.timers, *(each for at in environment.timers_at.values() for each in at)}
+        if entry.property == names.FAST_HAND_OVER and "fetch" in timers:
+            raise error(
+                f"check.eventually: {entry.property} says that nobody waits for a fetch timer; leave 'fetch' "
+                "out of environment.timers"
             )
     known_to_checker = names.ALWAYS + names.VOTER_CHANGES + names.DESCRIPTIONS + names.ON_REQUEST
     for name in (*check.only, *check.properties, *check.without):

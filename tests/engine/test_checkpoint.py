@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,10 +17,17 @@ from model_check.engine import explorer
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import UNLIMITED, Exploration, Limits, System
+from model_check.engine.system import (
+    UNLIMITED,
+    Exploration,
+    Interrupted,
+    Limits,
+    System,
+)
 from tests.engine.random_systems import RandomSystem, systems
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
+SMALLER = Synthetic(nodes=3, epochs=2, entries=1, restarts=0, capacity=3)
 
 
 def facts(found: Exploration) -> Exploration:
@@ -27,9 +36,14 @@ def facts(found: Exploration) -> Exploration:
 
 
 def cut_short(
-    system: System, folder: Path, limits: Limits, keep_going: bool, threads: int = 1
+    system: System,
+    folder: Path,
+    limits: Limits,
+    keep_going: bool,
+    threads: int = 1,
+    every: float = 0.0,
 ) -> Exploration:
-    checkpoint = Checkpoint(folder, "test", every=0.0)
+    checkpoint = Checkpoint(folder, "test", every)
     try:
         return explore(system, limits=limits, keep_going=keep_going, threads=threads, checkpoint=checkpoint)
     finally:
@@ -52,6 +66,66 @@ def test_taken_up_again_is_as_never_interrupted(
     found = cut_short(system, folder, UNLIMITED, keep_going, rng.choice([1, 2]))
     assert facts(found) == facts(explore(system, keep_going=keep_going))
     assert [path.name for path in folder.iterdir()] == ["lock"]
+
+
+class Stopped:
+    """A system, with Ctrl-C at the given one of the questions that it is asked."""
+
+    def __init__(self, system: System, left: int) -> None:
+        self._system = system
+        self._left = left
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("deliver", "actions", "record", "forget_local", "forget_message"):
+            self._left -= 1
+            if self._left == 0:
+                raise KeyboardInterrupt
+        return getattr(self._system, name)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(systems(), st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(1, 2))
+def test_ctrl_c_leaves_what_is_complete(
+    tmp_path_factory: pytest.TempPathFactory,
+    system: RandomSystem,
+    keep_going: bool,
+    calls: list[int],
+    threads: int,
+) -> None:
+    """Also where the last checkpoint would have been long ago, and in the middle of an answer."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    whole = explore(system, keep_going=keep_going)
+    for each in calls:
+        stopped = cast(System, Stopped(system, each))
+        with suppress(Interrupted, KeyboardInterrupt):
+            cut_short(stopped, folder, UNLIMITED, keep_going, threads, every=1e9)
+    found = cut_short(system, folder, UNLIMITED, keep_going, threads, every=1e9)
+    assert facts(found) == facts(whole)
+
+
+def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:
+    whole = explore(SMALLER)
+    checkpoint = Checkpoint(tmp_path, "test", every=1e9)
+    cut = explore(SMALLER, limits=Limits(max_states=20_000), checkpoint=checkpoint)
+    assert checkpoint.depth is not None
+    assert cut.levels[: checkpoint.depth + 1] == whole.levels[: checkpoint.depth + 1]
+    assert checkpoint.depth == cut.depth - 1
+    found = explore(SMALLER, checkpoint=checkpoint)
+    assert facts(found) == facts(whole)
+    assert checkpoint.found == cut.depth - 1
+    assert not (tmp_path / "checkpoint.json").exists()
+    checkpoint.close()
+
+
+def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path, "test", every=1e9)
+    explore(SMALLER, limits=Limits(max_depth=3), checkpoint=checkpoint)
+    saved = checkpoint.load()
+    assert saved is not None
+    checkpoint.commit(saved.model_copy(update={"seconds": 1e6}), [])
+    found = explore(SMALLER, limits=Limits(max_seconds=1e5), checkpoint=checkpoint)
+    assert found.limit is None and found.seconds > 1e6
+    checkpoint.close()
 
 
 @pytest.mark.slow
@@ -95,7 +169,7 @@ def test_a_description_that_says_something_else_is_recognised(
 
 def test_every_damaged_byte_is_recognised(begun: Path) -> None:
     rng = Random(0)
-    for path in sorted(begun.iterdir()):
+    for path in sorted(set(begun.iterdir()) - {begun / "checkpoint.json"}):
         original = path.read_bytes()
         counted = _counted(begun, path)
         for _ in range(5 if counted else 0):
@@ -103,9 +177,6 @@ def test_every_damaged_byte_is_recognised(begun: Path) -> None:
             changed = bytearray(original)
             changed[place] ^= 1 << rng.randrange(8)
             path.write_bytes(changed)
-            if path.name == "checkpoint.json":
-                _load_or_refuse(begun)
-                continue
             with pytest.raises(CheckpointError, match="damaged"):
                 cut_short(SMALL, begun, UNLIMITED, False)
         path.write_bytes(original)
@@ -120,17 +191,19 @@ def _counted(folder: Path, path: Path) -> int:
     return path.stat().st_size
 
 
-def _load_or_refuse(folder: Path) -> None:
-    """A changed bit of the description may leave it what it means; then the answer must be the same."""
-    copy = {path.name: path.read_bytes() for path in folder.iterdir()}
-    try:
-        found = cut_short(SMALL, folder, UNLIMITED, False)
-    except CheckpointError:
-        return
-    finally:
-        for name, content in copy.items():
-            (folder / name).write_bytes(content)
-    assert replace(facts(found), calls=0) == replace(facts(explore(SMALL)), calls=0)
+def test_every_damaged_bit_of_the_description_is_recognised(begun: Path) -> None:
+    path = begun / "checkpoint.json"
+    original = path.read_bytes()
+    checkpoint = Checkpoint(begun, "test")
+    for bit in range(0, 8 * len(original), 7):
+        changed = bytearray(original)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(CheckpointError):
+            checkpoint.load()
+    path.write_bytes(original)
+    assert checkpoint.load() is not None
+    checkpoint.close()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +241,9 @@ def test_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = facts(explore(SMALL))
     monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)
     assert facts(explore(SMALL, threads=2)) == whole
+    cut_short(SMALL, tmp_path, Limits(max_states=20_000), False, 2, every=1e9)
+    assert facts(cut_short(SMALL, tmp_path, UNLIMITED, False, 2, every=1e9)) == whole

@@ -145,7 +145,8 @@ def test_against_brute_force(data: st.DataObject) -> None:
     lasso = check_eventually(graph, lambda state: number(state) in goals, fairness)
     expected = brute_force(graph, goals, {0}, fairness)
     assert (None if lasso is None else len(lasso.stem)) == expected
-    assert check_eventually(graph, lambda state: number(state) in goals, fairness, most=-1) == lasso
+    few = data.draw(st.integers(-1, 20))
+    assert check_eventually(graph, lambda state: number(state) in goals, fairness, most=few) == lasso
     if lasso is not None:
         check_lasso(graph, lasso, goals, fairness)
         assert not goals & set(lasso.states)

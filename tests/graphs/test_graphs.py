@@ -135,6 +135,26 @@ def test_bad_conditions_are_refused(text: str, says: str) -> None:
         parse_condition(text, build(find("scenario-a")), "--to")
 
 
+def test_what_is_never_so_is_said(capsys: Any) -> None:
+    command = ["graph", "scenario-a", "--to", "role.1=Boss,epoch.2=1"]
+    assert main(command) == 1
+    out = capsys.readouterr().out
+    assert "no such way" in out and "role.1 is never Boss; seen: Leader" in out and "epoch" not in out
+    assert main([*command, "--format", "json"]) == 1
+    (never,) = json.loads(capsys.readouterr().out)["never"]
+    assert (never["field"], never["asked"]) == ("role.1", "Boss") and "Leader" in never["seen"]
+
+
+def test_values_with_commas() -> None:
+    condition = parse_condition("log.1=1@1,1@2,role=Leader,epoch=2", build(find("scenario-a")), "--to")
+    assert condition.wanted == (("log", 1, "1@1,1@2"), ("role", None, "Leader"), ("epoch", None, "2"))
+
+
+def test_a_picture_of_single_states_is_refused_before_it_is_drawn(capsys: Any) -> None:
+    assert main(["graph", "single-voter", "--fold", "none", "--format", "svg"]) == 2
+    assert "495 boxes are more than can be looked at" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how", ("none", "role-epoch", "role,high-watermark"))
 def test_formats(how: str, tmp_path: Path, capsys: Any) -> None:
     command = ["graph", "finding-single-voter-power-loss", "--fold", how, "--format"]

@@ -10,10 +10,17 @@ import pytest
 from model_check.cli import main
 from model_check.counterexamples import causes_of, simplest_of
 from model_check.engine.explorer import explore
+from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.run import check
 from model_check.scenario import find
-from model_check.smallest_bounds import CAPACITY, EPOCH, smallest_bounds, used
+from model_check.smallest_bounds import (
+    CAPACITY,
+    EPOCH,
+    smallest_bounds,
+    smallest_bounds_of_eventually,
+    used,
+)
 from model_check.trace.replay import replay
 
 SMALL = ("scenario-a-granting-by-log", "finding-restart-as-candidate", "finding-single-voter-power-loss")
@@ -93,6 +100,31 @@ def test_smallest_bounds_are_told(capsys: Any) -> None:
     assert main(["check", "scenario-a", "--smallest-bounds", "--causes", "1", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["smallest_bounds"] == {} and data["causes"] == {}
+
+
+def test_smallest_bounds_of_eventually_properties(capsys: Any) -> None:
+    command = ["check", "ping-pong-rejecting-always", "--smallest-bounds", "--causes", "1", "--threads", "1"]
+    assert main(command) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "LeaderEventuallyElected with the smallest bounds: bounds.max-epoch 1 (of 2);" in text
+    assert "Causes of an eventually property are not looked for" in text
+    scenario = find("ping-pong-rejecting-always")
+    (judged,) = check(scenario).judged
+    found = smallest_bounds_of_eventually(scenario, judged)
+    (again,) = check(found.scenario).judged
+    assert again.lasso is not None
+    capacity = found.scenario.network.capacity
+    network = found.scenario.network.model_copy(update={"capacity": capacity - 1})
+    with pytest.raises(InputError, match=r"network\.capacity cuts steps"):
+        check(found.scenario.model_copy(update={"network": network}))
+
+
+def test_all_violated_properties_are_told(capsys: Any) -> None:
+    assert main(["check", "finding-leader-of-two-removes-itself", "--threads", "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "violated: LeaderEventuallyElected" in text and "also violated: VoterChangeEventuallySettled" in text
+    )
 
 
 def test_walks_are_shrunk(capsys: Any) -> None:

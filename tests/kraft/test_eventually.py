@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from model_check.cli import main
+from model_check.engine import cycles
+from model_check.engine.components import NETWORKX_EDGES, strong_components
 from model_check.engine.graph import IncompleteGraphError, collect_graph
 from model_check.engine.system import GlobalState, Limits
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.liveness import Judged
 from model_check.kraft.node import Node
 from model_check.kraft.wanted import GOALS, settled_states
 from model_check.run import check
@@ -130,6 +136,43 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         assert settled[number] or two is None or isinstance(two.role, Prospective) or not fetched
 
 
+def _by(most: int, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
+    """What is said of a scenario where networkx looks at up to ``most`` edges."""
+    monkeypatch.setattr(cycles, "NETWORKX_EDGES", most)
+    return list(check(shipped()[name]).judged)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "flip-flop",
+        "ping-pong-rejecting-always",
+        "superseded-leader",
+        pytest.param("unseen-voter-change", marks=pytest.mark.slow),
+        pytest.param("leader-removal-completes", marks=pytest.mark.slow),
+        pytest.param("flip-flop-before-kip-996", marks=pytest.mark.slow),
+        pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.slow),
+    ],
+)
+def test_networkx_and_arrays_give_the_same_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever looks for the components, or one in the first rounds and the other in those that follow."""
+    by_networkx = _by(10**9, name, monkeypatch)
+    assert by_networkx and _by(-1, name, monkeypatch) == by_networkx
+    assert _by(5_000, name, monkeypatch) == by_networkx
+
+
+@pytest.mark.slow
+def test_components_of_a_large_graph_by_networkx_and_by_arrays() -> None:
+    """Half a million edges, which are fewer than networkx looks at."""
+    graph = collect_graph(build(shipped()["mixed-versions-elect-one-old"], absorbs=True))
+    sources, targets = graph.sources, graph.targets
+    assert NETWORKX_EDGES // 2 < len(sources) < NETWORKX_EDGES
+    by_networkx = strong_components(graph.size, sources, targets)
+    by_arrays = strong_components(graph.size, sources, targets, most=-1)
+    pairs = len(np.unique(np.stack([by_networkx, by_arrays]), axis=1).T)
+    assert pairs == by_networkx.max() + 1 == by_arrays.max() + 1
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "holds"),
     [
@@ -171,6 +214,27 @@ def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
     eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
     with pytest.raises(InputError, match=r"check\.eventually"):
         changed("split-votes", check={"eventually": eventually})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "timers", "says"),
+    [
+        ({"property": "GracefulHandOverIsFast", "goal": "a-leader"}, ["fetch"], "leave 'fetch' out"),
+        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is a-leader"),
+        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "nothing judges"),
+    ],
+)
+def test_goals_that_are_not_the_property_are_refused(
+    wanted: dict[str, str], timers: list[str], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        build(changed("hand-over-at-shutdown", check={"eventually": [wanted]}, environment__timers=timers))
+
+
+def test_without_symmetry_epochs_are_relative_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "flip-flop", "--no-symmetry", "--threads", "1", "--json"]) == 0
+    (judged,) = json.loads(capsys.readouterr().out)["liveness"]
+    assert judged["closed"] and judged["states"] == 80
 
 
 def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import signal
 import time
@@ -11,12 +12,11 @@ from typing import Any
 
 import pytest
 
+from model_check.cli import main
 from model_check.engine.checkpoint import Checkpoint
 from model_check.run import check
 from model_check.scenario import find
 from model_check.trace.json_form import dumps
-
-KILLS = 20
 
 
 def _answer(name: str, threads: int, folder: Path | None = None) -> dict[str, Any]:
@@ -41,18 +41,39 @@ def _answer(name: str, threads: int, folder: Path | None = None) -> dict[str, An
     }
 
 
+def test_what_a_limit_leaves_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*more: str) -> tuple[int, str]:
+        command = ["check", "two-voters-restart", "--threads", "1", "--checkpoint", str(tmp_path), *more]
+        status = main(command)
+        return status, " ".join(capsys.readouterr().out.split())
+
+    status, out = said("--max-states", "20000")
+    assert status == 3
+    assert "kept to depth 12" in out and "with a larger --max-states goes on from there" in out
+    status, out = said("--max-memory", "1M")
+    assert status == 3
+    assert "taken up at depth 12" in out and "with a larger --max-memory goes on from there" in out
+    status, out = said("--max-states", "40000", "--json")
+    assert json.loads(out)["checkpoint"] == {"taken_up_at_depth": 12, "kept_to_depth": 14}
+    status, out = said()
+    assert status == 0
+    assert "taken up at depth 14" in out and "kept" not in out and "128,985 states" in out
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["two-voters-restart", "finding-second-leader-of-epoch"])
-def test_twenty_kills_twenty_answers(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "answers"), [("two-voters-restart", 20), ("finding-second-leader-of-epoch", 5)]
+)
+def test_twenty_kills_twenty_answers(name: str, answers: int, tmp_path: Path) -> None:
+    """Each of the answers after one kill at least."""
     rng = Random(name)
     begin = time.monotonic()
     expected = _answer(name, 2)
     seconds = time.monotonic() - begin
     processes = multiprocessing.get_context("fork")
-    killed = 0
-    while killed < KILLS:
-        folder = tmp_path / str(killed)
-        for _ in range(rng.randint(1, 3)):
+    for number in range(answers):
+        folder, killed = tmp_path / str(number), 0
+        while not killed or rng.random() < 0.2:
             process = processes.Process(target=_answer, args=(name, rng.randint(1, 2), folder))
             process.start()
             time.sleep(rng.uniform(0.0, 1.5 * seconds))
