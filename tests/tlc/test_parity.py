@@ -180,7 +180,7 @@ def test_generated_states_are_counted_as_tlc_counts_them() -> None:
         (["--tag", "bench"], "no scenario with a TLA+ configuration"),
         (["single-voter", "--jar", "none.jar"], "none.jar is no file"),
         (["single-voter", "--modules", "/nowhere"], "there are no TLA+ modules"),
-        (["--workers", "0"], "expected a number greater than 0"),
+        (["--workers", "0"], "expected a whole number greater than 0"),
         (["--states", "9" * 30], "expected a number from 0 on"),
         (["--trace", "none.json"], "none.json"),
         (["--trace", "x.json", "single-voter"], "--trace goes with no scenario"),
