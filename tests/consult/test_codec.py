@@ -31,7 +31,7 @@ CANDIDATE = Replica(
 
 @pytest.mark.parametrize("name", sorted(codec.kinds()))
 def test_every_value_survives_a_round_trip(name: str) -> None:
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
     @given(values_of(codec.kinds()[name]))
     def check(value: Any) -> None:
         assert codec.loads(codec.dumps(value)) == value

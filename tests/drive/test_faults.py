@@ -39,6 +39,7 @@ def sequences() -> list[DriveSequence]:
     return generate(chosen, "kafka", {}, 0, max_states=20_000).sequences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught_and_the_rule_is_named(fault: str, sequences: list[DriveSequence]) -> None:
     named: set[str] = set()

@@ -80,6 +80,7 @@ def test_a_sequence_starts_the_process_and_none_is_out_of_reach() -> None:
     assert all(isinstance(sequence.stimuli[0], Start) for sequence in found.sequences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", DRIVEN)
 def test_the_reference_agrees_with_itself(preset: str) -> None:
     sequences = generated("mutants-observer", "single-voter", "ping-pong", preset=preset).sequences

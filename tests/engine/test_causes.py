@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -102,6 +103,7 @@ def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int)
         assert shrink(system, shrunk.violation).violation.depth == shrunk.violation.depth
 
 
+@pytest.mark.slow
 def test_a_long_walk_becomes_short() -> None:
     """Where a walk takes detours, most of it goes."""
     lengths = []

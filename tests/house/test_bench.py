@@ -29,6 +29,7 @@ def test_every_figure_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
         assert figure["label"] and figure["unit"] and figure["value"] >= 0
 
 
+@pytest.mark.slow
 def test_the_text_has_a_line_for_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "three-voters-elect", "--quick"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -24,6 +24,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "states"), COUNTS.items())
 def test_exact_number_of_states(name: str, states: int) -> None:
     assert explored(name).distinct == states

@@ -69,6 +69,7 @@ def successors(system: KRaftSystem, represent: Relative, state: GlobalState) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32), length=st.integers(1, 150))

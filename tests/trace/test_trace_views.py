@@ -92,6 +92,7 @@ def test_the_catalogue_has_the_statement() -> None:
     assert "where the Value at offset 1 of epoch 1 was committed before." in text
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_program_runs(data: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "test_counterexample.py"
