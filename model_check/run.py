@@ -111,7 +111,9 @@ class CheckResult:
     @property
     def undetermined(self) -> bool:
         """Whether a limit left open what was asked, be it only of *eventually* properties."""
-        open_still = self.liveness is None and not self.differences
+        seen = {violation.property for violation in self.exploration.violations}
+        unseen = self.exploration.limit is not None and not seen.issuperset(self.scenario.expect.violates)
+        open_still = not self.differences and (self.liveness is None or unseen)
         return open_still or self.verdict is Verdict.UNDETERMINED
 
     @property
@@ -266,15 +268,17 @@ def _differences(
     if found.verdict is Verdict.UNDETERMINED or (liveness is None and expected.verdict == "violated"):
         return ()
     differences = []
+    # What a limit kept from being seen is open; what was seen counts all the same.
+    whole = found.limit is None
     unfair = {judged.name for judged in liveness or () if not judged.holds}
     violated = sorted({violation.property for violation in found.violations} | unfair)
     if expected.verdict == "holds":
         differences += [f"{name} is violated" for name in violated]
-        differences += [f"goal {goal} was never reached" for goal in found.missing_goals]
-        if expected.states is not None and found.states != expected.states:
+        differences += [f"goal {goal} was never reached" for goal in found.missing_goals if whole]
+        if whole and expected.states is not None and found.states != expected.states:
             differences.append(f"{found.states:,} distinct states, expected {expected.states:,}")
     else:
-        missing = sorted(set(expected.violates) - set(violated))
+        missing = sorted(set(expected.violates) - set(violated)) if whole else []
         unexpected = sorted(set(violated) - set(expected.violates)) if expected.violates else []
         differences += [f"{name} was expected to be violated, and is not" for name in missing]
         differences += [f"{name} is violated, which was not expected" for name in unexpected]

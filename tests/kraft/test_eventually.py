@@ -271,3 +271,17 @@ def test_a_goal_that_is_missing_is_told_although_the_graph_is_too_large(goal: li
     assert result.undetermined == (not goal)
     assert result.as_expected is False
     assert [difference[:5] for difference in result.differences] == ["goal "] * len(goal)
+
+
+def test_what_a_limit_keeps_from_being_seen_is_open() -> None:
+    """A violation that is expected and was not met before the limit may still be there."""
+    expect = {"verdict": "violated", "violates": ["HighWatermarkOnMajority", "SingleLeaderPerEpoch"]}
+    scenario = changed(
+        "finding-removal-before-flush", expect=expect, check__without=["AcknowledgedIsDurable"]
+    )
+    limited = check(scenario, keep_going=True, limits=Limits(max_states=10))
+    assert limited.exploration.violations and not limited.differences
+    assert limited.undetermined and not limited.as_expected
+    whole = check(scenario, keep_going=True)
+    assert not whole.undetermined
+    assert whole.differences == ("SingleLeaderPerEpoch was expected to be violated, and is not",)
