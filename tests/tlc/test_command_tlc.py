@@ -149,7 +149,14 @@ def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
     tlc_says(fake, "".join(SEARCHED), f"sleep 600 &\necho $! > '{fake}/child'\nwait")
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "model_check", "tlc", "single-voter"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background has the signal ignored, which processes inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     child = fake / "child"
     for _ in range(600):
         if child.exists() and child.read_text().strip():
