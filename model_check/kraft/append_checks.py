@@ -57,7 +57,7 @@ def _batch_violations(
 ) -> Iterator[str]:
     """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
     if membership.opens_epoch(batch):
-        if not _opens_as_due(before, batches, batch):
+        if not _opens_as_due(before, batches, batch, starts=event is None):
             yield names.CHANGE_AS_ASKED
         if not _changes_keys(before, batches, batch):
             return
@@ -81,7 +81,7 @@ def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     return any(membership.added(old, new) or membership.removed(old, new) for new in sets)
 
 
-def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch, *, starts: bool) -> bool:
     """P-9: an epoch opens with the leader and the ids of its voters (who granted their vote the model leaves
     out), and with the voter set where the log has none, or another entry of the leader, and only there.
 
@@ -89,8 +89,13 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     """
     start, *changes = _history(before, batches)
     _, old, version = changes[-1] if changes else start
-    # Where voters are assigned (KIP-595) it is not the log alone that tells them.
-    voters = before.voters.ids if before.log.assignments else old.ids
+    voters = old.ids
+    if before.log.assignments:
+        # Where voters are assigned (KIP-595) they are those of the last assignment that is known to be
+        # committed; a process that starts knows what its log shows.
+        decided = assignments.decided_in(before.log)
+        known = assignments.voters_at(membership.own_origin(before), before.log, decided)
+        voters = tuple(key.id for key in known) if starts else before.voters.ids
     own = before.own_entry
     recorded = bool(changes) or start[0] > 0
     new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
