@@ -143,12 +143,7 @@ def check(
     Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
     says, and CheckpointError where the checkpoint cannot be used.
     """
-    for wanted in scenario.expect.covers:
-        if parse(wanted) is None:
-            raise InputError(
-                f"{scenario.file}: expect.covers: there is nothing called '{wanted[:80]}'; name an action, "
-                "rule, transition, message or error as in docs/scenarios.md."
-            )
+    _require_names_of_coverage(scenario)
     try:
         system = build(scenario)
     except BrokenPrelude as broken:
@@ -186,11 +181,7 @@ def check(
         liveness, graph_limit = None, INTERRUPTED
     differences = _differences(scenario, exploration, liveness)
     if covered is not None and exploration.verdict is not Verdict.UNDETERMINED:
-        differences += tuple(
-            f"{wanted} was expected to be covered, and is not"
-            for wanted in scenario.expect.covers
-            if parse(wanted) not in covered.items
-        )
+        differences += _uncovered(scenario, covered)
     taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
     return CheckResult(
         scenario,
@@ -203,6 +194,23 @@ def check(
         taken_up=taken_up,
         kept=kept,
         graph_limit=graph_limit,
+    )
+
+
+def _require_names_of_coverage(scenario: Scenario) -> None:
+    for wanted in scenario.expect.covers:
+        if parse(wanted) is None:
+            raise InputError(
+                f"{scenario.file}: expect.covers: there is nothing called '{wanted[:80]}'; name an action, "
+                "rule, transition, message or error as in docs/scenarios.md."
+            )
+
+
+def _uncovered(scenario: Scenario, covered: Covered) -> tuple[str, ...]:
+    return tuple(
+        f"{wanted} was expected to be covered, and is not"
+        for wanted in scenario.expect.covers
+        if parse(wanted) not in covered.items
     )
 
 
