@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from model_check.engine.columns import Column
 from model_check.engine.native_map import MULTIPLIER, NativeMap
 from model_check.engine.symmetry import Symmetry
 from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
@@ -74,26 +75,6 @@ class View(NamedTuple):
     loss: int
     duplicates: int
     duplicate_cost: int
-
-
-class Column:
-    """An array that grows by doubling. ``data`` is replaced when it grows."""
-
-    def __init__(self, dtype: Any, width: int = 0) -> None:
-        self.data: NDArray[Any] = np.zeros((1024, width) if width else 1024, dtype)
-        self.count = 0
-
-    def append(self, value: Any) -> int:
-        """Append one row and return its number."""
-        if self.count == len(self.data):
-            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
-        self.data[self.count] = value
-        self.count += 1
-        return self.count - 1
-
-
-def _used(column: Column) -> NDArray[Any]:
-    return column.data[: column.count]
 
 
 def content_hash(salt: Hashable, value: Hashable) -> int:
@@ -424,15 +405,15 @@ class Tables:
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)
         numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
-        total = _used(self._history_hash)[numbers[:, n]].copy()
+        total = self._history_hash.used[numbers[:, n]].copy()
         for component in range(n):
-            total += _used(self._local_hash)[numbers[:, component]]
+            total += self._local_hash.used[numbers[:, component]]
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
             total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
         for slot in range(n + 3, rows.shape[1] - EXTRA):
             held = rows[:, slot] >= 0
-            total[held] += _used(self._message_hash)[rows[held, slot]]
+            total[held] += self._message_hash.used[rows[held, slot]]
         return total
 
     @property

@@ -1,0 +1,29 @@
+"""Arrays that grow, which the kernels read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Column:
+    """An array that grows by doubling. ``data`` is replaced when it grows; ``count`` rows of it are used."""
+
+    def __init__(self, dtype: Any, width: int = 0) -> None:
+        self.data: NDArray[Any] = np.zeros((1024, width) if width else 1024, dtype)
+        self.count = 0
+
+    @property
+    def used(self) -> NDArray[Any]:
+        """The rows that are used."""
+        return self.data[: self.count]
+
+    def append(self, value: Any) -> int:
+        """Append one row and return its number."""
+        if self.count == len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.count] = value
+        self.count += 1
+        return self.count - 1
