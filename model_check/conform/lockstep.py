@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from model_check.collector import without_collector
 from model_check.conform.configuration import Config
 from model_check.conform.exceptions import UNKNOWN_FIELD
 from model_check.conform.found import Found
@@ -18,7 +19,7 @@ from model_check.conform.known import KnownBatches
 from model_check.conform.nodes import NodeRun
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.processes import Processes
-from model_check.conform.recording import STEPS, Event, Recording, without_collector
+from model_check.conform.recording import STEPS, Event, Recording
 from model_check.conform.totals import Totals
 from model_check.conform.transport import Transport
 from reference.frozen import replace

@@ -6,19 +6,18 @@ of a node carry the effects of the step and the node's state after it.
 
 from __future__ import annotations
 
-import gc
 import gzip
 import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic_core import from_json
 
+from model_check.collector import without_collector
 from model_check.conform.configuration import Config, NodeConfig, config_of
 from model_check.conform.fields import Fields, Json
 from model_check.errors import InputError
@@ -185,21 +184,6 @@ def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
     for number, line in enumerate(lines, 1):
         reading.take(Fields.of(line, f"{name}, line {number}"))
     return reading.whole(name, name, Fields({}, name))
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: a recording has no cycles, and many values to search."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            # What was built meanwhile counts as old: as young it would all be searched at once now.
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
 
 
 def _read_summary(path: Path) -> Fields:

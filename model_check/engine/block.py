@@ -27,7 +27,7 @@ from model_check.engine.pool import Job, Pool, Stages
 from model_check.engine.tables import Tables, View, orbits
 from model_check.engine.visited import SHARDS, Visited, partition
 
-BLOCK = 1 << 16
+BLOCK = 1 << 18
 RECENT = 1 << 15
 GOOD = 1 << 18
 MISSES = 1 << 14

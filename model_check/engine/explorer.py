@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from model_check.collector import without_collector
 from model_check.engine.block import Batch, Blocks, Generation, Worker
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.frontier import IN_MEMORY, Frontier
@@ -340,7 +341,8 @@ def explore(
                 system, tables, visited, blocks, links, limits, keep_going,
                 progress, on_candidates, on_states, checkpoint, representatives,
             )  # fmt: skip
-            limit = search.run()
+            with without_collector():
+                limit = search.run()
             if checkpoint is not None and limit is None:
                 checkpoint.remove()
             result = search.result(limit)
