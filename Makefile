@@ -23,11 +23,11 @@ KRAFTCHECK := $(VENV)/bin/kraftcheck
 # Runs the rest of the line if there is Java; otherwise says loudly that it does not.
 WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "================================================================================" >&2; \
-  echo "NOT RUN: the comparison with TLC, which needs Java 11 or later; install for example" >&2; \
-  echo "the package default-jre-headless. Everything else is run." >&2; \
+  echo "NOT RUN: TLC (needs Java 11 or later) and Spark (needs Java 17 or later); install for" >&2; \
+  echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
-.PHONY: help install check test fast slow scenarios mutants tlc java pages lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios mutants tlc spark java pages lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -36,7 +36,7 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and every CI scenario against its expected verdict
 
-test: java lint types check slow mutants tlc ## everything CI runs: lint, types, `check`, slow tests, mutants, TLC
+test: java lint types check slow mutants tlc spark ## everything CI runs: lint, types, `check`, slow tests, mutants, TLC, Spark
 
 nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(PYTEST)
@@ -49,10 +49,10 @@ bench: $(INSTALLED) ## measure the engine
 	$(KRAFTCHECK) bench
 
 fast: $(INSTALLED) ## the fast tests alone
-	$(SEEDED) -m "not slow and not nightly"
+	$(SEEDED) -m "not slow and not nightly and not spark"
 
 slow: $(INSTALLED) ## the slow tests alone
-	$(SEEDED) -m "slow and not nightly"
+	$(SEEDED) -m "slow and not nightly and not spark"
 
 scenarios: $(INSTALLED) ## the CI scenarios alone
 	$(KRAFTCHECK) check
@@ -63,6 +63,10 @@ mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checke
 tlc: $(INSTALLED) ## small scenarios and mutants, by the checker and by TLC
 	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small
 	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants
+
+spark: $(INSTALLED) ## the pipelines, on Spark in this machine's processes
+	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && \
+	  $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
 
 # TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
 java:

@@ -33,6 +33,7 @@ COMMANDS = {
     "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
     "drive": "drive an implementation along generated traces and compare it with the reference",
     "logs": "rebuild and check what the log files of production nodes show",
+    "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",
 }
 

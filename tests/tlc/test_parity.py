@@ -195,7 +195,7 @@ def test_generated_states_are_counted_as_tlc_counts_them() -> None:
 def test_bad_input_is_told_in_one_sentence(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("model_check.tlc.install.find_java", lambda: "java")
+    monkeypatch.setattr("model_check.tlc.install.find_java", lambda user, oldest: "java")
     assert main(["tlc", *arguments]) == 2
     error = capsys.readouterr().err
     assert said in error and error.startswith("kraftcheck: ") and error.count("\n") == 1

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from model_check.errors import InputError
+from model_check.java import find_java
 from model_check.tlc import install, process
-from model_check.tlc.install import Tools, find_jar, find_java
+from model_check.tlc.install import Tools, find_jar
 from model_check.tlc.process import Job, Ran, run, workplace
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
 
@@ -70,21 +71,21 @@ def test_java_must_be_11_or_later(
     java = script(tmp_path / "bin" / "java", f"echo '{said}' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     if accepted:
-        assert find_java() == str(java)
+        assert find_java("TLC", 11) == str(java)
     else:
         with pytest.raises(InputError, match="needs Java 11 or later"):
-            find_java()
+            find_java("TLC", 11)
 
 
 def test_java_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="none on the path or in JAVA_HOME"):
-        find_java()
+        find_java("TLC", 11)
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n", encoding="utf-8")
     java.chmod(0o755)
-    assert find_java() == str(java)
+    assert find_java("TLC", 11) == str(java)
 
 
 def test_the_jar_is_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

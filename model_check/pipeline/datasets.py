@@ -1,0 +1,122 @@
+"""The Parquet that pipelines write and read: its columns, written down and versioned.
+
+The name and the version of a schema travel with the files, as metadata of their first column; so does
+nothing else, and any tool that reads Parquet reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from model_check.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_MARK = "kraftcheck"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``type`` in the words of Spark SQL ("bigint", "array<string>"); ``meaning`` with its unit."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A kind of Parquet data set. ``version`` grows with every change of its columns."""
+
+    name: str
+    version: int
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark SQL writes them."""
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+    def schema(self) -> StructType:
+        """The columns, the first of which carries the name and the version."""
+        from pyspark.sql.types import StructField, StructType
+
+        first, *others = StructType.fromDDL(self.ddl).fields
+        mark = {_MARK: {"dataset": self.name, "version": self.version}}
+        return StructType([StructField(first.name, first.dataType, True, mark), *others])
+
+
+def write(
+    data: DataFrame,
+    dataset: Dataset,
+    path: str,
+    *,
+    mode: Literal["errorifexists", "overwrite", "append"] = "errorifexists",
+    partition_by: Sequence[str] = (),
+) -> None:
+    """Write ``data``, which has the columns of ``dataset``, to the folder ``path`` of any file system.
+
+    Files appear when all of them are complete.
+    """
+    schema = dataset.schema()
+    mark = schema.fields[0].metadata
+    columns = [
+        data[column.name].cast(schema[column.name].dataType).alias(column.name, **_with(mark, number))
+        for number, column in enumerate(dataset.columns)
+    ]
+    data.select(*columns).write.mode(mode).partitionBy(*partition_by).parquet(path)
+
+
+def _with(mark: dict[str, object], number: int) -> dict[str, object]:
+    return {"metadata": mark} if number == 0 else {}
+
+
+def read(spark: SparkSession, dataset: Dataset, path: str) -> DataFrame:
+    """The data set in the folder ``path``. Raises InputError for what is none, or another, or incomplete."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from model_check.pipeline.session import first_line
+
+    what = f"a data set '{dataset.name}' of kraftcheck"
+    try:
+        if not exists(spark, path):
+            raise InputError(f"{path}: there is nothing; give {what}.")
+        if not exists(spark, f"{path}/_SUCCESS"):
+            raise InputError(f"{path}: is not complete (_SUCCESS is missing); make {what} again.")
+        data = spark.read.parquet(path)
+    except (PySparkException, Py4JJavaError) as error:
+        raise InputError(f"{path}: cannot be read ({first_line(error)}); give {what}.") from None
+    _require(data, dataset, path)
+    return data.select(*(column.name for column in dataset.columns))
+
+
+def _require(data: DataFrame, dataset: Dataset, path: str) -> None:
+    first = dataset.columns[0].name
+    mark = data.schema[first].metadata.get(_MARK) if first in data.columns else None
+    if not isinstance(mark, dict):
+        raise InputError(f"{path}: was not written by kraftcheck; give a data set '{dataset.name}'.")
+    if mark.get("dataset") != dataset.name:
+        raise InputError(f"{path}: holds '{mark.get('dataset')}', expected a data set '{dataset.name}'.")
+    if mark.get("version") != dataset.version:
+        raise InputError(
+            f"{path}: has version {mark.get('version')} of '{dataset.name}', expected {dataset.version}; "
+            "make it again with this version of kraftcheck."
+        )
+    wanted = {field.name: field.dataType for field in dataset.schema().fields}
+    for name, kind in wanted.items():
+        if name not in data.columns or data.schema[name].dataType != kind:
+            raise InputError(f"{path}: column '{name}' is missing or not {kind.simpleString()}.")
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Whether there is something at ``path``, in any file system that the cluster knows."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    place = hadoop.Path(path)
+    system = place.getFileSystem(spark._jsc.hadoopConfiguration())
+    return bool(system.exists(place))

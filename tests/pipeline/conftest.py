@@ -1,0 +1,27 @@
+"""One Spark session for all tests of pipelines that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from model_check.pipeline.session import spark_session
+
+#: Small, and without what only people look at.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session on two threads of this process."""
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'kraftcheck[spark]'")
+    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    with spark_session("tests", "local[2]", SETTINGS | warehouse) as session:
+        yield session

@@ -1,0 +1,80 @@
+"""Parquet that says what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.errors import InputError
+from model_check.pipeline.datasets import Column, Dataset, read, write
+from model_check.pipeline.session import settings_of, spark_session
+
+VOTES = Dataset(
+    "votes", 2, "made up", (Column("node", "int", "a node"), Column("epoch", "bigint", "its epoch"))
+)
+ROWS = [(1, 5), (2, 7)]
+
+
+def _write(spark: Any, path: Path, dataset: Dataset = VOTES) -> str:
+    write(spark.createDataFrame(ROWS, "node int, epoch bigint"), dataset, str(path))
+    return str(path)
+
+
+@pytest.mark.spark
+def test_what_is_written_is_read_again(spark: Any, tmp_path: Path) -> None:
+    data = read(spark, VOTES, _write(spark, tmp_path / "votes"))
+    assert sorted(tuple(row) for row in data.collect()) == ROWS
+
+
+@pytest.mark.spark
+def test_another_kind_version_or_column_is_refused(spark: Any, tmp_path: Path) -> None:
+    path = _write(spark, tmp_path / "votes")
+    with pytest.raises(InputError, match="holds 'votes', expected a data set 'epochs'"):
+        read(spark, Dataset("epochs", 2, "", VOTES.columns), path)
+    with pytest.raises(InputError, match="has version 2 of 'votes', expected 3"):
+        read(spark, Dataset("votes", 3, "", VOTES.columns), path)
+    wider = (*VOTES.columns, Column("leader", "int", "its leader"))
+    with pytest.raises(InputError, match="column 'leader' is missing or not int"):
+        read(spark, Dataset("votes", 2, "", wider), path)
+
+
+@pytest.mark.spark
+def test_what_is_foreign_partial_or_not_there_is_refused(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is nothing"):
+        read(spark, VOTES, str(tmp_path / "none"))
+    spark.createDataFrame(ROWS, "node int, epoch bigint").write.parquet(str(tmp_path / "foreign"))
+    with pytest.raises(InputError, match="was not written by kraftcheck"):
+        read(spark, VOTES, str(tmp_path / "foreign"))
+    path = _write(spark, tmp_path / "votes")
+    (tmp_path / "votes" / "_SUCCESS").unlink()
+    with pytest.raises(InputError, match="is not complete"):
+        read(spark, VOTES, path)
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "_SUCCESS").touch()
+    (tmp_path / "text" / "part-0.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="cannot be read"):
+        read(spark, VOTES, str(tmp_path / "text"))
+
+
+def test_settings_are_words_of_spark() -> None:
+    assert settings_of(["spark.executor.memory=2g", "spark.a=b=c"]) == {
+        "spark.executor.memory": "2g",
+        "spark.a": "b=c",
+    }
+    for wrong in ("spark.executor.memory", "memory=2g", "=", ""):
+        with pytest.raises(InputError, match=r"expected spark\.KEY=VALUE"):
+            settings_of([wrong])
+
+
+@pytest.mark.spark
+def test_a_master_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="--master: expected local"), spark_session("tests", "mesos://x"):
+        pass
+
+
+def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'kraftcheck\[spark\]'"), spark_session("tests"):
+        pass
