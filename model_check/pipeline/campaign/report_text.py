@@ -15,12 +15,14 @@ _MOST = 20
 _LIMITS = {"max_seconds": "time", "max_memory": "memory", "max_states": "states"}
 
 Data = dict[str, Any]
+Rows = Sequence[Sequence[str]]
 #: A title, what is said below it, the columns of a table and its rows.
-Section = tuple[str, str, Sequence[str], list[Sequence[str]]]
+Section = tuple[str, str, Sequence[str], Rows]
 
 
 def sections(found: Data) -> Iterator[Section]:
     """The parts of the report that have something in them."""
+    rows: Rows
     yield _summary(found)
     if found["not_as_expected"]:
         rows = [
@@ -78,7 +80,7 @@ def _mutants(found: Data) -> Iterator[Section]:
         return
     counts = ", ".join(f"{count:,} {what}" for what, count in sorted(Counter(status.values()).items()))
     survivors = [(id_, what, found["mutants"]["reasons"].get(id_, "")) for id_, what in status.items()]
-    rows: list[Sequence[str]] = [row for row in survivors if row[1] not in ("refuted", "equivalent")]
+    rows: Rows = [row for row in survivors if row[1] not in ("refuted", "equivalent")]
     yield "Mutants", f"{len(status):,} mutants: {counts}.", ("mutant", "what became of it", "why"), rows
     if found["kills"]:
         properties = list(dict.fromkeys(sorted(each["property"] for each in found["kills"])))
@@ -154,7 +156,7 @@ def _told(column: str, value: str) -> str:
 
 def markdown(found: Data) -> str:
     """The whole report in Markdown, with the kill matrix as a table."""
-    parts = []
+    parts: list[str] = []
     for title, text, columns, rows in sections(found):
         parts.append(f"{'#' if not parts else '##'} {title}\n")
         if text:
