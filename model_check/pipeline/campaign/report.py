@@ -186,7 +186,7 @@ def _coverage(store: Store) -> dict[str, Any] | None:
     if not rows:
         return None
     found = _as_report(store, [row.item for row in rows])
-    return {"data": found.as_data(), "lines": list(found.lines())}
+    return {"data": found.as_data(), "lines": [list(line) for line in found.lines()]}
 
 
 def _as_report(store: Store, told: list[str]) -> Report:

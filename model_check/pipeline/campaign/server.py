@@ -120,7 +120,8 @@ def main() -> int:
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     prepare(reference="--reference" in sys.argv[1:])
-    serve(sys.stdin, replies)
+    with contextlib.suppress(BrokenPipeError):
+        serve(sys.stdin, replies)
     return 0
 
 

@@ -177,7 +177,8 @@ def test_a_thousand_cells_are_killed_half_way(tmp_path: Path) -> None:
     time.sleep(5)
     before = dict(_finished(results))
     assert 450 <= len(before) < 1000
-    assert _start(results, "variants", "local[2]").wait() in (0, 3)
+    # Walks of a finding's scenario find more than what it expects, which is status 1.
+    assert _start(results, "variants", "local[2]").wait() == 1
     rows = _finished(results)
     assert len(rows) == len(dict(rows)) >= 1000
     assert dict(rows).items() >= before.items()
