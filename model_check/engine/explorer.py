@@ -327,8 +327,8 @@ def explore(
     collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
     Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
-    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, and InputError where the disk
-    is full.
+    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, and InputError where the
+    disk is full.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
