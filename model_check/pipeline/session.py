@@ -101,7 +101,7 @@ def _started(builder: SparkSession.Builder, master: str | None, settings: Mappin
         master = os.environ.get("MASTER") or DEFAULT_MASTER
     if master is not None:
         builder = builder.master(master)
-        if master.startswith("local"):
+        if master.startswith("local") and "spark.pyspark.python" not in settings:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
     for key, value in {"spark.driver.extraJavaOptions": quiet, **_SETTINGS, **settings}.items():
