@@ -31,8 +31,8 @@ _STAMP: Final = b"\0"
 #: What other loggers write; the raft lines stand among it.
 _NOISE: Final = (
     "INFO [QuorumController id=1] Replayed a RegisterBrokerRecord (org.apache.kafka.controller.Cluster)",
-    "DEBUG [QuorumController id=1] Processed maybeFenceReplicas in 42 us (org.apache.kafka.controller.Quorum)",
-    "DEBUG [MetadataLoader id=1] Publishing delta at offset 4711 (org.apache.kafka.image.loader.MetadataLoader)",
+    "DEBUG [QuorumController id=1] Processed maybeFenceReplicas in 42 us (org.apache.kafka.controller)",
+    "DEBUG [MetadataLoader id=1] Publishing delta at offset 4711 (org.apache.kafka.image.loader)",
     "INFO [SnapshotGenerator id=1] Creating new KRaft snapshot file (org.apache.kafka.image.publisher)",
     "DEBUG [NodeToControllerChannelManager id=1] Sending BROKER_HEARTBEAT (kafka.server.NodeToController)",
     "WARN [RaftManager id=1] Connection to node 2 could not be established (org.apache.kafka.clients)",
@@ -84,7 +84,7 @@ class NodeLog:
             path = self.paths[-1]
             zipped = self.zipped and len(self.paths) % 2 == 1
             # Closed by `rotate`.
-            self._file = gzip.GzipFile(path, "wb", 1, mtime=0) if zipped else path.open("wb")  # noqa: SIM115
+            self._file = gzip.GzipFile(path, "wb", 1, mtime=0) if zipped else path.open("wb")
 
     def rotate(self) -> None:
         """What follows goes to another file."""

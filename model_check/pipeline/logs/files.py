@@ -51,10 +51,8 @@ def compile_layout(text: str) -> re.Pattern[str]:
         if re.search(r"[{}]", part) and part not in ("{cluster}", "{node}"):
             raise InputError(f"--layout '{text}': known are {{cluster}}, {{node}} and *.")
     pattern = "".join(found)
-    if pattern.count("(?P<cluster>") != 1 or pattern.count("(?P<node>") > 1:
-        raise InputError(
-            f"--layout '{text}': expected {{cluster}} once and {{node}} at most once, as in '{DEFAULT_LAYOUT}'."
-        )
+    if pattern.count("(?P<cluster>") > 1 or pattern.count("(?P<node>") > 1:
+        raise InputError(f"--layout '{text}': expected {{cluster}} and {{node}} at most once each.")
     return re.compile(pattern + ("/.+" if text.endswith("/") else "(?:/.+)?") + r"\Z")
 
 
@@ -148,8 +146,9 @@ def whose(relative: str, root: str, pattern: re.Pattern[str] | None) -> tuple[st
         return (folders[0] if folders else root or "cluster"), (folders[1] if len(folders) > 1 else "")
     match = pattern.match(relative)
     if match is None:
-        raise InputError(f"{relative}: does not fit --layout; give the layout of the paths below the folder.")
-    return match["cluster"], match.groupdict().get("node") or ""
+        raise InputError(f"{relative}: does not fit --layout; give that of paths below PATH.")
+    named = match.groupdict()
+    return named.get("cluster") or root or "cluster", named.get("node") or ""
 
 
 def split(path: str) -> tuple[str, str]:
