@@ -152,7 +152,7 @@ def whose(relative: str, root: str, pattern: re.Pattern[str] | None) -> tuple[st
 
 
 def split(path: str) -> tuple[str, str]:
-    """``path`` as the prefix of its file system (empty: local) and the path there, absolute if it is local."""
+    """``path`` as the prefix of its file system (empty: local) and the path there, absolute if local."""
     match = _SCHEME.match(path)
     if match is None or match[1] == "file":
         local = path if match is None else path[len(match[0]) :]

@@ -16,12 +16,13 @@ from model_check.pipeline.logs.plan import plan
 from model_check.pipeline.logs.scan import ROWS, Row, scan_folders
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-#: The most tasks that reading is divided into.
-_TASKS: Final = 20_000
+#: Reading is divided into so many tasks for each core, so that none waits long for the last one.
+_TASKS: Final = 16
 #: Damaged files, missing nodes and the like that are listed in a report.
 LISTED: Final = 100
+_COUNTS: Final = ("lines", "bytes", "records", "relevant", "overlong", "nul", "invalid")
 _FILE: Final = (
     "damaged string, relevant bigint, nodes array<int>, bytes bigint, lines bigint, records bigint, "
     "overlong bigint, nul bigint, invalid bigint"
@@ -81,26 +82,26 @@ def check_fleet(
 
     planned = plan(spark, files, options).persist(StorageLevel.DISK_ONLY)
     folders = len({(one.cluster, one.folder) for one in files})
+    tasks = min(folders, _TASKS * spark.sparkContext.defaultParallelism)
     # Sorted by Spark, so that a task has each node's files one after the other.
     read = (
         planned.where("not copy")
-        .repartition(min(folders, _TASKS), "cluster", "folder")
+        .repartition(tasks, "cluster", "folder")
         .sortWithinPartitions("cluster", "folder", "number")
         .select("cluster", "folder", "number", "file", "layout")
     )
     rows = read.mapInArrow(partial(scan_folders, options=options), ROWS).persist(StorageLevel.DISK_ONLY)
+    found = _tables(rows, planned)
+    for name in ("findings", "files", "nodes"):
+        found[name] = found[name].persist(StorageLevel.DISK_ONLY)
     try:
-        found = _tables(rows, planned)
-        found["findings"] = found["findings"].persist(StorageLevel.DISK_ONLY)
         if output is not None:
             for name, dataset in tables.DATASETS.items():
                 write(found[name], dataset, f"{output}/{name}")
         return _report(found, limit)
     finally:
-        if "findings" in locals().get("found", {}):
-            found["findings"].unpersist()
-        rows.unpersist()
-        planned.unpersist()
+        for data in (found["findings"], found["files"], found["nodes"], rows, planned):
+            data.unpersist()
 
 
 def _tables(rows: DataFrame, planned: DataFrame) -> dict[str, DataFrame]:
@@ -177,61 +178,69 @@ def _files(rows: DataFrame, planned: DataFrame) -> DataFrame:
 def _report(found: dict[str, DataFrame], limit: int) -> FleetReport:
     from pyspark.sql import functions as f
 
-    files, findings, nodes = found["files"], found["findings"], found["nodes"]
-    counts = ("lines", "bytes", "records", "relevant", "overlong", "nul", "invalid")
-    total = files.agg(
-        f.count_distinct("cluster").alias("clusters"),
-        f.sum(f.when(f.col("copy"), 0).otherwise(1)).alias("files"),
-        f.sum(f.col("copy").cast("int")).alias("copies"),
-        *(f.sum(name).alias(name) for name in counts),
-    ).first()
-    assert total is not None
-    plain = files.where("not copy and damaged is null and relevant = 0")
+    # As many rows as there are files, whose names the driver has anyway.
+    files = sorted((row.asDict() for row in found["files"].collect()), key=lambda one: str(one["file"]))
+    nodes = [row.asDict() for row in found["nodes"].collect()]
+    findings = found["findings"]
     by_check = findings.groupBy("severity", "check").agg(
-        f.sum("count").alias("n"), f.min(f.struct("cluster", "file", "line")).alias("first")
+        f.sum("count").alias("n"), f.min(f.struct("file", "line")).alias("first")
     )
-    checked = by_check.orderBy(f.desc("n"), "check").collect()
+    checked = sorted(by_check.collect(), key=lambda row: (-row["n"], row["check"]))
     notes = {row["check"]: row for row in checked if row["severity"] == "note"}
     shown = findings.where("severity = 'error'").orderBy("cluster", "file", "line", "check").limit(limit)
+    read = [one for one in files if not one["copy"]]
+    damaged = [
+        {name: one[name] for name in ("file", "damaged", "lines")}
+        for one in read
+        if one["damaged"] is not None
+    ]
+    plain = [one["file"] for one in read if one["damaged"] is None and not one["relevant"]]
+    gaps = _gaps(nodes)
+    total = {name: sum(one[name] or 0 for one in read) for name in _COUNTS}
     return FleetReport(
-        clusters=total["clusters"],
-        nodes=nodes.select("cluster", "node").distinct().count(),
-        files=total["files"] or 0,
-        copies=total["copies"] or 0,
-        **{name: total[name] or 0 for name in counts[:4]},
+        clusters=len({one["cluster"] for one in files}),
+        nodes=len({(one["cluster"], one["node"]) for one in nodes}),
+        files=len(read),
+        copies=len(files) - len(read),
+        lines=total["lines"],
+        bytes=total["bytes"],
+        records=total["records"],
+        relevant=total["relevant"],
         problem_counts={row["check"]: row["n"] for row in checked if row["severity"] == "error"},
         problems=[row.asDict() for row in shown.collect()],
-        notes={name: row["n"] for name, row in sorted(notes.items())},
+        notes={name: notes[name]["n"] for name in sorted(notes)},
         first_notes={name: f"{row['first']['file']}:{row['first']['line']}" for name, row in notes.items()},
-        damaged=_listed(files.where("damaged is not null").select("file", "damaged", "lines"), "file"),
-        without_raft=plain.count(),
-        without_raft_files=[row["file"] for row in plain.orderBy("file").limit(LISTED).collect()],
-        missing=_listed(_missing(nodes), "cluster"),
-        split=_listed(_several(nodes.groupBy("cluster", "node"), "folder", "folders"), "cluster", "node"),
-        mixed=_listed(_several(nodes.groupBy("cluster"), "cluster_id", "ids"), "cluster"),
-        damage={name: total[name] for name in counts[4:] if total[name]},
+        damaged=damaged[:LISTED],
+        without_raft=len(plain),
+        without_raft_files=plain[:LISTED],
+        damage={name: total[name] for name in _COUNTS[4:] if total[name]},
+        missing=gaps["missing"],
+        split=gaps["split"],
+        mixed=gaps["mixed"],
     )
 
 
-def _missing(nodes: DataFrame) -> DataFrame:
-    """Clusters, and the voters that lines name without there being logs of theirs."""
-    from pyspark.sql import functions as f
-
-    by_cluster = nodes.groupBy("cluster").agg(
-        f.array_sort(
-            f.array_except(f.array_distinct(f.flatten(f.collect_set("names"))), f.collect_set("node"))
-        ).alias("nodes")
-    )
-    return by_cluster.where(f.size("nodes") > 0)
-
-
-def _several(groups: Any, column: str, name: str) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    listed: Column = f.array_sort(f.collect_set(column))
-    found: DataFrame = groups.agg(listed.alias(name))
-    return found.where(f.size(name) > 1)
-
-
-def _listed(data: DataFrame, *order: str) -> list[dict[str, Any]]:
-    return [row.asDict() for row in data.orderBy(*order).limit(LISTED).collect()]
+def _gaps(nodes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """What `FleetReport` says of nodes that are missing or spread, and of clusters that are mixed."""
+    logged: dict[str, set[int]] = {}
+    named: dict[str, set[int]] = {}
+    folders: dict[tuple[str, int], set[str]] = {}
+    ids: dict[str, set[str]] = {}
+    for one in nodes:
+        cluster, node = one["cluster"], one["node"]
+        logged.setdefault(cluster, set()).add(node)
+        named.setdefault(cluster, set()).update(one["names"])
+        folders.setdefault((cluster, node), set()).add(one["folder"])
+        ids.setdefault(cluster, set()).update([one["cluster_id"]] if one["cluster_id"] else [])
+    missing = {cluster: sorted(named[cluster] - logged[cluster]) for cluster in sorted(named)}
+    return {
+        "missing": [{"cluster": name, "nodes": gone} for name, gone in missing.items() if gone][:LISTED],
+        "split": [
+            {"cluster": cluster, "node": node, "folders": sorted(where)}
+            for (cluster, node), where in sorted(folders.items())
+            if len(where) > 1
+        ][:LISTED],
+        "mixed": [
+            {"cluster": name, "ids": sorted(found)} for name, found in sorted(ids.items()) if len(found) > 1
+        ][:LISTED],
+    }
