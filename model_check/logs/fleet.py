@@ -108,7 +108,15 @@ class Cluster:
     """A cluster, its history, and the logs of its nodes."""
 
     def __init__(
-        self, seed: int, name: str, release: str, folder: Path, *, size: int, absent: int | None = None
+        self,
+        seed: int,
+        name: str,
+        release: str,
+        folder: Path,
+        *,
+        size: int,
+        absent: int | None = None,
+        skew: int = 600,
     ) -> None:
         self.random = random.Random(seed)
         self.name, self.release = name, release
@@ -121,7 +129,7 @@ class Cluster:
             node: NodeLog(
                 node,
                 None if node == absent else folder / name / f"controller-{node}",
-                draw.randrange(-600, 600) * 1000,
+                draw.randrange(-600, 600) * skew // 600 * 1000,
                 draw.random() < 0.5,
             )
             for node in self.nodes

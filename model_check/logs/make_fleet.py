@@ -34,6 +34,8 @@ class FleetOptions:
     faults: int = 1
     files: int = 3
     """About so many files of each node."""
+    skew: int = 600
+    """Clocks are wrong by up to so many seconds."""
 
 
 def make_fleet(folder: Path, options: FleetOptions) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
     name = f"cluster-{job.number:03}"
     seed = options.seed * 1_000_003 + job.number
     absent = job.size if job.number % 3 == 2 else None
-    cluster = Cluster(seed, name, job.release, folder, size=job.size, absent=absent)
+    cluster = Cluster(seed, name, job.release, folder, size=job.size, absent=absent, skew=options.skew)
     planted: list[tuple[str, Planted]] = []
     left = list(job.faults)
 

@@ -39,10 +39,13 @@ def test_every_check_has_a_fault() -> None:
     clusters=st.integers(1, 9),
     lines=st.sampled_from((100, 3_000, 20_000)),
     faults=st.integers(0, 2),
+    skew=st.sampled_from((0, 600, 1_000_000)),
 )
-def test_what_is_planted_is_found_and_nothing_else(seed: int, clusters: int, lines: int, faults: int) -> None:
+def test_what_is_planted_is_found_and_nothing_else(
+    seed: int, clusters: int, lines: int, faults: int, skew: int
+) -> None:
     with tempfile.TemporaryDirectory() as name:
-        made = make_fleet(Path(name), FleetOptions(clusters, lines, seed, faults))
+        made = make_fleet(Path(name), FleetOptions(clusters, lines, seed, faults, skew=skew))
         assert len(made["planted"]) == faults * len(CHECKS)
         found = _found(Path(name), (one["cluster"] for one in made["clusters"]))
     assert unlike_planted(made, found) == []
