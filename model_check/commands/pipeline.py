@@ -10,8 +10,9 @@ from model_check.parser import Parser
 #: Pipelines and their one-line help. Each lives in ``model_check/pipeline/<name>/command.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int``.
 PIPELINES: dict[str, str] = {
-    "runs": "hold directories of recorded runs against the reference, as conform does",
     "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
+    "logs": "read and check the log files of many clusters",
+    "runs": "hold directories of recorded runs against the reference, as conform does",
 }
 
 
