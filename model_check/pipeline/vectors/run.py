@@ -26,7 +26,7 @@ CHOSEN = Dataset(
         Column("kind", "string", "step, sequence or function"),
         Column("file", "string", "the file of the set that it is in"),
         Column("hash", "string", "SHA-256 of the vector's canonical JSON"),
-        Column("covers", "array<string>", "the pairs of a rule and an outcome for which it was chosen, sorted"),
+        Column("covers", "array<string>", "the pairs of a rule and an outcome for which it was chosen"),
         Column("source", "string", "what it was found in"),
         Column("vector", "string", "the vector as canonical JSON, with its hash"),
     ),

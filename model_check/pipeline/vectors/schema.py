@@ -41,7 +41,9 @@ def schema() -> dict[str, Any]:
     }
     happened = {key: parts[key] for key in ("event", "disk", "outcome")}
     common = {"protocol": protocol, "hash": _HASH, "covers": {"type": "array", "items": {"type": "string"}}}
-    step = _object({"kind": {"const": "step"}, **common, "replica": parts["replica"], **happened}, {"disk", "covers"})
+    step = _object(
+        {"kind": {"const": "step"}, **common, "replica": parts["replica"], **happened}, {"disk", "covers"}
+    )
     steps = {"type": "array", "minItems": 1, "items": _object(happened, {"disk", "outcome"})}
     sequence = {"kind": {"const": "sequence"}, **common, "replica": parts["replica"], "steps": steps}
     function = {

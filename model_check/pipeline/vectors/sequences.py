@@ -61,9 +61,7 @@ def asked(sequence: DriveSequence) -> Found | None:
             steps.append(begun)
         else:
             assert question.before is not None
-            steps.append(
-                Asked(sequence.protocol, question.before, question.event, None, question.outcome)
-            )
+            steps.append(Asked(sequence.protocol, question.before, question.event, None, question.outcome))
     while steps and steps[-1] is None:
         steps.pop()
     return (identity, tuple(steps)) if 0 < len(steps) <= MOST_STEPS else None

@@ -177,9 +177,7 @@ def _sequence(protocol: Protocol, found: tuple[Replica, tuple[Asked | None, ...]
     identity, steps = found
     taken = [each for each in steps if each is not None]
     pairs = {pair for each in taken for pair in features(each.replica, each.outcome)}
-    happened = [
-        None if each is None else each.disk if each.event is None else each.event for each in steps
-    ]
+    happened = [None if each is None else each.disk if each.event is None else each.event for each in steps]
     return _candidate(
         vectors.SEQUENCE,
         protocol,
