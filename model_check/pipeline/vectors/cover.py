@@ -5,9 +5,9 @@ and of those the one with the first hash; until nothing is wanted that any candi
 protocol comes first: what it covers is covered by its candidates, and other variants add what is left.
 
 One candidate at a time would be one job of the cluster for each. So a round takes every candidate that is
-the best of all that share a wanted pair with it. Nothing that the greedy choice takes before such a candidate
-shares a pair with it, as it would have to be better, and the others only become worse: the greedy choice takes
-it too. So both take the same set (the argument is that of locally dominant edges: Preis, "Linear time
+the best of all that share a wanted pair with it. Nothing that the greedy choice takes before such a
+candidate shares a pair with it, as it would have to be better, and the others only become worse: the greedy
+choice takes it too. So both take the same set (the argument is that of locally dominant edges: Preis, "Linear time
 1/2-approximation algorithm for maximum weighted matching in general graphs", STACS 1999).
 """
 
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEYS = ("kind", "tier", "size", "tie")
+#: Between a kind and a pair: kinds are chosen apart, and in the same rounds.
+_BETWEEN = "\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Chosen:
 
 
 def smallest(candidates: DataFrame, keep: int) -> DataFrame:
-    """``candidates`` without those that cannot be chosen: of each kind, tier and set of pairs the smallest."""
+    """``candidates`` without those that cannot be chosen: the smallest of each kind, tier and set of pairs."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -43,17 +44,18 @@ def smallest(candidates: DataFrame, keep: int) -> DataFrame:
 
 
 def cover(
-    candidates: DataFrame, kind: str, keep: int, progress: Callable[[int, int], None] | None = None
+    candidates: DataFrame, keep: int, progress: Callable[[int, int], None] | None = None
 ) -> list[Chosen]:
-    """The choice among the candidates of ``kind``, which have the columns of ``CANDIDATES``, each ``tie`` once:
-    every pair ``keep`` times, as far as there are so many. In the order of hashes.
+    """The choice among ``candidates``, which have the columns of ``CANDIDATES``, each ``tie`` once: every pair
+    ``keep`` times by each kind, as far as there are so many. In the order of hashes.
 
     What is chosen comes to the driver, the candidates do not. ``progress``: the round, and what is chosen.
     """
     from pyspark.sql import functions as f
 
-    exploded = candidates.where(f.col("kind") == kind).select(
-        "tier", "size", "tie", f.explode("features").alias("pair")
+    each = f.explode("features").alias("pair")
+    exploded = candidates.select("kind", "tier", "size", "tie", each).select(
+        "tier", "size", "tie", f.concat_ws(_BETWEEN, "kind", "pair").alias("pair")
     )
     pairs = exploded.persist()
     try:
@@ -64,7 +66,7 @@ def cover(
             _cover_tier(pairs.where(f.col("tier") == tier), keep, had, covers, progress)
     finally:
         pairs.unpersist()
-    return [Chosen(tie, covers[tie]) for tie in sorted(covers)]
+    return [Chosen(tie, tuple(pair.partition(_BETWEEN)[2] for pair in covers[tie])) for tie in sorted(covers)]
 
 
 def _cover_tier(

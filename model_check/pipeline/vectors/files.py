@@ -70,7 +70,7 @@ def write(folder: Path, found: Iterable[tuple[str, Vector]]) -> list[dict[str, A
         entries.append(_write_file(folder, name, [vector for _, vector in group]))
     for name in old - {entry["file"] for entry in entries}:
         (folder / name).unlink(missing_ok=True)
-    write_atomically(folder / SCHEMA, json.dumps(schema(), indent=1) + "\n")
+    write_atomically(folder / SCHEMA, json.dumps(schema(), separators=(",", ":")) + "\n")
     _write_index(folder, entries, complete=True)
     return entries
 

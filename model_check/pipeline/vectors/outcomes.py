@@ -3,7 +3,7 @@
 The reference names the rules that decided a step and lists its effects; it does not say which rule brought
 about which effect. So an outcome of a rule is something that came out of a step that this rule decided:
 
-* an answer: ``VoteResponse granted``, ``FetchResponse diverging epoch``, ``FetchResponse FENCED_LEADER_EPOCH``
+* an answer: ``VoteResponse granted``, ``FetchResponse diverging epoch``, ``VoteResponse INVALID_REQUEST``
 * a transition: ``Unattached->Follower``; with ``, larger epoch`` where the epoch grew
 * a request that is sent: ``sends VoteRequest``, ``sends VoteRequest as a pre-vote``
 * a timer: ``arms election``

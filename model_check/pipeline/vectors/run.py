@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from model_check.pipeline.datasets import Column, Dataset, read, write
-from model_check.pipeline.vectors import files, vector
+from model_check.pipeline.vectors import files
 from model_check.pipeline.vectors.cover import cover, smallest
 from model_check.pipeline.vectors.tasks import CANDIDATES, Task, rows
 from model_check.pipeline.vectors.vector import Vector
@@ -78,8 +78,8 @@ def make(
     parquet: str | None = None,
     progress: Progress = lambda text: None,
 ) -> Made:
-    """Write the set of the vectors that cover what ``tasks`` find: each pair ``keep`` times where there are so
-    many candidates, or with ``None`` every candidate. ``parquet``: where the data sets go, if anywhere.
+    """Write the set of the vectors that cover what ``tasks`` find: each pair ``keep`` times where there are
+    so many candidates, or with ``None`` every candidate. ``parquet``: where the data sets go, if anywhere.
 
     Raises InputError.
     """
@@ -105,17 +105,14 @@ def make(
 
 
 def _chosen(spark: SparkSession, found: DataFrame, keep: int, progress: Progress) -> DataFrame:
-    taken = []
-    for kind in (vector.FUNCTION, vector.STEP, vector.SEQUENCE):
-
-        def told(round_: int, count: int, kind: str = kind) -> None:
-            progress(f"choosing, {kind}s: {count} after {round_} rounds")
-
-        taken += [(kind, each.tie, [*each.covers]) for each in cover(found, kind, keep, told)]
     from pyspark.sql import functions as f
 
-    names = spark.createDataFrame(taken, "kind string, tie string, covers array<string>")
-    return found.join(f.broadcast(names), ["kind", "tie"])
+    def told(round_: int, count: int) -> None:
+        progress(f"choosing: {count} vectors after {round_} rounds")
+
+    taken = [(each.tie, [*each.covers]) for each in cover(found, keep, told)]
+    names = spark.createDataFrame(taken, "tie string, covers array<string>")
+    return found.join(f.broadcast(names), "tie")
 
 
 def _all(found: DataFrame) -> DataFrame:

@@ -52,10 +52,10 @@ from reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from reference.protocol import KAFKA, PRESETS, Protocol
-from reference.replica import Replica
+from reference.protocol import KAFKA, PRESETS, Discovery, Protocol, VoterChanges
+from reference.replica import QuorumState, Replica
 from reference.step import start, step
-from reference.voters import Endpoint, ReplicaKey
+from reference.voters import Endpoint, ReplicaKey, VoterSet, static_voters
 
 OURS, THEIRS = "this-cluster", "another-cluster"
 OTHER_PARTITION = "another-topic-0"
@@ -94,14 +94,34 @@ def malformed(protocol: Protocol) -> Iterator[Asked]:
     """What a replica in each role does about input that no sound peer or caller gives."""
     for replica in _replicas():
         for event in itertools.chain(_requests(replica), _responses(replica), _local(replica)):
+            if not _exists(protocol, event):
+                continue
             yield Asked(protocol, replica, event, None, step(protocol, replica, event))
             if isinstance(event, ResponseReceived):
                 awaiting = expecting_answer(replica, event)
                 yield Asked(protocol, awaiting, event, None, step(protocol, awaiting, event))
 
 
+def _exists(protocol: Protocol, event: Event) -> bool:
+    """Whether what arrives is a message of this protocol: KIP-595 has two that were never released."""
+    if isinstance(event, RequestReceived):
+        name = type(event.request).__name__
+    elif isinstance(event, ResponseReceived):
+        name = type(event.response).__name__
+    else:
+        return True
+    if name.startswith("FindQuorum"):
+        return protocol.discovery is Discovery.FIND_QUORUM
+    by_alteration = protocol.voter_changes is VoterChanges.ALTER_QUORUM
+    if name.startswith("AlterQuorum"):
+        return by_alteration
+    return not (by_alteration and name.startswith(("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter")))
+
+
 def _replicas() -> Iterator[Replica]:
-    """A replica in each role, of a cluster with an id, with static and with dynamic voters; an observer."""
+    """A replica in each role, of a cluster with an id, with static and with dynamic voters; an observer;
+    one that was told of no voters.
+    """
     dynamic = "voters=1/A,2/B,3/C kraft=1"
     found = [tables.replica_in(role, leader="none") for role in tables.ROLES]
     found += [tables.replica_in(role, leader="3") for role in tables.ROLES]
@@ -115,6 +135,7 @@ def _replicas() -> Iterator[Replica]:
         "follower id=1/A voters=2/B,3/C kraft=1 epoch=5 log=2@2,2@3 leader=3",
     ):
         found.append(tables.read(words))
+    found.append(Replica(ReplicaKey(1), VoterSet(), QuorumState(5)))
     for replica in found:
         if replica is not None and not any(problems(replica)):
             yield replace(replica, cluster_id=OURS)
@@ -182,6 +203,9 @@ def _responses(replica: Replica) -> Iterator[Event]:
     for kind in get_args(Response):
         fields = field_types(kind)
         epoch = {"epoch": replica.epoch} if "epoch" in fields else {}
+        if "voters" in fields and epoch:
+            for ids in ((1, 2, 3), (2, 3)):
+                yield ResponseReceived(3, kind(**epoch, voters=static_voters(ids)))
         for name in ("error", "partition_error"):
             for code in ErrorCode if name in fields else ():
                 yield ResponseReceived(3, kind(**epoch, **{name: code}))

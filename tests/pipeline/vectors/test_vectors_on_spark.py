@@ -36,11 +36,16 @@ def candidates(seed: int) -> list[tuple[int, int, str, tuple[str, ...]]]:
 @pytest.mark.parametrize(("seed", "keep"), [(1, 1), (2, 3)])
 def test_rounds_choose_what_one_after_the_other_would(spark: Any, seed: int, keep: int) -> None:
     made = candidates(seed)
-    rows = [("step", "", tier, size, tie, [*pairs]) for tier, size, tie, pairs in made]
+    kinds = {"step": made, "sequence": made[::3]}
+    rows = [
+        (kind, "", tier, size, f"{kind} {tie}", [*pairs])
+        for kind, of_kind in kinds.items()
+        for tier, size, tie, pairs in of_kind
+    ]
     data = smallest(spark.createDataFrame(rows, SCHEMA), keep)
-    found = {each.tie: each.covers for each in cover(data, "step", keep)}
-    assert found == cover_plainly(made, keep)
-    assert cover(data, "sequence", keep) == []
+    found = {each.tie: each.covers for each in cover(data, keep)}
+    wanted = {kind: cover_plainly(of_kind, keep) for kind, of_kind in kinds.items()}
+    assert found == {f"{kind} {tie}": of for kind, ties in wanted.items() for tie, of in ties.items()}
 
 
 def test_a_set_from_scenarios(spark: Any, tmp_path: Path) -> None:
