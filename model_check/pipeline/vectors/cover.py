@@ -7,8 +7,8 @@ protocol comes first: what it covers is covered by its candidates, and other var
 One candidate at a time would be one job of the cluster for each. So a round takes every candidate that is
 the best of all that share a wanted pair with it. Nothing that the greedy choice takes before such a
 candidate shares a pair with it, as it would have to be better, and the others only become worse: the greedy
-choice takes it too. So both take the same set (the argument is that of locally dominant edges: Preis, "Linear time
-1/2-approximation algorithm for maximum weighted matching in general graphs", STACS 1999).
+choice takes it too. So both take the same set (the argument is that of locally dominant edges: Preis, "Linear
+time 1/2-approximation algorithm for maximum weighted matching in general graphs", STACS 1999).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Chosen:
 
 
 def smallest(candidates: DataFrame, keep: int) -> DataFrame:
-    """``candidates`` without those that cannot be chosen: the smallest of each kind, tier and set of pairs."""
+    """``candidates`` without those that cannot be chosen: the smallest by kind, tier and set of pairs."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -46,8 +46,8 @@ def smallest(candidates: DataFrame, keep: int) -> DataFrame:
 def cover(
     candidates: DataFrame, keep: int, progress: Callable[[int, int], None] | None = None
 ) -> list[Chosen]:
-    """The choice among ``candidates``, which have the columns of ``CANDIDATES``, each ``tie`` once: every pair
-    ``keep`` times by each kind, as far as there are so many. In the order of hashes.
+    """The choice among ``candidates``, which have the columns of ``CANDIDATES``, each ``tie`` once: every
+    pair ``keep`` times by each kind, as far as there are so many. In the order of hashes.
 
     What is chosen comes to the driver, the candidates do not. ``progress``: the round, and what is chosen.
     """
