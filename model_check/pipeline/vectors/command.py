@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the pipeline's arguments."""
     parser.epilog = EPILOG
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="explore these only (name or file)")
-    goal = parser.add_mutually_exclusive_group(required=True)
+    goal = parser.add_mutually_exclusive_group()
     goal.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the set to this folder")
     goal.add_argument("--check", type=Path, metavar="DIR", help="hold this set against the reference")
     amount = parser.add_mutually_exclusive_group()
@@ -60,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Make or check a set. Raises InputError."""
     if arguments.check is not None:
         return _check(arguments)
+    if arguments.output is None:
+        raise InputError("say where the set goes (-o DIR), or which one is to be checked (--check DIR).")
     if not arguments.per_feature or not arguments.max_states:
         raise InputError("--per-feature, --max-states: expected a number from 1 on.")
     require_folder_can_be_written(arguments.output, "-o")

@@ -182,7 +182,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize(
     "words",
-    [["ping-pong", "--check", "x"], ["-o", "x", "--per-feature", "0"], ["no-such-scenario", "-o", "x"]],
+    [[], ["ping-pong", "--check", "x"], ["-o", "x", "--per-feature", "0"], ["no-such-scenario", "-o", "x"]],
 )
 def test_bad_arguments_are_refused(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
