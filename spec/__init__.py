@@ -10,6 +10,8 @@ The TOML files of this folder are meant to be read; `load` gives the same conten
 There is no behaviour here: what a replica does is in `reference`, what can go wrong in `model_check`.
 """
 
+from typing import Final
+
 from spec.builders import ROLES, START
 from spec.catalogue import load, parse
 from spec.model import (
@@ -31,9 +33,14 @@ from spec.model import (
     applies,
 )
 
+#: The version of what is specified. It grows when a rule demands something else, or a rule comes or goes;
+#: what is made from the specification for others (conformance vectors) says which version it follows.
+VERSION: Final = 1
+
 __all__ = [
     "ROLES",
     "START",
+    "VERSION",
     "Confidence",
     "Config",
     "Conflict",

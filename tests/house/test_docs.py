@@ -16,7 +16,7 @@ from model_check import cli, scenario
 from model_check.kraft import names
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def commands_in(page: Path) -> Iterator[str]:
@@ -64,7 +64,7 @@ def test_every_command_has_a_module() -> None:
 
 
 def test_the_pages_are_the_ones_the_index_lists() -> None:
-    pages = {path.name for path in (ROOT / "docs").iterdir()} - {"index.md"}
+    pages = {path.name for path in (ROOT / "docs").iterdir() if path.is_file()} - {"index.md"}
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\(([a-z-]+\.md)\)", index)) == pages
 

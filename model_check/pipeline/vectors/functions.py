@@ -1,0 +1,104 @@
+"""Pure functions of the protocol that vectors show by themselves: what a majority decides.
+
+They are what an implementation can be tested on before it has a replica that takes events.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+from model_check.codec import INT32, Json
+from model_check.errors import InputError
+from reference.frozen import replace
+from reference.progress import advance_high_watermark
+from reference.protocol import KAFKA
+from reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
+from reference.transitions import is_lost, is_won
+from reference.voters import ReplicaKey, static_voters
+from reference.work import Work
+
+ELECTION, HIGH_WATERMARK = "election", "high-watermark"
+_MOST = 64
+
+
+def call(name: str, arguments: Mapping[str, Json], where: str) -> tuple[Json, tuple[str, ...]]:
+    """The result of the function ``name`` and the rules that decide it. Raises InputError.
+
+    ``election``: of ``voters``, ``granted`` and ``rejected`` (ids): "won", "lost" or "undecided".
+    ``high-watermark``: of ``ends`` (of each voter's log as its leader knows it, the leader's own included;
+    null: not known), ``epoch_start`` (the leader's log end when it was elected) and ``high_watermark`` (null:
+    not known yet): the high watermark afterwards.
+    """
+    if name == ELECTION:
+        voters, granted, rejected = (_ids(arguments, key, where) for key in ("voters", "granted", "rejected"))
+        return _election(voters, granted, rejected)
+    if name == HIGH_WATERMARK:
+        ends = arguments.get("ends")
+        if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST:
+            raise InputError(f"{where}.arguments.ends: expected an array of 1 to {_MOST} offsets.")
+        known = [None if end is None else _number(end, f"{where}.arguments.ends") for end in ends]
+        start = _number(arguments.get("epoch_start"), f"{where}.arguments.epoch_start")
+        mark = arguments.get("high_watermark")
+        before = None if mark is None else _number(mark, f"{where}.arguments.high_watermark")
+        return _high_watermark(known, start, before)
+    raise InputError(f"{where}.function: expected {ELECTION} or {HIGH_WATERMARK}.")
+
+
+def _number(data: Json, where: str) -> int:
+    if type(data) is not int or not 0 <= data <= INT32:
+        raise InputError(f"{where}: expected a number from 0 to {INT32}.")
+    return data
+
+
+def _ids(arguments: Mapping[str, Json], key: str, where: str) -> tuple[int, ...]:
+    data = arguments.get(key)
+    if not isinstance(data, list) or len(data) > _MOST:
+        raise InputError(f"{where}.arguments.{key}: expected an array of at most {_MOST} ids.")
+    return tuple(_number(each, f"{where}.arguments.{key}") for each in data)
+
+
+def _election(
+    voters: tuple[int, ...], granted: tuple[int, ...], rejected: tuple[int, ...]
+) -> tuple[Json, tuple[str, ...]]:
+    election = Candidate(Election(voters, granted, rejected)).election
+    if is_won(election):
+        return "won", ("DEF-2", "VOTE-3" if len(voters) == 1 else "VOTE-20")
+    return ("lost", ("DEF-2", "VOTE-21")) if is_lost(election) else ("undecided", ("DEF-2", "VOTE-23"))
+
+
+def _high_watermark(
+    ends: list[int | None], epoch_start: int, high_watermark: int | None
+) -> tuple[Json, tuple[str, ...]]:
+    ids = range(1, len(ends) + 1)
+    role = Leader(
+        epoch_start, (1,), tuple(Progress(ReplicaKey(n), end) for n, end in zip(ids, ends, strict=True))
+    )
+    leader = Replica(ReplicaKey(1), static_voters(ids), QuorumState(1, 1), role=role)
+    work = Work(KAFKA, replace(leader, high_watermark=high_watermark))
+    advance_high_watermark(work)
+    return work.replica.high_watermark, tuple(work.rules)
+
+
+def cases() -> Iterator[tuple[str, dict[str, Json]]]:
+    """Arguments of a small domain: up to five voters, each way that they can have answered up to renaming."""
+    for voters in range(1, 6):
+        for granted in range(1, voters + 1):
+            for rejected in range(voters - granted + 1):
+                ids: list[Json] = [*range(1, voters + 1)]
+                said = {"granted": ids[:granted], "rejected": ids[granted : granted + rejected]}
+                yield ELECTION, {"voters": ids, **said}
+    for count in range(1, 6):
+        for others in itertools.combinations_with_replacement((None, 0, 2, 3, 4), count - 1):
+            for start, mark in ((0, None), (2, None), (2, 3), (3, 2)):
+                yield HIGH_WATERMARK, {"ends": [4, *others], "epoch_start": start, "high_watermark": mark}
+
+
+def outcome_of(name: str, arguments: Mapping[str, Json], result: Json) -> str:
+    """What came out of a function, as vectors count it; how many voters there are is a part of it."""
+    if name == ELECTION:
+        voters = arguments["voters"]
+        return f"{result} of {len(voters) if isinstance(voters, list) else 0}"
+    ends = arguments["ends"]
+    size = len(ends) if isinstance(ends, list) else 0
+    return f"{'stays' if result == arguments['high_watermark'] else 'moves'} of {size}"

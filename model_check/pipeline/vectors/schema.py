@@ -1,0 +1,139 @@
+"""The JSON Schema (2020-12) of sets of vectors, from the classes of the reference."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Collection
+from enum import Enum
+from typing import Any
+
+import spec
+from model_check import codec
+from reference.disk import Disk
+from reference.events import Event
+from reference.frozen import field_defaults, field_types, is_frozen
+from reference.protocol import PRESETS
+from reference.replica import Replica
+from reference.step import Outcome
+
+_HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_RULES = {"type": "array", "items": {"type": "string"}}
+
+
+def schema() -> dict[str, Any]:
+    """The schema of a file of vectors, whatever their kind, and of an index."""
+    definitions: dict[str, Any] = {}
+    protocol = _object(
+        {
+            "preset": {"enum": [*PRESETS]},
+            "switches": {
+                "type": "object",
+                "additionalProperties": {"type": ["string", "integer", "boolean", "null"]},
+            },
+        }
+    )
+    parts = {
+        "replica": _type(Replica, definitions),
+        "event": {"anyOf": [_type(Event, definitions), {"enum": ["start", "crash"]}]},
+        "disk": _type(Disk, definitions),
+        "outcome": _outcome(definitions),
+    }
+    happened = {key: parts[key] for key in ("event", "disk", "outcome")}
+    common = {"protocol": protocol, "hash": _HASH, "covers": {"type": "array", "items": {"type": "string"}}}
+    step = _object(
+        {"kind": {"const": "step"}, **common, "replica": parts["replica"], **happened}, {"disk", "covers"}
+    )
+    steps = {"type": "array", "minItems": 1, "items": _object(happened, {"disk", "outcome"})}
+    sequence = {"kind": {"const": "sequence"}, **common, "replica": parts["replica"], "steps": steps}
+    function = {
+        "kind": {"const": "function"},
+        **common,
+        "function": {"enum": ["election", "high-watermark"]},
+        "arguments": {"type": "object"},
+        "result": {"type": ["string", "integer", "null"]},
+        "rules": _RULES,
+    }
+    definitions["step"] = step
+    definitions["sequence"] = _object(sequence, {"covers"})
+    definitions["function"] = _object(function, {"covers"})
+    definitions["file"] = {"anyOf": [_file(kind) for kind in ("step", "sequence", "function")]}
+    definitions["index"] = _index()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Conformance vectors of KRaft: a file of vectors, or the index of a set",
+        "anyOf": [{"$ref": "#/$defs/file"}, {"$ref": "#/$defs/index"}],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _outcome(definitions: dict[str, Any]) -> dict[str, Any]:
+    """An outcome of a step, in a sequence perhaps without the replica."""
+    fields = {name: _type(kind, definitions) for name, kind in field_types(Outcome).items()}
+    return _object(fields, {"replica"})
+
+
+def _file(kind: str) -> dict[str, Any]:
+    items = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{kind}"}}
+    head = {"format": {"const": "kraftcheck-vectors"}, "version": {"const": 1}}
+    said = {"specification": {"const": spec.VERSION}, "kind": {"const": kind}, "hash": _HASH}
+    return _object({**head, **said, "vectors": items})
+
+
+def _index() -> dict[str, Any]:
+    entry = {
+        "file": {"type": "string"},
+        "kind": {"enum": ["step", "sequence", "function"]},
+        "vectors": {"type": "integer", "minimum": 1},
+        "hash": _HASH,
+        "rules": _RULES,
+    }
+    return _object(
+        {
+            "format": {"const": "kraftcheck-vectors-index"},
+            "version": {"const": 1},
+            "specification": {"const": spec.VERSION},
+            "complete": {"type": "boolean"},
+            "files": {"type": "array", "items": _object(entry)},
+            "without": {"type": "object", "additionalProperties": _RULES},
+        }
+    )
+
+
+def _object(fields: dict[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+    required = [name for name in fields if name not in optional]
+    return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
+
+
+def _type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of values of a declared type; classes of the reference become definitions."""
+    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    classes = [option for option in options if is_frozen(option)]
+    found = [_class(option, len(classes) > 1, definitions) for option in classes]
+    found += [_plain(option, definitions) for option in options if not is_frozen(option)]
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def _class(kind: Any, tagged: bool, definitions: dict[str, Any]) -> dict[str, Any]:
+    name = f"{kind.__name__}{'Tagged' if tagged else ''}"
+    if name not in definitions:
+        definitions[name] = {}
+        fields = {field: _type(each, definitions) for field, each in field_types(kind).items()}
+        if tagged:
+            fields = {"type": {"const": kind.__name__}, **fields}
+        definitions[name] = _object(fields, set(field_defaults(kind)))
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _plain(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if kind is types.NoneType:
+        return {"type": "null"}
+    if typing.get_origin(kind) is tuple:
+        first, *rest = typing.get_args(kind)
+        if rest == [Ellipsis]:
+            return {"type": "array", "items": _type(first, definitions)}
+        items = [_type(each, definitions) for each in (first, *rest)]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [codec.encode(member) for member in kind]}
+    return {"type": {bool: "boolean", int: "integer", str: "string"}[kind]}

@@ -1,0 +1,236 @@
+"""Conformance vectors as JSON: what they hold, their hashes, and whether the reference agrees with them.
+
+A vector is an object with ``kind``:
+
+* ``step``: a replica and an event (or ``"start"`` and a disk), and the outcome;
+* ``sequence``: a replica's configuration and what happens to it, one step after the other, with outcomes;
+* ``function``: a pure function of the protocol with its arguments and its result.
+
+Replicas, disks, events and outcomes have the form of :mod:`model_check.codec`. ``covers`` and ``hash`` are
+not part of what is hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+from model_check import codec
+from model_check.codec import Json
+from model_check.drive.generate import switches_of
+from model_check.errors import InputError
+from model_check.pipeline.vectors import functions
+from model_check.pipeline.vectors.asked import Asked
+from model_check.variants import with_switches
+from reference.disk import Disk
+from reference.effects import Fatal, Stop
+from reference.events import Event
+from reference.protocol import KAFKA, PRESETS, Protocol
+from reference.replica import Replica
+from reference.step import Outcome, start, step
+
+STEP, SEQUENCE, FUNCTION = "step", "sequence", "function"
+START, CRASH = "start", "crash"
+#: What is not part of the content of a vector.
+_BESIDE = ("hash", "covers")
+
+Vector = dict[str, Json]
+
+
+def canonical(data: Json) -> str:
+    """JSON text with sorted keys, without white space, in ASCII: equal data has equal text."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content(vector: Mapping[str, Json]) -> str:
+    """The canonical text of what is hashed of a vector."""
+    return canonical({key: value for key, value in vector.items() if key not in _BESIDE})
+
+
+# Protocols.
+
+
+def encode_protocol(protocol: Protocol) -> Json:
+    """The preset that is nearest to ``protocol``, and the switches in which it differs from that."""
+    preset, switches = _nearest(protocol)
+    return {"preset": preset, "switches": dict(switches)}
+
+
+@cache
+def _nearest(protocol: Protocol) -> tuple[str, dict[str, str | bool | int]]:
+    found = {name: switches_of(protocol, preset) for name, preset in PRESETS.items()}
+    nearest = min(found, key=lambda name: len(found[name]))
+    return nearest, found[nearest]
+
+
+def decode_protocol(data: Json, where: str) -> Protocol:
+    """The protocol that a vector names. Raises InputError."""
+    if not isinstance(data, dict) or set(data) != {"preset", "switches"}:
+        raise InputError(f"{where}.protocol: expected an object with 'preset' and 'switches'.")
+    preset, switches = data["preset"], data["switches"]
+    if not isinstance(preset, str) or not isinstance(switches, dict):
+        raise InputError(f"{where}.protocol: expected a text 'preset' and an object 'switches'.")
+    return with_switches(preset, switches, f"{where}.protocol")
+
+
+@cache
+def is_production(protocol: Protocol) -> bool:
+    """Whether ``protocol`` is production's, whatever its sizes and times."""
+    sizes = {"fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms", "request-timeout-ms"}
+    sizes |= {"fetch-snapshot-max-bytes"}
+    return switches_of(protocol, KAFKA).keys() <= sizes
+
+
+# Writing.
+
+
+def of_step(asked: Asked) -> Vector:
+    """The vector of one step."""
+    happened: Vector
+    if asked.event is None:
+        happened = {"event": START, "disk": codec.encode(asked.disk, Disk)}
+    else:
+        happened = {"event": codec.encode(asked.event, Event)}
+    return {
+        "kind": STEP,
+        "protocol": encode_protocol(asked.protocol),
+        "replica": codec.encode(asked.replica, Replica),
+        **happened,
+        "outcome": codec.encode(asked.outcome, Outcome),
+    }
+
+
+def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Protocol) -> Vector:
+    """The vector of steps of one replica, ``None`` for a crash; the last one has an outcome."""
+    encoded: list[Json] = []
+    for position, asked in enumerate(steps, 1):
+        if asked is None:
+            encoded.append({"event": CRASH})
+            continue
+        outcome = cast(dict[str, Json], codec.encode(asked.outcome, Outcome))
+        if position < len(steps):
+            del outcome["replica"]
+        happened: Vector = {"event": START, "disk": codec.encode(asked.disk, Disk)}
+        if asked.event is not None:
+            happened = {"event": codec.encode(asked.event, Event)}
+        encoded.append({**happened, "outcome": outcome})
+    return {
+        "kind": SEQUENCE,
+        "protocol": encode_protocol(protocol),
+        "replica": codec.encode(identity, Replica),
+        "steps": encoded,
+    }
+
+
+def of_function(name: str, arguments: Mapping[str, Json]) -> Vector:
+    """The vector of a function of :mod:`.functions`."""
+    result, rules = functions.call(name, arguments, f"{FUNCTION} {name}")
+    return {
+        "kind": FUNCTION,
+        "protocol": encode_protocol(KAFKA),
+        "function": name,
+        "arguments": dict(arguments),
+        "result": result,
+        "rules": list(rules),
+    }
+
+
+# Reading.
+
+
+def rules(vector: Mapping[str, Any]) -> set[str]:
+    """The rules that decided something in a vector that :func:`difference` has nothing to say about."""
+    if vector["kind"] == FUNCTION:
+        return set(vector["rules"])
+    outcomes = [vector] if vector["kind"] == STEP else vector["steps"]
+    return {rule for each in outcomes if "outcome" in each for rule in each["outcome"].get("rules", ())}
+
+
+def difference(vector: Mapping[str, Json], where: str) -> str | None:
+    """In which field the reference does something else than ``vector`` says; ``None``: nowhere.
+
+    Raises InputError for what is no vector.
+    """
+    kind = vector.get("kind")
+    protocol = decode_protocol(vector.get("protocol"), where)
+    if kind == FUNCTION:
+        _require(vector, ("function", "arguments", "result", "rules"), where)
+        arguments = vector["arguments"]
+        if not isinstance(arguments, dict):
+            raise InputError(f"{where}.arguments: expected an object.")
+        result, decided = functions.call(str(vector["function"]), arguments, where)
+        return _compare({"result": result, "rules": list(decided)}, vector, where)
+    if kind == STEP:
+        replica = codec.decode(vector.get("replica"), Replica, f"{where}.replica")
+        return _difference_of_step(protocol, replica, replica, vector, where)[0]
+    if kind == SEQUENCE:
+        return _difference_of_sequence(protocol, vector, where)
+    raise InputError(f"{where}.kind: expected {STEP}, {SEQUENCE} or {FUNCTION}.")
+
+
+def _require(vector: Mapping[str, Json], keys: Sequence[str], where: str) -> None:
+    for key in keys:
+        if key not in vector:
+            raise InputError(f"{where}: the field '{key}' is missing.")
+
+
+def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], where: str) -> str | None:
+    _require(vector, ("replica", "steps"), where)
+    identity = codec.decode(vector["replica"], Replica, f"{where}.replica")
+    steps = vector["steps"]
+    if not isinstance(steps, list) or not steps:
+        raise InputError(f"{where}.steps: expected an array with at least one step.")
+    replica: Replica | None = None
+    for number, each in enumerate(steps):
+        place = f"{where}.steps[{number}]"
+        if not isinstance(each, dict):
+            raise InputError(f"{place}: expected an object.")
+        if each.get("event") == CRASH:
+            replica = None
+            continue
+        if replica is None and each.get("event") != START:
+            raise InputError(f"{place}.event: nothing runs here; expected '{START}'.")
+        found, outcome = _difference_of_step(protocol, identity, replica, each, place)
+        if found is not None:
+            return found
+        ended = bool(outcome.effects) and isinstance(outcome.effects[-1], Fatal | Stop)
+        replica = None if ended else outcome.replica
+    return None
+
+
+def _difference_of_step(
+    protocol: Protocol, identity: Replica, replica: Replica | None, data: Mapping[str, Json], where: str
+) -> tuple[str | None, Outcome]:
+    _require(data, ("event", "outcome"), where)
+    expected = data["outcome"]
+    if not isinstance(expected, dict):
+        raise InputError(f"{where}.outcome: expected an object.")
+    if data["event"] == START:
+        outcome = start(protocol, identity, codec.decode(data.get("disk"), Disk, f"{where}.disk"))
+    else:
+        event: Event = codec.decode(data["event"], Event, f"{where}.event")
+        assert replica is not None
+        outcome = step(protocol, replica, event)
+    told = cast(dict[str, Json], codec.encode(outcome, Outcome))
+    if "replica" not in expected:
+        del told["replica"]
+    return _compare(told, expected, f"{where}.outcome"), outcome
+
+
+def _compare(told: Mapping[str, Json], expected: Mapping[str, Json], where: str) -> str | None:
+    for key, value in told.items():
+        if canonical(expected.get(key)) != canonical(value):
+            return f"{where}.{key}: the reference has {_shortened(canonical(value))}"
+    return None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) < 200 else f"{text[:197]}..."

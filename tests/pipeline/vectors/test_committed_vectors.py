@@ -1,0 +1,230 @@
+"""The committed vectors: the reference does what they say, a consumer in JavaScript too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spec
+from model_check import scenario
+from model_check.consult.citations import in_steps
+from model_check.drive.coverage import NOT_REACHED
+from model_check.pipeline.vectors import files, vector
+from model_check.pipeline.vectors.outcomes import rules_of
+from model_check.pipeline.vectors.schema import schema
+
+SET = Path(__file__).parents[2] / "vectors"
+CONSUMER = SET / "consumer" / "consume.mjs"
+MEGABYTES = 2.2
+
+
+def members() -> Iterator[tuple[str, dict[str, Any]]]:
+    for entry, found in files.read(SET):
+        yield from ((entry["file"], each) for each in found)
+
+
+def test_the_reference_does_what_they_say() -> None:
+    done = files.check(SET)
+    assert done.differences == ()
+    assert done.vectors > 300
+
+
+def test_the_set_is_small() -> None:
+    size = sum(path.stat().st_size for path in SET.rglob("*.json"))
+    assert size <= MEGABYTES * 1e6
+
+
+def numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from numbers(each)
+    elif isinstance(value, int):
+        yield value
+
+
+def test_every_number_fits_a_double() -> None:
+    assert all(abs(number) < 2**53 for _, each in members() for number in numbers(each))
+
+
+def test_the_index_names_every_file() -> None:
+    named = {entry["file"] for entry, _ in files.read(SET)} | {files.INDEX, files.SCHEMA}
+    assert {path.relative_to(SET).as_posix() for path in SET.rglob("*.json")} == named
+
+
+def test_every_vector_was_chosen_for_something_that_it_shows() -> None:
+    for file, each in members():
+        assert each["covers"], file
+        shown = set(each.get("rules") or ())
+        if each["kind"] != "function":
+            outcomes = [each] if each["kind"] == "step" else each["steps"]
+            shown = {rule for one in outcomes for rule in one.get("outcome", {}).get("rules", ())}
+        assert set(rules_of(each["covers"])) <= shown, each["hash"]
+
+
+def test_every_rule_that_a_step_can_show_has_a_vector_or_a_reason() -> None:
+    index = json.loads((SET / files.INDEX).read_text(encoding="utf-8"))
+    shown = {rule for entry in index["files"] for rule in entry["rules"]}
+    reasons = {rule: reason for reason, rules in index["without"].items() for rule in rules}
+    assert shown.isdisjoint(reasons)
+    assert shown | reasons.keys() == set(spec.load().rules)
+    assert shown | {rule for rule, why in reasons.items() if "decides no step" not in why} >= set(in_steps())
+    unexplained = [
+        rule for rule, reason in reasons.items() if reason.startswith(NOT_REACHED.split(" by ")[0])
+    ]
+    assert unexplained == []
+
+
+def test_every_rule_that_scenarios_must_exercise_has_a_vector() -> None:
+    index = json.loads((SET / files.INDEX).read_text(encoding="utf-8"))
+    shown = {rule for entry in index["files"] for rule in entry["rules"]}
+    wanted = {
+        name.partition(" ")[2]
+        for each in scenario.shipped().values()
+        for name in each.expect.covers
+        if name.startswith("rule ")
+    }
+    assert wanted <= shown
+
+
+# The schema.
+
+
+def problems(value: Any, wanted: Mapping[str, Any], where: str) -> Iterator[str]:
+    """What is wrong with ``value`` by the keywords that our schema uses."""
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "boolean": bool,
+        "null": type(None),
+    }
+    if "$ref" in wanted:
+        yield from problems(value, DEFINITIONS[wanted["$ref"].removeprefix("#/$defs/")], where)
+        return
+    if "anyOf" in wanted:
+        found = [[*problems(value, each, where)] for each in wanted["anyOf"]]
+        if all(found):
+            yield min(found, key=len)[0]
+        return
+    if "const" in wanted and value != wanted["const"]:
+        yield f"{where}: {value!r} is not {wanted['const']!r}"
+    if "enum" in wanted and value not in wanted["enum"]:
+        yield f"{where}: {value!r} is none of {wanted['enum']}"
+    if "type" in wanted:
+        allowed = wanted["type"] if isinstance(wanted["type"], list) else [wanted["type"]]
+        if not any(type(value) is kinds[each] for each in allowed):
+            yield f"{where}: expected {allowed}"
+            return
+    if isinstance(value, list):
+        yield from of_array(value, wanted, where)
+    if isinstance(value, dict):
+        yield from of_object(value, wanted, where)
+
+
+def of_array(value: list[Any], wanted: Mapping[str, Any], where: str) -> Iterator[str]:
+    if not wanted.get("minItems", 0) <= len(value) <= wanted.get("maxItems", len(value)):
+        yield f"{where}: {len(value)} items"
+        return
+    kinds = wanted.get("prefixItems") or [wanted.get("items", {})] * len(value)
+    for number, (each, kind) in enumerate(zip(value, kinds, strict=True)):
+        yield from problems(each, kind, f"{where}[{number}]")
+
+
+def of_object(value: dict[str, Any], wanted: Mapping[str, Any], where: str) -> Iterator[str]:
+    yield from (f"{where}.{name} is missing" for name in wanted.get("required", ()) if name not in value)
+    others = wanted.get("additionalProperties", {})
+    for name, each in value.items():
+        kind = wanted.get("properties", {}).get(name, others)
+        if kind is False:
+            yield f"{where}.{name} is not allowed"
+        else:
+            yield from problems(each, kind, f"{where}.{name}")
+
+
+DEFINITIONS = schema()["$defs"]
+
+
+@pytest.mark.parametrize("path", sorted(SET.rglob("*.json")), ids=lambda path: path.stem)
+def test_every_file_is_valid_by_the_schema(path: Path) -> None:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if path.name == files.SCHEMA:
+        assert data == schema()
+    else:
+        assert [*problems(data, schema(), path.name)] == []
+
+
+def test_the_schema_refuses_what_does_not_belong() -> None:
+    entry, found = next(files.read(SET))
+    data = {
+        "format": files.FORMAT,
+        "version": 1,
+        "specification": spec.VERSION,
+        "kind": entry["kind"],
+        "hash": entry["hash"],
+        "vectors": [*found[:1]],
+    }
+    assert [*problems(data, schema(), "file")] == []
+    for broken in ({"version": 2}, {"vectors": []}, {"vectors": [{**found[0], "more": 1}]}, {"extra": 1}):
+        assert [*problems({**data, **broken}, schema(), "file")]
+
+
+# The consumer.
+
+
+def consume(folder: Path) -> subprocess.CompletedProcess[str]:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs Node.js, and there is no 'node'")
+    return subprocess.run([node, str(CONSUMER), str(folder)], capture_output=True, text=True, timeout=60)
+
+
+def test_the_consumer_is_short() -> None:
+    assert len(CONSUMER.read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_the_consumer_agrees_and_says_what_it_has_checked() -> None:
+    done = consume(SET)
+    assert (done.returncode, done.stderr) == (0, "")
+    checked = dict(line.split() for line in done.stdout.splitlines()[:-1])
+    assert {"VOTE-10", "VOTE-8", "PREVOTE-13", "FETCH-9", "FETCH-23", "HWM-2", "DEF-2"} <= checked.keys()
+
+
+def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
+    """The set with one text in one file replaced, once."""
+    folder = tmp_path / "vectors"
+    shutil.copytree(SET, folder)
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return folder
+
+
+def test_the_reference_contradicts_a_changed_vector() -> None:
+    granting = next(
+        each for file, each in members() if "vote-request" in file and '"granted": true' in json.dumps(each)
+    )
+    changed = json.loads(json.dumps(granting).replace('"granted": true', '"granted": false'))
+    assert vector.difference(granting, "vector") is None
+    assert "outcome.effects: the reference has" in (vector.difference(changed, "vector") or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("steps/vote-request.json", '"granted":true', '"granted":false'),
+        ("functions.json", '"result":"won"', '"result":"lost"'),
+        ("functions.json", '"result":4', '"result":3'),
+    ],
+)
+def test_a_changed_vector_is_noticed(tmp_path: Path, name: str, old: str, new: str) -> None:
+    folder = changed(tmp_path, name, old, new)
+    done = consume(folder)
+    assert done.returncode == 1
+    assert name in done.stdout

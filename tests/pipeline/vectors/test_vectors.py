@@ -1,0 +1,214 @@
+"""How vectors are made, without Spark."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_check import cli, scenario
+from model_check.errors import InputError
+from model_check.pipeline.vectors import files, functions, situations, tasks, vector
+from model_check.pipeline.vectors.cover import cover_plainly
+from model_check.pipeline.vectors.outcomes import features, outcomes
+from reference.protocol import KAFKA, PRESETS
+from reference.step import step
+
+PAIRS = st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=5).map(
+    lambda each: tuple(sorted(each))
+)
+CANDIDATES = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 3), PAIRS), min_size=1, max_size=25).map(
+    lambda found: [(tier, size, f"{n:03}", pairs) for n, (tier, size, pairs) in enumerate(found)]
+)
+
+
+@given(CANDIDATES, st.integers(1, 3))
+def test_the_greedy_choice_covers_what_there_is(
+    candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
+) -> None:
+    chosen = cover_plainly(candidates, keep)
+    pairs = {tie: of for _, _, tie, of in candidates}
+    for pair in {pair for of in pairs.values() for pair in of}:
+        there = sum(pair in of for of in pairs.values())
+        assert sum(pair in pairs[tie] for tie in chosen) >= min(keep, there)
+    assert all(covers and set(covers) <= set(pairs[tie]) for tie, covers in chosen.items())
+
+
+@given(CANDIDATES, st.integers(1, 2))
+def test_what_a_task_leaves_out_is_never_chosen(
+    candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
+) -> None:
+    made = [tasks.Candidate("step", tier, pairs, size, tie, dict) for tier, size, tie, pairs in candidates]
+    random.Random(len(made)).shuffle(made)
+    kept = {each.tie for each in tasks._smallest(iter(made), keep)}
+    fewer = [each for each in candidates if each[2] in kept]
+    assert cover_plainly(fewer, keep) == cover_plainly(candidates, keep)
+
+
+def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> None:
+    (task,) = tasks.tasks([scenario.find("ping-pong")], beyond=False)
+    rows = [*tasks.rows(task, 500, 1)]
+    assert {row["kind"] for row in rows} == {"step", "sequence"}
+    for row in rows:
+        found = json.loads(row["vector"])
+        assert vector.difference(found, "vector") is None
+        assert found["hash"] == vector.digest(vector.content(found)) == row["hash"]
+
+
+def test_all_is_more_than_the_smallest() -> None:
+    (task,) = tasks.tasks([scenario.find("single-voter")], beyond=False)
+    some = [row["tie"] for row in tasks.rows(task, 500, 1)]
+    every = [row["tie"] for row in tasks.rows(task, 500, None)]
+    assert set(some) < set(every)
+    assert some == [row["tie"] for row in tasks.rows(task, 500, 1)]
+
+
+def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
+    for protocol in situations.protocols().values():
+        assert vector.decode_protocol(vector.encode_protocol(protocol), "vector") == protocol
+    assert [name for name, each in PRESETS.items() if vector.is_production(each)] == ["kafka"]
+
+
+def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
+    words = {word for each in situations.malformed(KAFKA) for word in outcomes(each.replica, each.outcome)}
+    for wanted in (
+        "VoteResponse INCONSISTENT_CLUSTER_ID",
+        "VoteResponse INVALID_REQUEST",
+        "VoteResponse FENCED_LEADER_EPOCH",
+        "VoteResponse INVALID_VOTER_KEY",
+        "FetchResponse UNKNOWN_LEADER_EPOCH",
+        "UpdateRaftVoterResponse INVALID_REQUEST",
+        "AddRaftVoterResponse DUPLICATE_VOTER",
+        "DescribeQuorumResponse UNKNOWN_TOPIC_OR_PARTITION",
+        "dies",
+    ):
+        assert wanted in words
+
+
+def test_an_outcome_is_told_in_words() -> None:
+    asked = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
+    assert asked.event is not None
+    assert step(KAFKA, asked.replica, asked.event) == asked.outcome
+    assert any(pair.startswith("VOTE-10: VoteResponse ") for pair in features(asked.replica, asked.outcome))
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=1, max_size=7),
+    st.integers(0, 9),
+    st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_the_high_watermark_is_what_a_majority_has(
+    ends: list[int | None], start: int, mark: int | None
+) -> None:
+    arguments = {"ends": [*ends], "epoch_start": start, "high_watermark": mark}
+    result, rules = functions.call("high-watermark", arguments, "vector")
+    held = max((n for n in range(10) if 2 * sum((end or 0) >= n for end in ends) > len(ends)), default=0)
+    assert result == (max(held, mark or 0) if held > start else mark)
+    assert "HWM-1" in rules
+
+
+# Sets as folders.
+
+
+def small_set(folder: Path) -> Path:
+    found = []
+    for name, arguments in [*functions.cases()][:4]:
+        made = vector.of_function(name, arguments)
+        found.append(
+            ("functions.json", {**made, "hash": vector.digest(vector.content(made)), "covers": ["x"]})
+        )
+    files.write(folder, found)
+    return folder
+
+
+def test_a_set_is_written_checked_and_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = small_set(tmp_path / "set")
+    assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 0
+    assert "agrees with the reference" in capsys.readouterr().out
+    (folder / "README.md").write_text("mine", encoding="utf-8")
+    small_set(folder)
+    assert (folder / "README.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_another_result_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = small_set(tmp_path)
+    path = folder / "functions.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["vectors"][0]["result"] = "lost"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 1
+    data["vectors"][0]["hash"] = vector.digest(vector.content(data["vectors"][0]))
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 1
+    assert 'the reference has "won"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("index.json", '"complete": true', '"complete": false', "not complete"),
+        ("index.json", '"version": 1', '"version": 9', "only version 1"),
+        ("index.json", '"specification": 1', '"specification": 7', "follows version 7 of the specification"),
+        ("index.json", "kraftcheck-vectors-index", "other", "is not the index"),
+        ("index.json", "functions.json", "../functions.json", "is no list of files"),
+        ("functions.json", '"kind": "function"', '"kind": "step"', "not the file that index.json names"),
+        ("functions.json", '"vectors": [', '"vectors": [7,', "is no list of vectors"),
+        ("functions.json", '"vectors": [', '"vectors": ', "not JSON"),
+    ],
+)
+def test_what_is_no_set_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str, says: str
+) -> None:
+    folder = small_set(tmp_path)
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+    assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    assert cli.main(["pipeline", "vectors", "-o", str(tmp_path)]) == 2
+    assert "holds no vectors of kraftcheck" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["ping-pong", "--check", "x"], ["-o", "x", "--per-feature", "0"], ["no-such-scenario", "-o", "x"]],
+)
+def test_bad_arguments_are_refused(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["pipeline", "vectors", *words]) == 2
+    assert not [*tmp_path.iterdir()]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["kind", "protocol", "preset", "switches", "replica", "event", "outcome", "steps"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(JSON, st.sampled_from(["step", "sequence", "function", 7]))
+def test_what_is_no_vector_is_refused(data: object, kind: object) -> None:
+    hostile = {**(data if isinstance(data, dict) else {"replica": data}), "kind": kind}
+    hostile["protocol"] = {"preset": "kafka", "switches": {}}
+    with pytest.raises(InputError):
+        vector.difference(hostile, "vector")  # type: ignore[arg-type]
