@@ -9,7 +9,9 @@ from model_check.parser import Parser
 
 #: Pipelines and their one-line help. Each lives in ``model_check/pipeline/<name>/command.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int``.
-PIPELINES: dict[str, str] = {}
+PIPELINES: dict[str, str] = {
+    "explore": "explore scenarios on a cluster, with the answers of 'kraftcheck check'",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

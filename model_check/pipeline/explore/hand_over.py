@@ -61,5 +61,3 @@ def first_chunks(links: Links, frontier: Frontier, level: int, keys: Sequence[in
         cutter.append(begin, Batch(rows, fps, np.ascontiguousarray(parents), np.ascontiguousarray(codes)), 0)
         begin += len(rows)
     return cutter.table()
-
-

@@ -1,8 +1,8 @@
 """Kernels of the exploration on Spark: which candidates are the first of their kind, and which were visited.
 
-Fingerprints go to the slot that their low 32 bits name (scaled to the size of the table) or the next free one;
-their high 32 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as the
-same, as in :mod:`model_check.engine.visited`.
+Fingerprints go to the slot that their low 32 bits name (scaled to the size of the table) or the next free
+one; their high 32 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as
+the same, as in :mod:`model_check.engine.visited`.
 """
 
 # Numba infers the types here; annotations would only repeat what the docstrings say.
@@ -71,8 +71,8 @@ def enter(fps, keys, places, new):
 def strike_out(visited, keys, places, new, heads):
     """``new[i]`` becomes 0 where ``visited`` has the fingerprint that :func:`enter` put in slot i's place.
 
-    The slots of a batch are loaded before any is probed, so that the cache misses overlap. ``heads``: scratch,
-    uint64[BATCH].
+    The slots of a batch are loaded before any is probed, so that the cache misses overlap. ``heads``:
+    scratch, uint64[BATCH].
     """
     capacity = np.uint64(keys.shape[0])
     size = visited.shape[0]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from model_check.engine.block import Worker
 from model_check.engine.columns import Column
 from model_check.engine.native_map import NativeMap
-from model_check.engine.system import Loss
 from model_check.engine.tables import Tables, View
 from model_check.pipeline.explore.kernels import store_all
 
@@ -107,9 +106,9 @@ class Mirror:
         for name, (keys, values) in (("memo", delta.memo), ("verdicts", delta.verdicts)):
             _put_all(self._maps[name], keys, values)
         self.worker.prepare(delta.sets, delta.changes)
-        arrays = {name: column.data for name, column in self._columns.items()}
-        pairs = {name: known.pairs for name, known in self._maps.items()}
-        self.view = View(**arrays, **pairs, **self._fixed)
+        arrays: dict[str, Any] = {name: column.data for name, column in self._columns.items()}
+        arrays |= {name: known.pairs for name, known in self._maps.items()}
+        self.view = View(**arrays, **self._fixed)
         self.version += 1
 
 

@@ -31,8 +31,6 @@ from model_check.pipeline.explore.tasks import DRIVER, Job, Note, Numbers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Levels up to so many states are explored in the driver.
-HAND_OVER = 200_000
 _CANDIDATES = "owner INT, chunk BIGINT, fingerprints BINARY"
 _NEW = "owner INT, part INT, chunk BIGINT, new BIGINT, bits BINARY, fingerprints BINARY"
 _LEVEL = (
@@ -43,22 +41,25 @@ _LEVEL = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``folder``: of the run, in any file system; ``made_for``: what the run is for, a digest; ``parts``: into
-    how many each level and the visited set are divided (``None``: by the cluster's cores); ``hand_over``: the
-    largest level that is explored in the driver.
+    """How a run is set up.
+
+    ``folder``: of the run, in any file system; ``made_for``: what the run is for, a digest; ``parts``: into
+    how many each level and the visited set are divided (``None``: twice the cluster's cores, at least 4);
+    ``hand_over``: the largest level that is explored in the driver.
     """
 
     folder: str
     made_for: str
     parts: int | None = None
-    hand_over: int = HAND_OVER
+    hand_over: int = 200_000
 
 
 @dataclass(slots=True)
 class Spent:
     """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
     went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
-    was expanded; ``rates``: by level (states, seconds). ``taken_up``: the level a run was taken up at.
+    was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
+    level in Spark; ``taken_up``: the level a run was taken up at; ``rates``: by level (states, seconds).
     """
 
     states: int = 0
@@ -130,8 +131,8 @@ def explore_on_spark(
 ) -> Exploration:
     """Explore all states of ``system``; what :func:`~model_check.engine.explorer.explore` returns.
 
-    Limits are looked at after each level on Spark. ``spent`` is filled in. Raises InputError for a folder that
-    cannot be used, and besides what the engine does.
+    Limits are looked at after each level on Spark. ``spent`` is filled in. Raises InputError for a folder
+    that cannot be used, and besides what the engine does.
     """
     if keep_going or checkpoint is not None:
         raise ValueError("exploration on Spark stops at the first violation and has its own checkpoints")
@@ -158,7 +159,14 @@ class Distributed:
     """One exploration. ``search`` holds what was found, as for the engine."""
 
     def __init__(
-        self, search: Search, store: Store, options: Options, parts: int, run: str, reduced: bool, spent: Spent
+        self,
+        search: Search,
+        store: Store,
+        options: Options,
+        parts: int,
+        run: str,
+        reduced: bool,
+        spent: Spent,
     ) -> None:
         self.search, self.store, self.options, self.spent = search, store, options, spent
         self.tables = search.tables
@@ -428,7 +436,7 @@ class Distributed:
         )
         counts = new.where("chunk >= 0 AND new > 0").groupBy("chunk").sum("new").collect()
         counts.sort(key=lambda row: int(row[0]))
-        total = sum(row[1] for row in counts)
+        total = int(sum(row[1] for row in counts))
         if not total:
             self._release()
             return 0
@@ -441,11 +449,10 @@ class Distributed:
         following = (
             states.groupBy("part")
             .cogroup(new.where("chunk >= 0 AND new > 0").groupBy("part"))
-            .applyInArrow(
-                partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), _LEVEL
-            )
+            .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), _LEVEL)
         )
         store.write_level(following, level + 1)
+        self.spent.stored += store.bytes_of_level(level + 1)
         self._release()
         search.levels.append(total)
         search.distinct += total

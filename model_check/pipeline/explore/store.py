@@ -1,9 +1,10 @@
 """The folder of a run, in any file system that the cluster knows: its data sets, and how far it has come.
 
-``levels/N`` has the states of level N, ``early`` how the states before them were reached that the driver found
-by itself, ``visited`` the fingerprints of all states, ``keys/N`` what the tables asked of the system for level
-N, in that order, and ``complete/N.json`` what was known when level N was complete: it appears when all the
-rest is there. What a run leaves of a level that it did not complete is overwritten, or left out by its level.
+``levels/N`` has the states of level N, ``early`` how the states before them were reached that the driver
+found by itself, ``visited`` the fingerprints of all states, ``keys/N`` what the tables asked of the system
+for level N, in that order, and ``complete/N.json`` what was known when level N was complete: it appears when
+all the rest is there. What a run leaves of a level that it did not complete is overwritten, or left out by
+its level.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ Count = Annotated[int, Field(ge=0)]
 class Manifest(BaseModel):
     """What was known when the last of ``levels`` was complete.
 
-    ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``handed_over``: the first
-    level in ``levels/``. ``sizes``, ``tables``: of the tables, and their digest; ``keys``: for each file in
-    ``keys/`` its level, number of keys and CRC-32. ``finished``: the limit, or "", where the run has ended.
+    ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
+    row. ``handed_over``: the first level in ``levels/``. ``tables``: a digest of the tables; ``keys``: for
+    each file in ``keys/`` its level, number of keys and CRC-32. ``calls``, ``seconds``: spent so far.
     ``checksum``: the CRC-32 of all the rest.
     """
 
@@ -232,6 +233,10 @@ class Store:
         """The states of a level, in buckets."""
         return self.spark.table(self._name(f"level_{level}"))
 
+    def bytes_of_level(self, level: int) -> int:
+        """The bytes that a level takes."""
+        return self.files.bytes_of(f"levels/{level:05d}")
+
     def new_visited(self) -> None:
         """Begin the set of fingerprints."""
         self.files.remove("visited")
@@ -262,9 +267,7 @@ class Store:
     def link_of(self, level: int, number: int, size: int) -> tuple[int, int]:
         """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
         part = self.parts[number * len(self.parts) // size]
-        data = self.level(level).where(
-            f"part = {part} AND first <= {number} AND first + states > {number}"
-        )
+        data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
         (row,) = data.select("first", "parents", "codes").collect()
         at = number - row["first"]
         parents, codes = np.frombuffer(row["parents"], np.int64), np.frombuffer(row["codes"], np.uint32)

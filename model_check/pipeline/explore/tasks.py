@@ -35,9 +35,11 @@ DRIVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What tasks of a level need. ``run``: which tables; ``deltas``: broadcast variables with them; ``width``:
-    columns of a row; ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for
-    each part; ``reduced``: whether orders of steps that commute are left out.
+    """What tasks of a level need.
+
+    ``run``: which tables; ``deltas``: broadcast variables with them; ``width``: columns of a row;
+    ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for each part;
+    ``reduced``: whether orders of steps that commute are left out.
     """
 
     run: str
