@@ -62,7 +62,7 @@ def test_symmetry(spark: Any, tmp_path: Path) -> None:
 
 
 #: A system whose search has some levels on Spark.
-RESUMED = 34
+RESUMED = 98
 
 
 class Killed(Exception):
@@ -70,7 +70,7 @@ class Killed(Exception):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("stage", ["append_visited", "write_level", "write_keys", "commit"])
+@pytest.mark.parametrize("stage", ["append_visited", "write_level", "commit"])
 def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
