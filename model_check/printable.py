@@ -9,3 +9,8 @@ def printable(text: str) -> str:
     Names of files, lines of logs, recordings and answers of an adapter may hold anything.
     """
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def shortened(text: str, most: int = 400) -> str:
+    """The first ``most`` characters of ``text``."""
+    return text if len(text) <= most else f"{text[:most]} ..."

@@ -11,25 +11,20 @@ from model_check.coverage.covering import Covered, Covering
 from model_check.coverage.items import parse
 from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import INTERRUPTED, Progress, explore
-from model_check.engine.graph import IncompleteGraphError, collect_graph
+from model_check.engine.graph import IncompleteGraphError
 from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
 from model_check.errors import InputError
-from model_check.kraft.alike import UnlikeError, Watched
+from model_check.eventually import judge_eventually
 from model_check.kraft.build import build
-from model_check.kraft.liveness import Judged, judge
+from model_check.kraft.liveness import Judged
 from model_check.kraft.prelude import BrokenPrelude
-from model_check.kraft.relative import relative_epochs
 from model_check.kraft.symmetry import refused, symmetric
 from model_check.kraft.system import KRaftSystem
+from model_check.printable import shortened
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
-
-#: How many states an *eventually* property can be judged on: some 20 GB.
-MAX_GRAPH_STATES = 30_000_000
-#: How much of what differs a sentence shows.
-MOST_TEXT = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +72,18 @@ class CheckResult:
             for each in self.exploration.violations
         ]
         found = [build_trace(self.system, explored, each) for each in chosen]
-        for judged in self.judged:
-            lasso = judged.lasso or judged.dead_end
-            if lasso is None:
-                continue
-            system, scenario = with_room(self.system, self.scenario, lasso.stem + lasso.cycle)
-            if judged.lasso is not None:
-                found.append(build_lasso(system, scenario, judged.name, lasso.stem, lasso.cycle))
-            else:
-                found.append(build_dead_end(system, scenario, judged.name, lasso.stem))
+        found += [self.trace_of(judged) for judged in self.judged if not judged.holds]
         return found
+
+    def trace_of(self, judged: Judged) -> Trace:
+        """The counterexample of an *eventually* property that does not hold."""
+        lasso = judged.lasso or judged.dead_end
+        assert lasso is not None
+        path, initial = lasso.stem + lasso.cycle, lasso.initial
+        system, scenario = with_room(self.system, self.scenario, path, initial)
+        if judged.lasso is None:
+            return build_dead_end(system, scenario, judged.name, lasso.stem, initial)
+        return build_lasso(system, scenario, judged.name, lasso.stem, lasso.cycle, initial)
 
     @property
     def verdict(self) -> Verdict:
@@ -168,14 +165,14 @@ def check(
             raise
         exploration = interrupted.found
     except SymmetryError as error:
-        raise refused(scenario, f"it makes a difference who is who: {_shortened(str(error))}") from None
+        raise refused(scenario, f"it makes a difference who is who: {shortened(str(error))}") from None
     covered = None
     if covering is not None:
         exploration, covered = covering.split(exploration)
     liveness: tuple[Judged, ...] | None
     graph_limit = None
     try:
-        liveness = _judge_liveness(scenario, exploration, threads, limits)
+        liveness = judge_eventually(scenario, exploration, threads, limits)
     except IncompleteGraphError as incomplete:
         liveness, graph_limit = None, incomplete.limit
     except Interrupted:
@@ -217,10 +214,6 @@ def _uncovered(scenario: Scenario, covered: Covered) -> tuple[str, ...]:
     )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} ..."
-
-
 def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
     """A violation in the run that leads to ``replicas.led-by``: nothing comes after it."""
     depth = max(violation.depth for violation in broken.violations)
@@ -237,39 +230,6 @@ def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
     )
     differences = _differences(scenario, exploration, ())
     return CheckResult(scenario, broken.system, exploration, differences, (), broken.scenario)
-
-
-def _judge_liveness(
-    scenario: Scenario, found: Exploration, threads: int, limits: Limits
-) -> tuple[Judged, ...]:
-    """Eventually properties are judged on the whole graph of a system without safety violations.
-
-    Raises IncompleteGraphError if the limits do not allow it.
-    """
-    if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
-        return ()
-    most = min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES)
-    system = build(scenario, absorbs=True)
-    represent = None
-    if scenario.reduction.epochs == "relative":
-        system.judge_nothing()
-        represent = Watched(relative_epochs(system), system)
-    left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - found.seconds)
-    try:
-        graph = collect_graph(
-            system,
-            threads=threads,
-            max_states=most,
-            max_memory=limits.max_memory,
-            max_seconds=left,
-            represent=represent,
-        )
-    except UnlikeError as error:
-        raise InputError(
-            f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
-            f"{_shortened(str(error))}; leave it out; see docs/scenarios.md."
-        ) from None
-    return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
 
 
 def _differences(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from model_check.counterexamples import causes_of
 from model_check.engine.system import Violation
+from model_check.eventually import causes_of_lassos
+from model_check.kraft.liveness import Judged
 from model_check.run import CheckResult
 from model_check.smallest_bounds import Lowered, smallest_bounds, smallest_bounds_of_eventually
 from model_check.trace import build
@@ -23,6 +26,9 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
     violations = () if result.prelude else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
+        for judged in result.judged:
+            if judged.lasso is not None:
+                data["causes"][judged.name] = _lassos(result, judged, causes, threads)
     if bounds:
         found = {each.property: _bounds(result, each, threads) for each in violations}
         for judged in result.judged:
@@ -56,6 +62,20 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
     ]
 
 
+def _lassos(result: CheckResult, judged: Judged, most: int, threads: int) -> list[dict[str, Any]]:
+    wanted = next(each for each in result.scenario.check.eventually if each.property == judged.name)
+    return [
+        {
+            "cycle": list(cause.cycle),
+            "faults": list(cause.faults),
+            "steps": len(lasso.stem),
+            "cycle_steps": len(lasso.cycle),
+            "path": path_text(result.trace_of(replace(judged, lasso=lasso)).path),
+        }
+        for cause, lasso in causes_of_lassos(result.scenario, wanted, most, threads)
+    ]
+
+
 def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lowered, ...]:
     simplest = result.simplest.get(violation.property)
     begin = violation if simplest is None else simplest.violation
@@ -64,23 +84,38 @@ def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lo
 
 def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
     """What :func:`more_data` gives, a sentence or so at a time."""
-    if "causes" in data and any(not judged.holds for judged in result.judged):
-        yield "Causes of an eventually property are not looked for: -v shows one counterexample."
     for violated, found in data.get("causes", {}).items():
         if found is None:
             yield f"{violated}: there are too many states to look for causes."
-            continue
-        for each in found:
-            faults = f"faults: {', '.join(each['faults'])}" if each["faults"] else "no fault"
-            steps = "1 step" if each["steps"] == 1 else f"{each['steps']} steps"
-            replicas = "1 replica" if each["replicas"] == 1 else f"{each['replicas']} replicas"
-            yield (
-                f"{violated} by {each['step'] or 'the initial state'}; {faults}; in {steps} of {replicas}: "
-                f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
-            )
+        for each in found or ():
+            told = _lasso_in_words(each) if "cycle" in each else _steps_in_words(each)
+            show = f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
+            yield f"{violated} by {told}: {show}"
+    if "causes" in data and any(judged.dead_end is not None for judged in result.judged):
+        yield "Causes of a dead end are not looked for: -v shows it."
     for violated, lowered in data.get("smallest_bounds", {}).items():
-        told = [f"{name} {_told(each)}" for name, each in lowered.items()]
-        yield f"{violated} with the smallest bounds: {'; '.join(told) or 'none to lower'}"
+        bounds = [f"{name} {_told(each)}" for name, each in lowered.items()]
+        yield f"{violated} with the smallest bounds: {'; '.join(bounds) or 'none to lower'}"
+
+
+def _steps_in_words(cause: dict[str, Any]) -> str:
+    steps, replicas = _count(cause["steps"], "step"), _count(cause["replicas"], "replica")
+    return f"{cause['step'] or 'the initial state'}; {_faults(cause)}; in {steps} of {replicas}"
+
+
+def _lasso_in_words(cause: dict[str, Any]) -> str:
+    after = f"; {_faults(cause)}; after {_count(cause['steps'], 'step')}"
+    if not cause["cycle"]:
+        return f"doing nothing for ever{after}"
+    return f"{', '.join(cause['cycle'])} for ever, {_count(cause['cycle_steps'], 'step')} a round{after}"
+
+
+def _faults(cause: dict[str, Any]) -> str:
+    return f"faults: {', '.join(cause['faults'])}" if cause["faults"] else "no fault"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _told(lowered: dict[str, Any]) -> str:

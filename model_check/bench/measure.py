@@ -28,7 +28,7 @@ THREADS = (1, 2)
 class Plan:
     """How much is measured: distinct states of an engine run and of a twin run, and rounds."""
 
-    engine_states: int = 8_000_000
+    engine_states: int = 50_000_000
     twin_states: int = 2_000
     rounds: int = 3
 

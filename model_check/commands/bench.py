@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--states",
         type=positive,
         metavar="N",
-        help="explore N distinct states in each run, in one round (default: 8,000,000, in three)",
+        help="explore N distinct states in each run, in one round (default: 50,000,000, in three)",
     )
     parser.add_argument("--quick", action="store_true", help="little work, one round: only to see it run")
     parser.add_argument("--json", action="store_true", help="print machine-readable output")

@@ -7,6 +7,7 @@ short counterexamples) as long as no two states share a fingerprint; the chance 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limit
 from model_check.engine.tables import Tables, orbits
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
+from model_check.errors import InputError
 
 PROGRESS_SECONDS = 1.0
 #: The limit of what is found when the user ends an exploration.
@@ -325,7 +327,8 @@ def explore(
     collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
     Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
-    :func:`initial_states`), and CheckpointError for a checkpoint that cannot be used.
+    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, and InputError where the
+    disk is full.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
@@ -334,8 +337,8 @@ def explore(
     blocks = Blocks(
         tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
     )
+    folder = None if checkpoint is None else checkpoint.folder
     try:
-        folder = None if checkpoint is None else checkpoint.folder
         with Links(folder, fingerprints=checkpoint is not None) as links:
             search = Search(
                 system, tables, visited, blocks, links, limits, keep_going,
@@ -349,5 +352,10 @@ def explore(
             if limit == INTERRUPTED:
                 raise Interrupted(result)
             return result
+    except OSError as error:
+        raise InputError(
+            f"{folder or tempfile.gettempdir()}: cannot be written ({error.strerror}); the levels of an "
+            "exploration are kept there; make room, or choose another folder with TMPDIR or --checkpoint."
+        ) from None
     finally:
         blocks.close()

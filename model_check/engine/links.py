@@ -61,9 +61,11 @@ class Links:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close_level()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        try:
+            self._close_level()
+        finally:
+            if self._temporary is not None:
+                self._temporary.cleanup()
 
     def links_of(self, level: int) -> Path:
         """The file of the links of ``level``."""

@@ -17,7 +17,7 @@ The forms, in the notation of temporal logic: *eventually* (F goal), *always eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,13 +62,14 @@ class Lasso:
 
     An empty cycle means that the behaviour stays in the last state of the stem. ``initial`` is the index
     of the initial state; ``states`` are the graph's state numbers along stem and cycle, first and last
-    included.
+    included; ``labels`` those of the labels of its steps.
     """
 
     initial: int
     stem: tuple[PathStep, ...]
     cycle: tuple[PathStep, ...]
     states: tuple[int, ...]
+    labels: tuple[int, ...] = ()
 
 
 class Waiting:
@@ -98,12 +99,14 @@ class Waiting:
         """The way to ``end``, and from there the edges ``cycle``."""
         way = self.way(end)
         first = int(self.edges.sources[way[0]]) if way else end
-        steps = [self.graph.label_values[self.edges.labels[edge]][0] for edge in (*way, *cycle)]
+        labels = tuple(int(self.edges.labels[edge]) for edge in (*way, *cycle))
+        steps = [self.graph.label_values[label][0] for label in labels]
         return Lasso(
             initial=self.graph.initial_indices[self.graph.initial.index(first)],
             stem=tuple(steps[: len(way)]),
             cycle=tuple(steps[len(way) :]),
             states=(first, *(int(self.edges.targets[edge]) for edge in (*way, *cycle))),
+            labels=labels,
         )
 
     def shortest(self, wanted: Mask) -> Lasso | None:
@@ -133,28 +136,30 @@ def check_eventually(
     :func:`~model_check.engine.cycles.fair_states`. Check safety first: a state that breaks an invariant has
     no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
     """
+    found = lassos(graph, goal, fairness, when=when, stuttering=stuttering, through=through, most=most)
+    return next(found, None)
+
+
+def lassos(
+    graph: Graph,
+    goal: Goal,
+    fairness: Sequence[Fairness] = (),
+    *,
+    when: Goal | None = None,
+    stuttering: bool = True,
+    through: Mask | None = None,
+    most: int | None = None,
+) -> Iterator[Lasso]:
+    """The lasso of :func:`check_eventually`, and then one of each other component of states that has a fair
+    cycle, those with shorter stems first.
+    """
     waiting = Waiting(graph, goal, when)
     edges, far = waiting.edges, waiting.far
     demands = _demands(graph, edges, fairness, through)
     may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
     fair = fair_states(edges, demands, far >= 0, may_stay, most=most)
-    found = _end_and_cycle(edges, demands, far, fair)
-    return None if found is None else waiting.path(*found)
-
-
-def check_ends(
-    graph: Graph,
-    steps: Mask,
-    fairness: Sequence[Fairness] = (),
-    *,
-    within: Goal = lambda state: True,
-    most: int | None = None,
-) -> Lasso | None:
-    """``None`` if no fair behaviour takes one of ``steps`` (a mask of edges) for ever; otherwise a lasso.
-
-    Behaviours that come to a state that is not ``within`` do not count.
-    """
-    return check_eventually(graph, ~graph.mask(within), fairness, through=steps, most=most)
+    for end, cycle in _ends_and_cycles(edges, demands, far, fair):
+        yield waiting.path(end, cycle)
 
 
 def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None) -> list[Demand]:
@@ -166,17 +171,24 @@ def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: 
     return demands if through is None else [*demands, demand_of_steps(edges, through[edges.numbers])]
 
 
-def _end_and_cycle(
+def _ends_and_cycles(
     edges: Edges, demands: Sequence[Demand], far: Numbers, fair: Fair
-) -> tuple[int, list[int]] | None:
-    """The end of a shortest stem, and of the ``MOST_ENDS`` first ones the one with the shortest cycle."""
+) -> Iterator[tuple[int, list[int]]]:
+    """The end of a shortest stem, and of the ``MOST_ENDS`` first ones the one with the shortest cycle; then
+    the end of a shortest stem to each other component, and a cycle there.
+    """
     candidates = np.flatnonzero(fair.alive)
     if not len(candidates):
-        return None
-    nearest = candidates[far[candidates] == far[candidates].min()]
+        return
+    candidates = candidates[np.argsort(far[candidates], kind="stable")]
+    nearest = candidates[far[candidates] == far[candidates[0]]]
     found = [(short_cycle(edges, demands, end, fair), end) for end in nearest[:MOST_ENDS].tolist()]
-    cycle, end = min(found, key=lambda one: len(one[0]))
-    return end, cycle
+    cycle, first = min(found, key=lambda one: len(one[0]))
+    yield first, cycle
+    _, places = np.unique(fair.component[candidates], return_index=True)
+    for end in candidates[np.sort(places)].tolist():
+        if fair.component[end] != fair.component[first]:
+            yield end, short_cycle(edges, demands, end, fair)
 
 
 def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask:

@@ -18,8 +18,9 @@ states.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,11 +28,9 @@ from model_check.engine.edges import Mask
 from model_check.engine.graph import Graph
 from model_check.engine.liveness import (
     ANY_STEP,
-    Fairness,
     Lasso,
     Waiting,
-    check_ends,
-    check_eventually,
+    lassos,
     out_of_reach,
 )
 from model_check.engine.representatives import Represent, real_path
@@ -95,14 +94,23 @@ def judge(
             "make it larger."
         )
     closed = not graph.mask(_is_beyond).any()
-    judged = replace(_judge(system, graph, wanted), closed=closed)
-    if represent is None:
-        return judged
-    if judged.lasso is not None:
-        return replace(judged, lasso=_really(system, graph, judged.lasso, represent))
-    if judged.dead_end is not None:
+    wait = _wait(system, graph, wanted)
+    lasso = next(_lassos(system, graph, wanted, wait, represent), None)
+    if lasso is not None:
+        return Judged(wanted.property, lasso, closed=closed)
+    judged = replace(_judge_reach(system, graph, wanted, wait), closed=closed)
+    if represent is not None and judged.dead_end is not None:
         return replace(judged, dead_end=_really(system, graph, judged.dead_end, represent))
     return judged
+
+
+def lassos_of(
+    system: KRaftSystem, graph: Graph, wanted: Eventually, represent: Represent | None = None
+) -> Iterator[Lasso]:
+    """The fair behaviours that never do what is ``wanted``: see
+    :func:`~model_check.engine.liveness.lassos`, and of the arguments :func:`judge`.
+    """
+    return _lassos(system, graph, wanted, _wait(system, graph, wanted), represent)
 
 
 def _really(system: KRaftSystem, graph: Graph, found: Lasso, represent: Represent) -> Lasso:
@@ -114,23 +122,38 @@ def _really(system: KRaftSystem, graph: Graph, found: Lasso, represent: Represen
     return replace(found, stem=path[: len(found.stem)], cycle=path[len(found.stem) :])
 
 
-def _judge(system: KRaftSystem, graph: Graph, wanted: Eventually) -> Judged:
-    classes = fair.classes_of(system, wanted)
-    if wanted.goal == goals.STAYS:
-        return _judge_stays(graph, wanted, classes)
+class _Wait(NamedTuple):
+    """Masks: the states with the ``goal``; those where nothing is waited for any more; those from which on it
+    is; and the steps that a behaviour must not take for ever, if it is they that must end.
+    """
+
+    goal: Mask
+    reached: Mask
+    when: Mask | None
+    ending: Mask | None
+
+
+def _wait(system: KRaftSystem, graph: Graph, wanted: Eventually) -> _Wait:
     beyond = graph.mask(_is_beyond)
+    if wanted.goal == goals.STAYS:
+        return _Wait(beyond, beyond, None, goals.leadership_changes(graph))
     if wanted.goal == goals.SETTLED:
         goal = goals.settled_states(graph)
     else:
         holds = goals.goal_of(system, wanted.goal)
         goal = graph.mask(lambda state: not _is_beyond(state) and holds(state))
     reached = beyond | goal
-    when = _when(system, graph, wanted, reached)
-    if wanted.form != "recoverable":
-        lasso = check_eventually(graph, reached, classes, when=when)
-        if lasso is not None:
-            return Judged(wanted.property, lasso)
-    return _judge_reach(system, graph, wanted, goal, Waiting(graph, reached, when), classes or [ANY_STEP])
+    return _Wait(goal, reached, _when(system, graph, wanted, reached), None)
+
+
+def _lassos(
+    system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _Wait, represent: Represent | None
+) -> Iterator[Lasso]:
+    if wanted.form == "recoverable":
+        return
+    classes = fair.classes_of(system, wanted)
+    for lasso in lassos(graph, wait.reached, classes, when=wait.when, through=wait.ending):
+        yield lasso if represent is None else _really(system, graph, lasso, represent)
 
 
 def _is_beyond(state: GlobalState) -> bool:
@@ -147,28 +170,17 @@ def _when(system: KRaftSystem, graph: Graph, wanted: Eventually, reached: Mask) 
     return graph.mask(lambda state: not _is_beyond(state) and cause(state))
 
 
-def _judge_stays(graph: Graph, wanted: Eventually, classes: Sequence[Fairness]) -> Judged:
-    """Whether no fair behaviour within the bounds changes for ever who leads."""
-    within = ~graph.mask(_is_beyond)
-    lasso = check_ends(graph, goals.leadership_changes(graph), classes, within=within)
-    if lasso is not None:
-        return Judged(wanted.property, lasso)
-    leaving = np.unique(graph.sources[within[graph.sources] & ~within[graph.targets]])
-    return Judged(wanted.property, open_states=len(leaving), states=int(within.sum()))
-
-
-def _judge_reach(
-    system: KRaftSystem,
-    graph: Graph,
-    wanted: Eventually,
-    goal: Mask,
-    waiting: Waiting,
-    classes: Sequence[Fairness],
-) -> Judged:
+def _judge_reach(system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _Wait) -> Judged:
     """Where there is no lasso: whether the goal can be reached before the bounds are left."""
+    if wait.ending is not None:
+        inside = ~wait.reached
+        leaving = np.unique(graph.sources[inside[graph.sources] & ~inside[graph.targets]])
+        return Judged(wanted.property, open_states=len(leaving), states=int(inside.sum()))
+    waiting = Waiting(graph, wait.reached, wait.when)
+    classes = fair.classes_of(system, wanted) or [ANY_STEP]
     last = graph.over_views(lambda state: _last_epoch(system, state), np.int64)
     within = last >= 0
-    lost = out_of_reach(graph, goal, classes) & within & (waiting.far >= 0)
+    lost = out_of_reach(graph, wait.goal, classes) & within & (waiting.far >= 0)
     room = within & (last <= system.bounds.max_epoch)
     if (lost & room).any():
         return Judged(wanted.property, dead_end=waiting.shortest(lost & room))

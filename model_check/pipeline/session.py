@@ -99,10 +99,13 @@ def _started(builder: SparkSession.Builder, master: str | None, settings: Mappin
 
     if master is None and "spark.master" not in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
         master = os.environ.get("MASTER") or DEFAULT_MASTER
+    if "spark.pyspark.python" in settings:
+        # Spark itself heeds it only where spark-submit reads it.
+        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
+    elif master is not None and master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is not None:
         builder = builder.master(master)
-        if master.startswith("local"):
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
     for key, value in {"spark.driver.extraJavaOptions": quiet, **_SETTINGS, **settings}.items():
         builder = builder.config(key, value)

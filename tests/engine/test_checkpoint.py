@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from model_check.engine import explorer
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import explore
+from model_check.engine.links import AppendedFile
 from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import (
     UNLIMITED,
@@ -24,6 +27,7 @@ from model_check.engine.system import (
     Limits,
     System,
 )
+from model_check.errors import InputError
 from tests.engine.random_systems import RandomSystem, systems
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
@@ -101,6 +105,36 @@ def test_ctrl_c_leaves_what_is_complete(
             cut_short(stopped, folder, UNLIMITED, keep_going, threads, every=1e9)
     found = cut_short(system, folder, UNLIMITED, keep_going, threads, every=1e9)
     assert facts(found) == facts(whole)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (AppendedFile, "append"),
+        (Checkpoint, "append_keys"),
+        (Checkpoint, "write_rows"),
+        (Checkpoint, "commit"),
+    ],
+)
+@pytest.mark.parametrize("which", [1, 2, 5, 20])
+def test_a_full_disk_is_told_and_spoils_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, which: int
+) -> None:
+    calls = 0
+    write = getattr(owner, name)
+
+    def full(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == which:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, full)
+        with pytest.raises(InputError, match="cannot be written \\(No space left on device\\)"):
+            cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)
+    assert facts(cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)) == facts(explore(SMALLER))
 
 
 def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:

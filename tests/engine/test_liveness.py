@@ -21,9 +21,9 @@ from model_check.engine.liveness import (
     Fairness,
     Lasso,
     Waiting,
-    check_ends,
     check_eventually,
     check_recoverable,
+    lassos,
     out_of_reach,
 )
 from model_check.engine.system import GlobalState, PathStep
@@ -161,6 +161,31 @@ def test_against_brute_force(data: st.DataObject) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
+def test_one_lasso_of_each_component(data: st.DataObject) -> None:
+    graph, node = data.draw(graphs())
+    goals = data.draw(st.sets(node, max_size=1))
+    strengths = data.draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Strength)), max_size=2))
+    fairness = [fair(label, strength) for label, strength in strengths]
+    found = list(lassos(graph, lambda state: number(state) in goals, fairness))
+    first = check_eventually(graph, lambda state: number(state) in goals, fairness)
+    assert found[:1] == ([] if first is None else [first])
+    for lasso in found:
+        check_lasso(graph, lasso, goals, fairness)
+    assert [len(each.stem) for each in found[1:]] == sorted(len(each.stem) for each in found[1:])
+    cycles = [set(each.states[len(each.stem) :]) for each in found]
+    assert sum(map(len, cycles)) == len(set().union(*cycles))
+    free = nx.DiGraph([(int(s), int(t)) for s, t in zip(graph.sources, graph.targets, strict=True)])
+    free.add_nodes_from(range(graph.size))
+    free.remove_nodes_from(goals)
+    for component in nx.strongly_connected_components(free):
+        kept = goals | (set(range(graph.size)) - component)
+        there = component & ({0} | nx.descendants(free, 0)) if 0 in free else set()
+        expected = bool(there) and brute_force(graph, kept, component, fairness) is not None
+        assert any(cycle <= component for cycle in cycles) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
 def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
     goals, origins = data.draw(st.sets(node, max_size=2)), data.draw(st.sets(node, max_size=3))
@@ -184,7 +209,9 @@ def test_an_end_against_brute_force(data: st.DataObject) -> None:
     outside = data.draw(st.sets(node, max_size=2))
     strengths = data.draw(st.lists(st.tuples(st.integers(1, 2), st.sampled_from(Strength)), max_size=3))
     fairness = [fair(label, strength) for label, strength in strengths]
-    lasso = check_ends(graph, graph.labels == 0, fairness, within=lambda state: number(state) not in outside)
+    lasso = check_eventually(
+        graph, lambda state: number(state) in outside, fairness, through=graph.labels == 0
+    )
     edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True))
     free = nx.DiGraph([(s, t) for s, t, _ in edges if s != t and not {s, t} & outside])
     expected = False

@@ -57,6 +57,18 @@ def test_causes_are_told(capsys: Any) -> None:
         assert "Violated: ReturningReplicaDeposesNobody" in capsys.readouterr().out
 
 
+def test_causes_of_an_eventually_property_are_told(capsys: Any) -> None:
+    name = "ping-pong-rejecting-always"
+    assert main(["check", name, "--causes", "3"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    cycle = "VoteRequest, VoteResponse, timer election, timer fetch for ever, 10 steps a round; no fault"
+    assert f"LeaderEventuallyElected by {cycle}; after 2 steps:" in told
+    assert main(["check", name, "--causes", "3", "--json"]) == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]["LeaderEventuallyElected"]
+    assert (cause["steps"], cause["cycle_steps"], cause["faults"]) == (2, 10, [])
+    assert main(["trace", "show", name, "--path", cause["path"]]) == 0
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_no_bound_can_be_smaller(name: str) -> None:
     scenario = find(name)
@@ -103,11 +115,10 @@ def test_smallest_bounds_are_told(capsys: Any) -> None:
 
 
 def test_smallest_bounds_of_eventually_properties(capsys: Any) -> None:
-    command = ["check", "ping-pong-rejecting-always", "--smallest-bounds", "--causes", "1", "--threads", "1"]
+    command = ["check", "ping-pong-rejecting-always", "--smallest-bounds", "--threads", "1"]
     assert main(command) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "LeaderEventuallyElected with the smallest bounds: bounds.max-epoch 1 (of 2);" in text
-    assert "Causes of an eventually property are not looked for" in text
     scenario = find("ping-pong-rejecting-always")
     (judged,) = check(scenario).judged
     found = smallest_bounds_of_eventually(scenario, judged)

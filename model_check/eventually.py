@@ -1,0 +1,119 @@
+"""*Eventually* properties of a scenario: the graph they are judged on, and lassos by their causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from model_check.counterexamples import name_of
+from model_check.engine.graph import Graph, collect_graph
+from model_check.engine.liveness import Lasso
+from model_check.engine.representatives import Represent
+from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.engine.witness import DUPLICATE, LOSS
+from model_check.errors import InputError
+from model_check.kraft.alike import UnlikeError, Watched
+from model_check.kraft.build import build
+from model_check.kraft.faults import FAULTS
+from model_check.kraft.liveness import Judged, judge, lassos_of
+from model_check.kraft.relative import relative_epochs
+from model_check.kraft.system import KRaftSystem
+from model_check.printable import shortened
+from model_check.scenario import Eventually, Scenario
+
+#: How many states an *eventually* property can be judged on: some 20 GB.
+MAX_GRAPH_STATES = 30_000_000
+#: How many components of a graph are looked at for causes, those with the shortest stems.
+MOST_COMPONENTS = 1_000
+
+
+def judge_eventually(
+    scenario: Scenario, found: Exploration, threads: int, limits: Limits
+) -> tuple[Judged, ...]:
+    """What becomes of the properties on the whole graph of a system without safety violations.
+
+    Raises IncompleteGraphError if the limits do not allow it.
+    """
+    if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
+        return ()
+    left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - found.seconds)
+    most = Limits(min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES), limits.max_memory, None, left)
+    system, graph, represent = graph_of(scenario, threads, most)
+    return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
+
+
+def graph_of(scenario: Scenario, threads: int, limits: Limits) -> tuple[KRaftSystem, Graph, Represent | None]:
+    """The system, its whole graph, and what makes representatives of states, where epochs are relative.
+
+    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none.
+    """
+    system = build(scenario, absorbs=True)
+    represent = None
+    if scenario.reduction.epochs == "relative":
+        system.judge_nothing()
+        represent = Watched(relative_epochs(system), system)
+    try:
+        graph = collect_graph(
+            system,
+            threads=threads,
+            max_states=limits.max_states or MAX_GRAPH_STATES,
+            max_memory=limits.max_memory,
+            max_seconds=limits.max_seconds,
+            represent=represent,
+        )
+    except UnlikeError as error:
+        raise InputError(
+            f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
+            f"{shortened(str(error))}; leave it out; see docs/scenarios.md."
+        ) from None
+    return system, graph, represent
+
+
+@dataclass(frozen=True, slots=True)
+class LassoCause:
+    """What is done for ever (nothing: the behaviour stays where it is), by what the steps of the cycle are
+    called, whoever takes them; and the kinds of faults on the stem.
+    """
+
+    cycle: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def causes_of_lassos(
+    scenario: Scenario, wanted: Eventually, most: int, threads: int = 1
+) -> list[tuple[LassoCause, Lasso]]:
+    """Up to ``most`` lassos that violate ``wanted``, one for each cause; those with shorter stems first.
+
+    One lasso of each component of states with a fair cycle is looked at. Of causes with the same cycle those
+    are left out whose faults include all of another one's.
+    """
+    system, graph, represent = graph_of(scenario, threads, Limits(max_states=MAX_GRAPH_STATES))
+    found: list[tuple[LassoCause, Lasso]] = []
+    for lasso in islice(lassos_of(system, graph, wanted, represent), MOST_COMPONENTS):
+        cause = _cause(system, graph, lasso)
+        known = (other for other, _ in found if other.cycle == cause.cycle)
+        if not any(set(other.faults) <= set(cause.faults) for other in known):
+            found.append((cause, lasso))
+        if len(found) == most:
+            break
+    return found
+
+
+def _cause(system: KRaftSystem, graph: Graph, lasso: Lasso) -> LassoCause:
+    steps = [graph.label_values[label] for label in lasso.labels]
+    cycle = {name_of(*step) for step in steps[len(lasso.stem) :]}
+    return LassoCause(tuple(sorted(cycle)), tuple(sorted(set(_faults(system, graph, lasso)))))
+
+
+def _faults(system: KRaftSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
+    """The kinds of faults on the stem: losses, copies, and what was spent of budgets of faults."""
+    for step in lasso.stem:
+        if step.kind == "lose":
+            yield LOSS
+        if step.duplicate:
+            yield DUPLICATE
+    begin, end = (graph.state(lasso.states[place]).budgets for place in (0, len(lasso.stem)))
+    for name, before, after in zip(system.budget_names, begin, end, strict=True):
+        if after < before and name in FAULTS:
+            yield name
