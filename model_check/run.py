@@ -129,6 +129,7 @@ def check(
     checkpoint: Checkpoint | None = None,
     coverage: bool = False,
     report_interrupt: bool = False,
+    explorer: Callable[..., Exploration] = explore,
 ) -> CheckResult:
     """Explore ``scenario`` and compare.
 
@@ -137,6 +138,8 @@ def check(
     properties is always collected anew). ``coverage``: note what is exercised, guards of the reference
     included; it is noted without them where the scenario asks for ``expect.covers``. ``report_interrupt``: on
     Ctrl-C return what was found by then, with the limit "interrupted", instead of raising KeyboardInterrupt.
+    ``explorer``: what explores the states, with the arguments and the results of
+    :func:`~model_check.engine.explorer.explore`.
     Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
     says, and CheckpointError where the checkpoint cannot be used.
     """
@@ -148,7 +151,7 @@ def check(
     interchangeable = symmetric(system, scenario) if scenario.reduction.symmetry else ()
     covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
     try:
-        exploration = explore(
+        exploration = explorer(
             system if covering is None else cast(System, covering),
             threads=threads,
             limits=limits,

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(as_data(result) | _more(result, arguments)), flush=True)
         else:
-            _report(out, result, arguments)
+            report(out, result, arguments)
             for line in in_words(result, _more(result, arguments)):
                 say(out, line, indent=4, hang=2)
         if arguments.traces is not None:
@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
             _tell_interrupted(result)
             break
     if not arguments.json:
-        _summarize(out, results)
+        summarize(out, results)
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
     if any(result.differences for result in results):
@@ -273,7 +273,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _report(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+def report(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
+    """Print the result of one scenario. Of ``arguments`` ``verbose`` and ``checkpoint`` matter."""
     found = result.exploration
     mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
     if result.undetermined:
@@ -388,7 +389,8 @@ def _write_traces(result: CheckResult, folder: Path) -> None:
         write_atomically(path, json_form.dumps(trace), create_folder=True)
 
 
-def _summarize(out: Console, results: Iterable[CheckResult]) -> None:
+def summarize(out: Console, results: Iterable[CheckResult]) -> None:
+    """Print what all scenarios gave together."""
     results = list(results)
     expected = sum(result.as_expected for result in results)
     states = sum(result.exploration.distinct for result in results)

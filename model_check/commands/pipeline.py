@@ -10,6 +10,7 @@ from model_check.parser import Parser
 #: Pipelines and their one-line help. Each lives in ``model_check/pipeline/<name>/command.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int``.
 PIPELINES: dict[str, str] = {
+    "explore": "explore scenarios on a cluster, with the answers of 'kraftcheck check'",
     "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
     "vectors": "make conformance vectors from the reference, for implementations in any language",
     "logs": "read and check the log files of many clusters",

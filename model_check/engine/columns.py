@@ -20,6 +20,13 @@ class Column:
         """The rows that are used."""
         return self.data[: self.count]
 
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append rows."""
+        while self.count + len(values) > len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.count : self.count + len(values)] = values
+        self.count += len(values)
+
     def append(self, value: Any) -> int:
         """Append one row and return its number."""
         if self.count == len(self.data):

@@ -101,7 +101,8 @@ class Tables:
     """The tables of one system.
 
     ``calls`` counts calls of ``System.deliver`` and ``System.actions``. ``resolved`` are the keys of ``memo``
-    in the order in which they were resolved, which alone decides the numbers of all that is interned.
+    in the order in which they were resolved, which alone decides the numbers of all that is interned;
+    ``judged`` the keys of ``verdicts`` in theirs.
     """
 
     def __init__(self, system: System) -> None:
@@ -110,6 +111,7 @@ class Tables:
         self.system = system
         self.calls = 0
         self.resolved: list[int] = []
+        self.judged: list[int] = []
         self.memo = NativeMap()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
@@ -355,15 +357,18 @@ class Tables:
                 local = self.system.forget_local(forget, component, local)
         return local
 
-    def resolve_verdict(self, row: NDArray[np.int32], invariant: int) -> None:
-        """Evaluate one invariant on the state in ``row`` and keep the verdict for its projections."""
+    def resolve_verdict(self, row: NDArray[np.int32], invariant: int) -> bool:
+        """Evaluate one invariant on the state in ``row`` and keep the verdict for its projections, which is
+        returned.
+        """
         width = self.system.components
         key = int(self._history_projection_hash.data[row[width], invariant])
         key += sum(int(self._projection_hash.data[local, invariant]) for local in row[:width])
         # Kernels use the same 63 bits; 0 is kept for "empty".
         key = (key & (MASK64 >> 1)) or 1
-        if key in self.verdicts:
-            return
+        known = self.verdicts.get(key)
+        if known >= 0:
+            return known == 1
         projections = tuple(self.projections[local][invariant] for local in row[:width])
         holds = self.system.invariants[invariant].holds(
             projections, self.history_projections[row[width]][invariant]
@@ -371,6 +376,8 @@ class Tables:
         locals_ = [self.locals[local][1] for local in row[:width]]
         self.symmetry.check_invariant(invariant, locals_, self.histories[row[width]], holds)
         self.verdicts.put(key, 1 if holds else 0)
+        self.judged.append(key)
+        return holds
 
     # -- rows and states ---------------------------------------------------------------------------
 
@@ -422,6 +429,24 @@ class Tables:
             self._local_hash, self._message_hash, self._history_hash, self._outcomes, self._pool,
             self._outside, self._clock, self._expiry,
         )  # fmt: skip
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The arrays of :class:`View` that only grow, by their names there."""
+        return {
+            "outcomes": self._outcomes,
+            "pool": self._pool,
+            "local_hash": self._local_hash,
+            "message_hash": self._message_hash,
+            "history_hash": self._history_hash,
+            "differences": self._differences,
+            "destination": self._destination,
+            "outside": self._outside,
+            "clock": self._clock,
+            "expiry": self._expiry,
+            "projection_hash": self._projection_hash,
+            "history_projection_hash": self._history_projection_hash,
+        }
 
     def sizes(self) -> tuple[int, ...]:
         """How much the system has said so far."""

@@ -92,7 +92,10 @@ def test_only_command_modules_are_imported_by_nobody() -> None:
         (path.relative_to(ROOT).as_posix(), name)
         for path in sources("model_check")
         for name in imported(path)
-        if within(name, "model_check.commands") and path.parent.name not in ("commands", "consult")
+        if within(name, "model_check.commands")
+        and path.parent.name not in ("commands", "consult")
+        # Those of a pipeline are command modules as well, in the folder of what they run.
+        and not (path.name == "command.py" and path.parents[1].name == "pipeline")
     ]
     assert not wrong
 

@@ -1,0 +1,164 @@
+"""``kraftcheck pipeline explore``: explore scenarios on a Spark cluster and compare with what they expect."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from model_check.arguments import positive
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.commands.check import as_data, progress_line, report, summarize
+from model_check.consult.terminal import console, say
+from model_check.engine.explorer import INTERRUPTED
+from model_check.engine.system import Limits
+from model_check.errors import InputError
+from model_check.pipeline.session import add_session_options, settings_of, spark_session
+from model_check.run import CheckResult, check
+from model_check.scenario import Scenario, find
+from model_check.sources import source_digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from model_check.pipeline.explore.search import Spent
+
+#: Levels up to so many states are explored in the driver.
+HAND_OVER = 200_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("scenarios", nargs="+", metavar="NAME|FILE", help="scenarios")
+    add_session_options(parser)
+    parser.add_argument(
+        "--dir",
+        metavar="DIR",
+        help="keep there what is found, level by level, and go on from what an earlier run left there; a "
+        "folder that all executors can use (default: a temporary one)",
+    )
+    parser.add_argument(
+        "--parts",
+        type=positive,
+        metavar="N",
+        help="divide levels and visited states into N parts (default: twice the cluster's cores, at least 4)",
+    )
+    parser.add_argument(
+        "--hand-over",
+        type=_count,
+        default=HAND_OVER,
+        metavar="N",
+        help=f"explore levels of up to N states in the driver, until one is larger (default: {HAND_OVER:,})",
+    )
+    parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise argparse.ArgumentTypeError(f"expected a number of states, not '{text[:40]}'")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
+    out = console()
+    scenarios = [find(word) for word in arguments.scenarios]
+    settings = settings_of(arguments.conf)
+    # The printing of `kraftcheck check`, which has more options than are of use here.
+    shown = argparse.Namespace(**vars(arguments), checkpoint=None)
+    results: list[CheckResult] = []
+    with spark_session("pipeline explore", arguments.master, settings) as spark:
+        for scenario in scenarios:
+            result, spent = _check(scenario, arguments, spark)
+            results.append(result)
+            if arguments.json:
+                print(json.dumps(as_data(result) | {"spark": _as_data(spent)}), flush=True)
+            else:
+                report(out, result, shown)
+                _tell(spent, arguments)
+            if result.limit == INTERRUPTED:
+                print("kraftcheck: interrupted.", file=sys.stderr)
+                break
+    if not arguments.json:
+        summarize(out, results)
+    if any(result.differences for result in results):
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
+
+
+def _check(
+    scenario: Scenario, arguments: argparse.Namespace, spark: SparkSession
+) -> tuple[CheckResult, Spent]:
+    from model_check.pipeline.explore.search import Options, Spent, explore_on_spark
+
+    spent = Spent()
+    purpose = f"{source_digest()} {scenario.model_dump_json()}"
+    with _folder(scenario, arguments, spark) as folder:
+        options = Options(
+            folder,
+            hashlib.sha256(purpose.encode()).hexdigest(),
+            arguments.parts,
+            arguments.hand_over,
+        )
+        call = partial(
+            check,
+            scenario,
+            limits=Limits(max_states=arguments.max_states, max_seconds=arguments.max_seconds),
+            report_interrupt=True,
+            explorer=partial(explore_on_spark, spark=spark, options=options, spent=spent),
+        )
+        if arguments.json or not sys.stderr.isatty():
+            return call(), spent
+        with Console(stderr=True).status(f"{scenario.name} …") as status:
+            result = call(
+                progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}")
+            )
+            return result, spent
+
+
+@contextmanager
+def _folder(scenario: Scenario, arguments: argparse.Namespace, spark: SparkSession) -> Iterator[str]:
+    """The folder of the run. Raises InputError where a temporary one would be out of reach of executors."""
+    if arguments.dir is not None:
+        yield f"{arguments.dir.rstrip('/')}/{scenario.name}"
+        return
+    if not spark.sparkContext.master.startswith("local"):
+        raise InputError("--dir: name a folder that all executors of the cluster can use, e.g. on hdfs://.")
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-explore-") as folder:
+        yield Path(folder).as_uri()
+
+
+def _as_data(spent: Spent) -> dict[str, Any]:
+    data = asdict(spent)
+    data["seconds_per_level"] = {
+        level: {"states": states, "seconds": round(seconds, 3)}
+        for level, (states, seconds) in data.pop("rates").items()
+    }
+    return data
+
+
+def _tell(spent: Spent, arguments: argparse.Namespace) -> None:
+    """Where the work was done."""
+    out = console()
+    if spent.taken_up is not None:
+        say(out, f"taken up at depth {spent.taken_up} from {arguments.dir}", indent=4)
+    if spent.handed_over is None:
+        say(out, "no level was large enough for Spark: all of it was explored in the driver", indent=4)
+    elif spent.states:
+        each = (
+            f"{spent.shuffled / spent.states:,.1f} bytes shuffled, {spent.stored / spent.states:,.1f} stored"
+        )
+        say(out, f"on Spark from depth {spent.handed_over}: {spent.states:,} states; each: {each}", indent=4)

@@ -1,0 +1,173 @@
+"""Kernels of the exploration on Spark: which candidates are the first of their kind, and which were visited.
+
+Fingerprints go to the slot that their low 32 bits name (scaled to the size of the table) or the next free
+one; their high 32 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as
+the same, as in :mod:`model_check.engine.visited`.
+"""
+
+# Numba infers the types here; annotations would only repeat what the docstrings say.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.jit import compiled
+from model_check.engine.native_map import find, store
+
+BATCH = 64
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MOST_SLOTS = 1 << 32
+
+
+@compiled
+def first_of_each(fps, keys, kept):
+    """``kept[i]`` becomes 1 where no earlier fingerprint is the same; returns how many there are.
+
+    ``keys``: uint64, zeroed, longer than ``fps``; ``kept``: uint8, zeroed.
+    """
+    capacity = np.uint64(keys.shape[0])
+    found = 0
+    for i in range(fps.shape[0]):
+        key = fps[i]
+        if key == 0:
+            key = np.uint64(1)
+        slot = ((key & _LOW) * capacity) >> _HALF
+        while keys[slot] != key and keys[slot] != 0:
+            slot += np.uint64(1)
+            if slot == capacity:
+                slot = np.uint64(0)
+        if keys[slot] == 0:
+            keys[slot] = key
+            kept[i] = 1
+            found += 1
+    return found
+
+
+@compiled
+def enter(fps, keys, places, new):
+    """As :func:`first_of_each`; ``places[slot]`` (int64) becomes the index of the fingerprint there."""
+    capacity = np.uint64(keys.shape[0])
+    for i in range(fps.shape[0]):
+        key = fps[i]
+        if key == 0:
+            key = np.uint64(1)
+        slot = ((key & _LOW) * capacity) >> _HALF
+        while keys[slot] != key and keys[slot] != 0:
+            slot += np.uint64(1)
+            if slot == capacity:
+                slot = np.uint64(0)
+        if keys[slot] == 0:
+            keys[slot] = key
+            places[slot] = i
+            new[i] = 1
+
+
+@compiled
+def strike_out(visited, keys, places, new, heads):
+    """``new[i]`` becomes 0 where ``visited`` has the fingerprint that :func:`enter` put in slot i's place.
+
+    The slots of a batch are loaded before any is probed, so that the cache misses overlap. ``heads``:
+    scratch, uint64[BATCH].
+    """
+    capacity = np.uint64(keys.shape[0])
+    size = visited.shape[0]
+    begin = 0
+    while begin < size:
+        count = min(BATCH, size - begin)
+        for i in range(count):
+            heads[i] = keys[((visited[begin + i] & _LOW) * capacity) >> _HALF]
+        for i in range(count):
+            if heads[i] == 0:
+                continue
+            key = visited[begin + i]
+            if key == 0:
+                key = np.uint64(1)
+            slot = ((key & _LOW) * capacity) >> _HALF
+            while keys[slot] != key and keys[slot] != 0:
+                slot += np.uint64(1)
+                if slot == capacity:
+                    slot = np.uint64(0)
+            if keys[slot] == key:
+                new[places[slot]] = 0
+        begin += count
+
+
+@compiled
+def by_owner(fps, parts, sorted_fps, order, starts):
+    """Sort ``fps`` stably by the part that owns them: part p has ``sorted_fps[starts[p]:starts[p + 1]]``, and
+    so ``order`` (int64) their indices in ``fps``. ``starts``: int64[parts + 1].
+    """
+    starts[:] = 0
+    for fp in fps:
+        starts[np.int64(((fp >> _HALF) * np.uint64(parts)) >> _HALF) + 1] += 1
+    for part in range(parts):
+        starts[part + 1] += starts[part]
+    for i in range(fps.shape[0]):
+        home = np.int64(((fps[i] >> _HALF) * np.uint64(parts)) >> _HALF)
+        order[starts[home]] = i
+        sorted_fps[starts[home]] = fps[i]
+        starts[home] += 1
+    for part in range(parts, 0, -1):
+        starts[part] = starts[part - 1]
+    starts[0] = 0
+
+
+@compiled
+def store_all(pairs, keys, values):
+    """Set all ``keys`` to ``values`` in the pairs of a native map; the caller leaves room."""
+    for i in range(keys.shape[0]):
+        store(pairs, keys[i], values[i])
+
+
+@compiled
+def are_known(pairs, keys, known):
+    """``known[i]`` becomes 1 where a native map has ``keys[i]``."""
+    for i in range(keys.shape[0]):
+        if find(pairs, keys[i]) >= 0:
+            known[i] = 1
+
+
+def slots_for(count: int) -> int:
+    """How long a table for ``count`` fingerprints is. Raises OverflowError for more than it can hold."""
+    slots = 2 * count + 1
+    if slots > _MOST_SLOTS:
+        raise OverflowError(f"{count:,} candidates in one part; explore in more parts")
+    return slots
+
+
+def unique(fps: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The indices of the first of each fingerprint, ascending."""
+    kept = np.zeros(len(fps), np.uint8)
+    first_of_each(fps, np.zeros(slots_for(len(fps)), np.uint64), kept)
+    found: NDArray[np.int64] = np.flatnonzero(kept)
+    return found
+
+
+def split(
+    fps: NDArray[np.uint64], parts: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """(fingerprints by the part that owns them, their indices in ``fps``, where each part begins)."""
+    sorted_fps, order = np.empty_like(fps), np.empty(len(fps), np.int64)
+    starts = np.empty(parts + 1, np.int64)
+    by_owner(fps, parts, sorted_fps, order, starts)
+    return sorted_fps, order, starts
+
+
+class Candidates:
+    """The candidates of a part, in order: ``new`` says which are the first of their kind and not visited."""
+
+    def __init__(self, fps: NDArray[np.uint64]) -> None:
+        slots = slots_for(len(fps))
+        self._keys, self._places = np.zeros(slots, np.uint64), np.empty(slots, np.int64)
+        self._heads = np.empty(BATCH, np.uint64)
+        self.new: NDArray[Any] = np.zeros(len(fps), np.uint8)
+        enter(fps, self._keys, self._places, self.new)
+
+    def strike_out(self, visited: NDArray[np.uint64]) -> None:
+        """Those of ``visited`` are not new."""
+        strike_out(visited, self._keys, self._places, self.new, self._heads)

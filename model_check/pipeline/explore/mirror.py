@@ -1,0 +1,139 @@
+"""The tables of the driver, in executors: what was appended to them since, as arrays.
+
+A process of an executor keeps the tables of a run from task to task and takes in only what it has not seen.
+No value of the system travels: kernels need the numbers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.block import Worker
+from model_check.engine.columns import Column
+from model_check.engine.native_map import NativeMap
+from model_check.engine.tables import Tables, View
+from model_check.pipeline.explore.kernels import store_all
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What was appended to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
+    sets of names there are now, and room for how many changes a kernel needs. ``fixed``: what never changes.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    memo: Pairs
+    verdicts: Pairs
+    sets: int
+    changes: int
+    fixed: dict[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its arrays."""
+        arrays = [*self.columns.values(), *self.memo, *self.verdicts]
+        return sum(array.nbytes for array in arrays)
+
+
+class Appended:
+    """Tells what was appended to tables since it was asked last."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._columns = dict.fromkeys(tables.columns, 0)
+        self._resolved = self._judged = 0
+        self._begun = False
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something that was not told yet."""
+        tables = self._tables
+        return (
+            not self._begun
+            or self._resolved < len(tables.resolved)
+            or self._judged < len(tables.judged)
+            or any(self._columns[name] < column.count for name, column in tables.columns.items())
+        )
+
+    def take(self) -> Delta:
+        """What was appended."""
+        tables = self._tables
+        columns = {}
+        for name, column in tables.columns.items():
+            columns[name] = column.used[self._columns[name] :].copy()
+            self._columns[name] = column.count
+        memo = _pairs(tables.memo, tables.resolved[self._resolved :])
+        verdicts = _pairs(tables.verdicts, tables.judged[self._judged :])
+        self._resolved, self._judged = len(tables.resolved), len(tables.judged)
+        fixed: dict[str, Any] = {}
+        if not self._begun:
+            view = tables.view()._asdict()
+            growing = {"memo", "verdicts", *columns}
+            fixed = {name: value for name, value in view.items() if name not in growing}
+            self._begun = True
+        return Delta(columns, memo, verdicts, len(tables.name_sets), tables.changes_at_most, fixed)
+
+
+def _pairs(known: NativeMap, keys: list[int]) -> Pairs:
+    return np.array(keys, np.int64), np.array([known.get(key) for key in keys], np.int64)
+
+
+class Mirror:
+    """The tables as far as a process of an executor has seen them, and its buffers."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.worker = Worker()
+        self.view: View | None = None
+        self._columns: dict[str, Column] = {}
+        self._maps = {"memo": NativeMap(), "verdicts": NativeMap()}
+        self._fixed: dict[str, Any] = {}
+
+    def apply(self, delta: Delta) -> None:
+        """Take ``delta`` in, which comes after those before."""
+        self._fixed.update(delta.fixed)
+        for name, values in delta.columns.items():
+            if name not in self._columns:
+                self._columns[name] = Column(values.dtype, values.shape[1] if values.ndim > 1 else 0)
+            self._columns[name].extend(values)
+        for name, (keys, values) in (("memo", delta.memo), ("verdicts", delta.verdicts)):
+            _put_all(self._maps[name], keys, values)
+        self.worker.prepare(delta.sets, delta.changes)
+        arrays: dict[str, Any] = {name: column.data for name, column in self._columns.items()}
+        arrays |= {name: known.pairs for name, known in self._maps.items()}
+        self.view = View(**arrays, **self._fixed)
+        self.version += 1
+
+
+def _put_all(known: NativeMap, keys: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    slots = len(known.pairs)
+    while 2 * (known.count + len(keys)) > slots:
+        slots *= 2
+    if slots > len(known.pairs):
+        old = known.pairs[known.pairs[:, 0] != 0]
+        known.pairs = np.zeros((slots, 2), np.int64)
+        store_all(known.pairs, np.ascontiguousarray(old[:, 0]), np.ascontiguousarray(old[:, 1]))
+    store_all(known.pairs, keys, values)
+    known.count += len(keys)
+
+
+# What a process keeps between tasks: the tables of the run that it last had a task of.
+_kept: dict[str, Mirror] = {}
+
+
+def mirror_of(run: str, deltas: Sequence[Any]) -> Mirror:
+    """The tables of ``run`` with all ``deltas`` (broadcast variables), or with more, from this process."""
+    found = _kept.get(run)
+    if found is None:
+        _kept.clear()
+        found = _kept[run] = Mirror()
+    while found.version < len(deltas):
+        found.apply(deltas[found.version].value)
+    return found

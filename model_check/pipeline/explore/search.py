@@ -1,0 +1,487 @@
+"""Exploration on Spark, level after level; see the package for how the answer stays that of the engine."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from model_check.collector import without_collector
+from model_check.engine import transition
+from model_check.engine.block import BLOCK, Blocks
+from model_check.engine.checkpoint import Found, Sums
+from model_check.engine.explorer import INTERRUPTED, LimitReached, Progress, Search
+from model_check.engine.links import Links
+from model_check.engine.steps import initial_states
+from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
+from model_check.engine.tables import Tables
+from model_check.engine.visited import Visited
+from model_check.pipeline.explore import tasks
+from model_check.pipeline.explore.hand_over import early_table, first_chunks, visited_table
+from model_check.pipeline.explore.mirror import Appended
+from model_check.pipeline.explore.store import FORMAT, Manifest, Store
+from model_check.pipeline.explore.tasks import DRIVER, Job, Note, Numbers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CANDIDATES = "owner INT, chunk BIGINT, fingerprints BINARY"
+_NEW = "owner INT, part INT, chunk BIGINT, new BIGINT, bits BINARY, fingerprints BINARY"
+_LEVEL = (
+    "part INT, level INT, first BIGINT, states BIGINT, with_renamed BIGINT, fingerprints BINARY, "
+    "parents BINARY, codes BINARY, rows BINARY"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run is set up.
+
+    ``folder``: of the run, in any file system; ``made_for``: what the run is for, a digest; ``parts``: into
+    how many each level and the visited set are divided (``None``: twice the cluster's cores, at least 4);
+    ``hand_over``: the largest level that is explored in the driver.
+    """
+
+    folder: str
+    made_for: str
+    parts: int | None = None
+    hand_over: int = 200_000
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
+    went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
+    was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
+    level in Spark; ``taken_up``: the level a run was taken up at; ``rates``: by level (states, seconds).
+    """
+
+    states: int = 0
+    shuffled: int = 0
+    tables: int = 0
+    passes: int = 0
+    stored: int = 0
+    handed_over: int | None = None
+    taken_up: int | None = None
+    rates: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+
+class Trail:
+    """How states were reached, in the place of :class:`~model_check.engine.links.Links`."""
+
+    def __init__(self, store: Store, handed_over: int, levels: Sequence[int]) -> None:
+        self._store, self._handed_over, self._levels = store, handed_over, levels
+        self._early: dict[int, Any] | None = None
+
+    def trace(self, level: int, number: int) -> tuple[int, list[int]]:
+        """(number of the initial state, codes of the steps) on the way to state ``number`` of ``level``."""
+        codes: list[int] = []
+        while True:
+            if level >= self._handed_over:
+                parent, code = self._store.link_of(level, number, self._levels[level])
+            else:
+                if self._early is None:
+                    self._early = self._store.links_of_early()
+                parent, code = self._early[level][number].tolist()
+            if level == 0:
+                return parent, codes[::-1]
+            codes.append(code)
+            number, level = parent, level - 1
+
+
+def session_of(spark: SparkSession, parts: int) -> SparkSession:
+    """A session of its own, with what exploration needs and the settings of ``spark`` untouched."""
+    session = spark.newSession()
+    settings: dict[str, str | int | bool] = {
+        # As many partitions as buckets: what is in buckets is then read where it is, without an exchange.
+        "spark.sql.shuffle.partitions": parts,
+        "spark.sql.adaptive.enabled": False,
+        "spark.sql.sources.bucketing.autoBucketedScan.enabled": False,
+        "spark.sql.execution.arrow.useLargeVarTypes": True,
+        # A row is a chunk of up to some megabytes.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 8,
+        "parquet.block.size.row.check.min": 1,
+        "parquet.page.size.row.check.min": 1,
+        "parquet.enable.dictionary": False,
+        "spark.sql.inMemoryColumnarStorage.compressed": False,
+    }
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    return session
+
+
+def explore_on_spark(
+    system: System,
+    *,
+    spark: SparkSession,
+    options: Options,
+    spent: Spent | None = None,
+    threads: int = 1,
+    limits: Limits = UNLIMITED,
+    keep_going: bool = False,
+    partial_order: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoint: None = None,
+) -> Exploration:
+    """Explore all states of ``system``; what :func:`~model_check.engine.explorer.explore` returns.
+
+    Limits are looked at after each level on Spark. ``spent`` is filled in. Raises InputError for a folder
+    that cannot be used, and besides what the engine does.
+    """
+    if keep_going or checkpoint is not None:
+        raise ValueError("exploration on Spark stops at the first violation and has its own checkpoints")
+    tables, visited = Tables(system), Visited()
+    reduced = partial_order and tables.symmetry.trivial
+    blocks = Blocks(tables, visited, max(1, threads), reduced=reduced)
+    parts = options.parts or max(4, 2 * spark.sparkContext.defaultParallelism)
+    run = uuid.uuid4().hex
+    try:
+        with Links(fingerprints=True) as links, without_collector():
+            store = Store(session_of(spark, parts), options.folder, run)
+            search = Search(system, tables, visited, blocks, links, limits, False, progress)
+            distributed = Distributed(search, store, options, parts, run, reduced, spent or Spent())
+            limit = distributed.run()
+            result = search.result(limit)
+            if limit == INTERRUPTED:
+                raise Interrupted(result)
+            return result
+    finally:
+        blocks.close()
+
+
+class Distributed:
+    """One exploration. ``search`` holds what was found, as for the engine."""
+
+    def __init__(
+        self,
+        search: Search,
+        store: Store,
+        options: Options,
+        parts: int,
+        run: str,
+        reduced: bool,
+        spent: Spent,
+    ) -> None:
+        self.search, self.store, self.options, self.spent = search, store, options, spent
+        self.tables = search.tables
+        self._parts, self._run, self._reduced = parts, run, reduced
+        self._appended = Appended(self.tables)
+        self._deltas: list[Any] = []
+        self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=reduced)
+        self._keys: list[tuple[int, int, int]] = []
+        self._asked = 0
+        self._handed_over = 0
+        self._persisted: list[DataFrame] = []
+
+    # -- the whole ---------------------------------------------------------------------------------
+
+    def run(self) -> str | None:
+        """Explore; the limit that ended it, if any."""
+        context = self.store.spark.sparkContext
+        context.setJobGroup(self._run, "kraftcheck pipeline explore", interruptOnCancel=True)
+        try:
+            return self._explore()
+        except LimitReached as reached:
+            return str(reached)
+        except KeyboardInterrupt:
+            context.cancelJobGroup(self._run)
+            return INTERRUPTED
+        finally:
+            self._release()
+            for delta in self._deltas:
+                delta.unpersist()
+            self.store.close()
+
+    def _explore(self) -> str | None:
+        manifest = self.store.load(self.options.made_for)
+        if manifest is not None:
+            self._take_up(manifest)
+        elif self._explore_here():
+            return None
+        search = self.search
+        judged = False
+        try:
+            while not search.violations:
+                level = len(search.levels) - 1
+                most = search.limits.max_depth
+                last = most is not None and len(search.levels) > most
+                begin = time.monotonic()
+                candidates = self._expand(level, steps=not last)
+                judged = True
+                if candidates is None:
+                    return "max_depth" if last and not search.violations else None
+                size = self._advance(level, candidates)
+                if not size:
+                    return None
+                judged = False
+                self.spent.rates[level + 1] = (size, time.monotonic() - begin)
+                search._check_limits()
+                search._report(size, 0)
+        except LimitReached as reached:
+            limit: str | None = str(reached)
+        else:
+            limit = None
+        if not judged:
+            self._expand(len(search.levels) - 1, steps=False)
+        return limit
+
+    # -- levels in the driver ------------------------------------------------------------------------
+
+    def _explore_here(self) -> bool:
+        """Explore levels up to the largest that is explored here; whether that was all."""
+        search = self.search
+        frontier = search.start()
+        while frontier.alive and not search.violations:
+            if frontier.size > self.options.hand_over:
+                break
+            if search.limits.max_depth is not None and len(search.levels) > search.limits.max_depth:
+                raise LimitReached("max_depth")
+            frontier = search.expand_level(frontier)
+        else:
+            return True
+        self._hand_over(frontier)
+        return False
+
+    def _hand_over(self, frontier: Any) -> None:
+        search, store = self.search, self.store
+        store.choose_parts(self._parts)
+        search.links.flush()
+        level = self._handed_over = self.spent.handed_over = len(search.levels) - 1
+        create = store.spark.createDataFrame
+        store.write_early(create(early_table(search.links, level)))
+        store.new_visited()
+        store.append_visited(create(visited_table(search.links, level, store.parts)))
+        store.write_level(create(first_chunks(search.links, frontier, level, store.parts)), level)
+        search.visited = search.blocks.visited = Visited()
+        self._go_on_from_store()
+        self._commit()
+
+    def _go_on_from_store(self) -> None:
+        self.search.links = Trail(self.store, self._handed_over, self.search.levels)  # type: ignore[assignment]
+
+    # -- how far it has come ---------------------------------------------------------------------------
+
+    def _commit(self) -> None:
+        """The last level is complete."""
+        search, tables = self.search, self.tables
+        level = len(search.levels) - 1
+        self._keys.append(self.store.write_keys(level, tables.resolved[self._asked :]))
+        self._asked = len(tables.resolved)
+        self.store.commit(
+            Manifest(
+                format=FORMAT,
+                made_for=self.options.made_for,
+                parts=list(self.store.parts),
+                width=tables.width,
+                handed_over=self._handed_over,
+                levels=search.levels,
+                tables=tables.digest(tables.sizes()),
+                keys=self._keys,
+                totals=Sums(**asdict(search.blocks.totals)),
+                goals=sorted(search.blocks.goals),
+                violations=[
+                    Found(property=name, level=level, number=number, more=more)
+                    for name, (level, number, more) in search.origins.items()
+                ],
+                calls=tables.calls,
+                seconds=search.elapsed(),
+            )
+        )
+
+    def _take_up(self, manifest: Manifest) -> None:
+        """Go on where ``manifest`` says."""
+        search, store, tables = self.search, self.store, self.tables
+        for state in initial_states(search.system):
+            tables.encode(state)
+        for entry in manifest.keys:
+            keys = store.read_keys(entry)
+            try:
+                for key in keys:
+                    tables.resolve(key)
+            except SymmetryError:
+                raise
+            except (IndexError, ValueError):
+                raise store.damaged(f"keys/{entry[0]:05d}", "is not what was written") from None
+        tables.settle()
+        if tables.digest(tables.sizes()) != manifest.tables or tables.width != manifest.width:
+            raise store.damaged("keys", "leads to other outcomes than before")
+        tables.calls = manifest.calls
+        self._keys, self._asked = list(manifest.keys), len(tables.resolved)
+        self._handed_over = self.spent.handed_over = manifest.handed_over
+        self.spent.taken_up = len(manifest.levels) - 1
+        store.parts = tuple(manifest.parts)
+        store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
+        store.take_up(range(manifest.handed_over, len(manifest.levels)))
+        search.levels = list(manifest.levels)
+        search.distinct = sum(manifest.levels)
+        for name, value in manifest.totals.model_dump().items():
+            setattr(search.blocks.totals, name, value)
+        search.blocks.goals.update(manifest.goals)
+        self._go_on_from_store()
+        for found in manifest.violations:
+            search.violate(found.property, found.level, found.number, found.more)
+        search.spent = manifest.seconds
+
+    # -- one level -----------------------------------------------------------------------------------
+
+    def _job(self) -> Job:
+        """What tasks need, with the tables as they are now."""
+        if self._appended.any:
+            delta = self._appended.take()
+            self.spent.tables += delta.bytes
+            self._deltas.append(self.store.spark.sparkContext.broadcast(delta))
+        permutations = len(self.tables.symmetry.permutations)
+        return Job(
+            self._run, tuple(self._deltas), self.tables.width, permutations, self.store.parts, self._reduced
+        )
+
+    def _expand(self, level: int, *, steps: bool) -> DataFrame | None:
+        """Judge the states of a level and expand them; their candidates, or nothing where it ends here."""
+        pieces: list[DataFrame] = []
+        wanted: frozenset[int] | None = None
+        found: list[Note] = []
+        while True:
+            # What is known about verdicts does not change from pass to pass: judge in the first.
+            function = partial(
+                tasks.expand_chunks, job=self._job(), steps=steps, verdicts=wanted is None, wanted=wanted
+            )
+            data = self.store.level(level).select("first", "fingerprints", "rows")
+            data = self._persist(data.mapInArrow(function, _CANDIDATES))
+            self.spent.passes += 1
+            told = data.where(f"owner = {DRIVER}").select("fingerprints").collect()
+            notes = [pickle.loads(row[0]) for row in told]
+            if wanted is None and self._judge(notes, level):
+                self._release()
+                return None
+            if not steps:
+                self._release()
+                return None
+            waiting = [note.first for note in notes if note.pending]
+            complete = [note for note in notes if not note.pending]
+            found += complete
+            if complete:
+                chosen = data.where(f"owner <> {DRIVER}")
+                # Should a task run again with newer tables, these would not wait any more.
+                pieces.append(chosen.where(~chosen["chunk"].isin(waiting)) if waiting else chosen)
+            if not waiting:
+                break
+            wanted = frozenset(waiting)
+            self._resolve(notes)
+        self._add_up(found, level)
+        candidates = pieces[0]
+        for piece in pieces[1:]:
+            candidates = candidates.union(piece)
+        return candidates
+
+    def _judge(self, notes: Iterable[Note], level: int) -> bool:
+        """Take in what is known of invariants in a level; whether one is broken."""
+        broken: dict[int, int] = {}
+        for note in notes:
+            of_note = list(note.broken.items())
+            for number, row, invariant in note.unjudged:
+                if not self.tables.resolve_verdict(row, invariant):
+                    of_note.append((invariant, number))
+            for invariant, number in of_note:
+                broken[invariant] = min(broken.get(invariant, number), number)
+        names = [invariant.name for invariant in self.tables.system.invariants]
+        for invariant, number in sorted(broken.items(), key=lambda item: (item[1], item[0])):
+            self.search.violate(names[invariant], level, number, [])
+        return bool(broken)
+
+    def _resolve(self, notes: Iterable[Note]) -> None:
+        """Ask the system for what the tables lack."""
+        asked = [note for note in notes if note.pending]
+        rows = np.concatenate([note.asked for note in asked])
+        fps = np.concatenate([note.asked_fps for note in asked])
+        for begin in range(0, len(rows), BLOCK):
+            end = begin + BLOCK
+            generation = self._resolver.begin(rows[begin:end], fps[begin:end])
+            self._resolver.violations(self._resolver.finish(generation))
+
+    def _add_up(self, notes: Iterable[Note], level: int) -> None:
+        """Take in what was found by expanding all states of a level."""
+        totals, names = self.search.blocks.totals, self.tables.name_sets
+        first: dict[str, tuple[int, int, int]] = {}
+        for note in notes:
+            counters = note.counters.tolist()
+            totals.generated += counters[transition.GENERATED]
+            totals.within += counters[transition.CUT_WITHIN]
+            totals.capacity += counters[transition.CUT_CAPACITY]
+            totals.deadlocks += counters[transition.DEADLOCKS]
+            totals.skipped += counters[transition.SKIPPED]
+            self.spent.shuffled += 8 * note.candidates + note.candidates // 8
+            for number in note.goals:
+                self.search.blocks.goals.update(names[number])
+            for number, (row, order, code) in note.violations.items():
+                found = (note.first + row, order, code)
+                for name in names[number]:
+                    first[name] = min(first.get(name, found), found)
+        for name, (row, _, code) in sorted(first.items(), key=lambda item: (item[1][0], item[1][2])):
+            self.search.violate(name, level, row, [code])
+
+    def _advance(self, level: int, candidates: DataFrame) -> int:
+        """Write the next level; how many states it has."""
+        store, search, size = self.store, self.search, self.search.levels[level]
+        keys = store.parts
+        new = self._persist(
+            candidates.groupBy("owner")
+            .cogroup(store.visited(level).groupBy("part"))
+            .applyInArrow(partial(_find_new, keys=keys, size=size), _NEW)
+        )
+        counts = new.where("chunk >= 0 AND new > 0").groupBy("chunk").sum("new").collect()
+        counts.sort(key=lambda row: int(row[0]))
+        total = int(sum(row[1] for row in counts))
+        if not total:
+            self._release()
+            return 0
+        sizes = np.array([row[1] for row in counts], np.int64)
+        numbers = Numbers(np.array([row[0] for row in counts], np.int64), np.cumsum(sizes) - sizes, total)
+        store.append_visited(
+            new.where("chunk < 0").selectExpr("owner AS part", f"{level + 1} AS level", "fingerprints")
+        )
+        states = store.level(level).select("part", "first", "fingerprints", "rows")
+        following = (
+            states.groupBy("part")
+            .cogroup(new.where("chunk >= 0 AND new > 0").groupBy("part"))
+            .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), _LEVEL)
+        )
+        store.write_level(following, level + 1)
+        self.spent.stored += store.bytes_of_level(level + 1)
+        self._release()
+        search.levels.append(total)
+        search.distinct += total
+        self.spent.states += total
+        search.blocks.totals.states += self._with_renamed(level + 1, total)
+        self._commit()
+        return total
+
+    def _with_renamed(self, level: int, total: int) -> int:
+        """For how many states those of a level stand."""
+        if self.tables.symmetry.trivial:
+            return total
+        return int(self.store.level(level).selectExpr("sum(with_renamed)").collect()[0][0])
+
+    def _persist(self, data: DataFrame) -> DataFrame:
+        """Keep ``data`` for as long as the level takes."""
+        data = data.persist()
+        self._persisted.append(data)
+        return data
+
+    def _release(self) -> None:
+        for data in self._persisted:
+            data.unpersist()
+        self._persisted = []
+
+
+def _find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) -> Any:
+    return tasks.find_new(candidates, visited, keys, size)
+
+
+def _build_next(states: Any, new: Any, job: Job, level: int, numbers: Numbers) -> Any:
+    return tasks.build_next(states, new, job, level, numbers)

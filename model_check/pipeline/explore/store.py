@@ -1,0 +1,344 @@
+"""The folder of a run, in any file system that the cluster knows: its data sets, and how far it has come.
+
+``levels/N`` has the states of level N, ``early`` how the states before them were reached that the driver
+found by itself, ``visited`` the fingerprints of all states, ``keys/N`` what the tables asked of the system
+for level N, in that order, and ``complete/N.json`` what was known when level N was complete: it appears when
+all the rest is there. What a run leaves of a level that it did not complete is overwritten, or left out by
+its level.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from model_check.engine.checkpoint import Found, Sums
+from model_check.errors import InputError
+from model_check.pipeline.datasets import Column, Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMAT = 1
+#: States of a level in pieces of at most 65,536, in the order of their numbers.
+LEVELS = Dataset(
+    "explored states",
+    1,
+    "the states of one level of an exploration",
+    (
+        Column("part", "int", "which part of the level; a level has one bucket for each"),
+        Column("level", "int", "the number of steps that led here"),
+        Column("first", "bigint", "the number, in its level, of the first state"),
+        Column("states", "bigint", "how many states there are"),
+        Column("with_renamed", "bigint", "for how many they stand, with those that symmetry left out"),
+        Column("fingerprints", "binary", "uint64 for each permutation of each state"),
+        Column("parents", "binary", "int64 each: the number of the state of the level before"),
+        Column("codes", "binary", "uint32 each: the step from there"),
+        Column("rows", "binary", "int32 for each column of each state, as in model_check/engine/layout.py"),
+    ),
+)
+VISITED = Dataset(
+    "visited fingerprints",
+    1,
+    "the fingerprints of all states of an exploration",
+    (
+        Column("part", "int", "the part that owns them, by their high bits; one bucket for each"),
+        Column("level", "int", "the level of their states"),
+        Column("fingerprints", "binary", "uint64 each, in no particular order"),
+    ),
+)
+EARLY = Dataset(
+    "early steps",
+    1,
+    "how the states were reached that the driver found by itself",
+    (
+        Column("level", "int", "the number of steps that led to the states"),
+        Column("first", "bigint", "the number, in its level, of the first state"),
+        Column("links", "binary", "two uint32 each: the number of the state of the level before, the step"),
+    ),
+)
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Manifest(BaseModel):
+    """What was known when the last of ``levels`` was complete.
+
+    ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
+    row. ``handed_over``: the first level in ``levels/``. ``tables``: a digest of the tables; ``keys``: for
+    each file in ``keys/`` its level, number of keys and CRC-32. ``calls``, ``seconds``: spent so far.
+    ``checksum``: the CRC-32 of all the rest.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    format: int
+    made_for: str
+    parts: list[int]
+    width: Count
+    handed_over: Count
+    levels: list[Count]
+    tables: str
+    keys: list[tuple[Count, Count, Count]]
+    totals: Sums
+    goals: list[str]
+    violations: list[Found]
+    calls: Count
+    seconds: float
+    checksum: Count = 0
+
+    def summed(self) -> Manifest:
+        """The same, with its checksum."""
+        text = self.model_dump_json(exclude={"checksum"})
+        return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
+
+
+class Files:
+    """Small files below a folder of any file system. Raises InputError where that is not possible."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        from py4j.protocol import Py4JJavaError
+
+        self._jvm = spark._jvm
+        self._errors = Py4JJavaError
+        self.folder = folder
+        try:
+            self._root = self._jvm.org.apache.hadoop.fs.Path(folder)
+            self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
+            self._system.mkdirs(self._root)
+        except Py4JJavaError as error:
+            raise self._failed(folder, error) from None
+
+    def _failed(self, name: str, error: Any) -> InputError:
+        from model_check.pipeline.session import first_line
+
+        return InputError(f"{name}: cannot be used ({first_line(error)}); name another folder with --dir.")
+
+    def path(self, name: str) -> str:
+        """The path of what has this name in the folder."""
+        return f"{self.folder.rstrip('/')}/{name}"
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self.path(name))
+
+    def names(self, folder: str) -> list[str]:
+        """What there is in a folder below this one."""
+        try:
+            if not self._system.exists(self._at(folder)):
+                return []
+            return [status.getPath().getName() for status in self._system.listStatus(self._at(folder))]
+        except self._errors as error:
+            raise self._failed(self.path(folder), error) from None
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
+        try:
+            stream = self._system.open(self._at(name))
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+        except self._errors as error:
+            raise self._failed(self.path(name), error) from None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file that appears as a whole, in place of one that is there."""
+        temporary = self._at(f"{name}.new")
+        try:
+            stream = self._system.create(temporary, True)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+            self._system.delete(self._at(name), False)
+            if not self._system.rename(temporary, self._at(name)):
+                raise InputError(f"{self.path(name)}: cannot be written; name another folder with --dir.")
+        except self._errors as error:
+            raise self._failed(self.path(name), error) from None
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder, if it is there."""
+        try:
+            self._system.delete(self._at(name), True)
+        except self._errors as error:
+            raise self._failed(self.path(name), error) from None
+
+    def bytes_of(self, name: str) -> int:
+        """The bytes that a file or a folder takes."""
+        try:
+            return int(self._system.getContentSummary(self._at(name)).getLength())
+        except self._errors:
+            return 0
+
+
+class Store:
+    """The data sets and manifests of one run."""
+
+    def __init__(self, spark: SparkSession, folder: str, run: str) -> None:
+        self.spark = spark
+        self.files = Files(spark, folder)
+        self._run = run
+        self._tables: list[str] = []
+        self.parts: tuple[int, ...] = ()
+
+    # -- data sets -------------------------------------------------------------------------------
+
+    def choose_parts(self, count: int) -> None:
+        """Have ``count`` parts."""
+        self.parts = keys_of_parts(self.spark, count)
+
+    def _name(self, what: str) -> str:
+        return f"kraftcheck_{self._run}_{what}"
+
+    def _drop(self, what: str) -> None:
+        self.spark.sql(f"DROP TABLE IF EXISTS {self._name(what)}")
+
+    def close(self) -> None:
+        """Let go of the names in Spark's catalog; the data stays."""
+        for what in self._tables:
+            self._drop(what)
+        self._tables = []
+
+    def _create(self, what: str, dataset: Dataset, folder: str) -> None:
+        """Give a name to a data set in buckets, so that Spark knows that it is."""
+        self._drop(what)
+        self.spark.sql(
+            f"CREATE TABLE {self._name(what)} ({dataset.ddl}) USING parquet CLUSTERED BY (part) INTO "
+            f"{len(self.parts)} BUCKETS LOCATION '{self.files.path(folder)}'"
+        )
+        self._tables.append(what)
+
+    def _append(self, data: DataFrame, what: str, dataset: Dataset) -> None:
+        data.select(*(column.name for column in dataset.columns)).write.insertInto(self._name(what))
+
+    def write_level(self, data: DataFrame, level: int) -> None:
+        """Write the states of a level, in place of what an earlier run left of it."""
+        folder = f"levels/{level:05d}"
+        self.files.remove(folder)
+        self._create(f"level_{level}", LEVELS, folder)
+        self._append(data, f"level_{level}", LEVELS)
+
+    def take_up(self, levels: range) -> None:
+        """Use what an earlier run wrote."""
+        for level in levels:
+            self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
+        self._create("visited", VISITED, "visited")
+
+    def level(self, level: int) -> DataFrame:
+        """The states of a level, in buckets."""
+        return self.spark.table(self._name(f"level_{level}"))
+
+    def bytes_of_level(self, level: int) -> int:
+        """The bytes that a level takes."""
+        return self.files.bytes_of(f"levels/{level:05d}")
+
+    def new_visited(self) -> None:
+        """Begin the set of fingerprints."""
+        self.files.remove("visited")
+        self._create("visited", VISITED, "visited")
+
+    def append_visited(self, data: DataFrame) -> None:
+        """Append fingerprints."""
+        self._append(data, "visited", VISITED)
+
+    def visited(self, level: int) -> DataFrame:
+        """The fingerprints of all levels up to ``level``, in buckets."""
+        return self.spark.table(self._name("visited")).where(f"level <= {level}")
+
+    def write_early(self, data: DataFrame) -> None:
+        """Write how the first levels were reached."""
+        data.coalesce(1).write.mode("overwrite").parquet(self.files.path("early"))
+
+    def links_of_early(self) -> dict[int, NDArray[np.uint32]]:
+        """By level, how the states were reached that the driver found by itself: (states, 2)."""
+        pieces: dict[int, list[bytes]] = {}
+        data = self.spark.read.parquet(self.files.path("early"))
+        for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
+            pieces.setdefault(row["level"], []).append(row["links"])
+        return {
+            level: np.frombuffer(b"".join(found), np.uint32).reshape(-1, 2) for level, found in pieces.items()
+        }
+
+    def link_of(self, level: int, number: int, size: int) -> tuple[int, int]:
+        """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
+        part = self.parts[number * len(self.parts) // size]
+        data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
+        (row,) = data.select("first", "parents", "codes").collect()
+        at = number - row["first"]
+        parents, codes = np.frombuffer(row["parents"], np.int64), np.frombuffer(row["codes"], np.uint32)
+        return int(parents[at]), int(codes[at])
+
+    # -- how far it has come ---------------------------------------------------------------------
+
+    def write_keys(self, level: int, keys: Sequence[int]) -> tuple[int, int, int]:
+        """Write what was asked for a level; its entry in the manifest."""
+        content = np.array(keys, "<i8").tobytes()
+        self.files.write(f"keys/{level:05d}", content)
+        return level, len(keys), zlib.crc32(content)
+
+    def read_keys(self, entry: tuple[int, int, int]) -> list[int]:
+        """What was asked for a level."""
+        level, count, checksum = entry
+        content = self.files.read(f"keys/{level:05d}")
+        if len(content) != 8 * count or zlib.crc32(content) != checksum:
+            raise self.damaged(f"keys/{level:05d}", "is not what was written")
+        keys: list[int] = np.frombuffer(content, "<i8").tolist()
+        return keys
+
+    def commit(self, manifest: Manifest) -> None:
+        """From now on the run is there."""
+        level = len(manifest.levels) - 1
+        self.files.write(f"complete/{level:05d}.json", manifest.summed().model_dump_json().encode())
+
+    def load(self, made_for: str) -> Manifest | None:
+        """Where the run is, if it was begun. Raises InputError for a folder of something else, or damaged."""
+        names = sorted(name for name in self.files.names("complete") if name.endswith(".json"))
+        if not names:
+            strange = [name for name in self.files.names("") if name not in _OURS]
+            if strange:
+                raise InputError(
+                    f"{self.files.folder}: has files of something else ('{strange[0][:40]}'); name a new or "
+                    "empty folder with --dir."
+                )
+            return None
+        name = f"complete/{names[-1]}"
+        try:
+            manifest = Manifest.model_validate_json(self.files.read(name))
+        except (ValidationError, ValueError):
+            raise self.damaged(name, "is not what was written") from None
+        if manifest.format != FORMAT or manifest.made_for != made_for:
+            raise InputError(
+                f"{self.files.folder}: holds a run of another scenario, other options or another version of "
+                "kraftcheck; name another folder with --dir, or remove this one."
+            )
+        if manifest.summed() != manifest or len(manifest.levels) != int(names[-1].split(".")[0]) + 1:
+            raise self.damaged(name, "is not what was written")
+        return manifest
+
+    def damaged(self, name: str, what: str) -> InputError:
+        """The error for what is not as it was written."""
+        return InputError(
+            f"{self.files.path(name)}: {what}; the run is damaged: remove {self.files.folder} to begin anew."
+        )
+
+
+_OURS = {"levels", "early", "visited", "keys", "complete"}
+
+
+def keys_of_parts(spark: SparkSession, count: int) -> tuple[int, ...]:
+    """For each of ``count`` buckets a number that Spark puts there."""
+    found: dict[int, int] = {}
+    begin, step = 0, 16 * count + 64
+    while len(found) < count:
+        data = spark.range(begin, begin + step).selectExpr(
+            "CAST(id AS INT) AS key", f"pmod(hash(CAST(id AS INT)), {count}) AS bucket"
+        )
+        for row in data.groupBy("bucket").min("key").collect():
+            found.setdefault(row[0], row[1])
+        begin += step
+    return tuple(found[bucket] for bucket in range(count))

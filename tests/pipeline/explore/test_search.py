@@ -1,0 +1,163 @@
+"""Exploration on Spark, forced from level 0, against the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.engine.explorer import explore
+from model_check.engine.synthetic import Synthetic
+from model_check.engine.system import Exploration, Limits, System
+from model_check.errors import InputError
+from model_check.kraft.build import build
+from model_check.kraft.symmetry import symmetric
+from model_check.pipeline.explore.search import Distributed, Options, Spent, explore_on_spark
+from model_check.scenario import find, shipped
+from tests.engine.random_systems import random_system
+
+FIELDS = (
+    "verdict", "distinct", "states", "generated", "skipped", "levels", "depth", "constrained", "deadlocks",
+    "reached_goals", "missing_goals", "calls", "limit", "collision_probability",
+)  # fmt: skip
+
+
+def on_spark(spark: Any, system: System, folder: Path, **more: Any) -> tuple[Exploration, Spent]:
+    spent = Spent()
+    options = Options(folder.as_uri(), "this test", parts=2, hand_over=more.pop("hand_over", 0))
+    return explore_on_spark(system, spark=spark, options=options, spent=spent, **more), spent
+
+
+def require_same(found: Exploration, expected: Exploration) -> None:
+    for name in FIELDS:
+        assert getattr(found, name) == getattr(expected, name), name
+    by_name = {each.property: each for each in expected.violations}
+    assert {each.property: each for each in found.violations} == by_name
+
+
+def scenario_system(name: str) -> System:
+    scenario = find(name)
+    system = build(scenario)
+    if scenario.reduction.symmetry:
+        symmetric(system, scenario)
+    return system
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [24, 40, 98, 105, 106])
+def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
+    found, spent = on_spark(spark, random_system(seed), tmp_path)
+    require_same(found, explore(random_system(seed)))
+    assert spent.handed_over == 0
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_symmetry(spark: Any, tmp_path: Path) -> None:
+    system = Synthetic(epochs=1, symmetry=True)
+    found, spent = on_spark(spark, system, tmp_path)
+    require_same(found, explore(system))
+    assert found.states > found.distinct and spent.passes > len(found.levels)
+
+
+#: A system whose search has some levels on Spark.
+RESUMED = 98
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("stage", ["append_visited", "write_level", "commit"])
+def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """Ended just before and just after each thing that a level writes."""
+    from model_check.pipeline.explore.store import Store
+
+    expected = explore(random_system(RESUMED))
+    inner = getattr(Store, stage)
+    calls = 0
+
+    def killed(self: Store, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise Killed
+        result = inner(self, *arguments)
+        if calls == 4:
+            raise Killed
+        return result
+
+    monkeypatch.setattr(Store, stage, killed)
+    ended = 0
+    while True:
+        try:
+            found, spent = on_spark(spark, random_system(RESUMED), tmp_path)
+            break
+        except Killed:
+            ended += 1
+    require_same(found, expected)
+    assert ended == 2 and spent.taken_up is not None
+
+
+@pytest.mark.spark
+def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("something else")
+    with pytest.raises(InputError, match="has files of something else"):
+        on_spark(spark, random_system(1), tmp_path)
+    folder = tmp_path / "run"
+    found, _ = on_spark(spark, random_system(RESUMED), folder)
+    # Once more: there is little left to do.
+    again, spent = on_spark(spark, random_system(RESUMED), folder)
+    require_same(again, found)
+    assert spent.taken_up == len(found.levels) - 1
+    other = Options(folder.as_uri(), "something else", 2, 0)
+    with pytest.raises(InputError, match="a run of another scenario"):
+        explore_on_spark(random_system(RESUMED), spark=spark, options=other)
+    last = max((folder / "complete").glob("*.json"))
+    text = last.read_text()
+    for checksum in folder.rglob(".*.crc"):
+        checksum.unlink()
+    last.write_text(text.replace('"generated":', '"generated":1'))
+    with pytest.raises(InputError, match="is not what was written; the run is damaged"):
+        on_spark(spark, random_system(RESUMED), folder)
+    last.write_text(text[:100])
+    with pytest.raises(InputError, match="is not what was written; the run is damaged"):
+        on_spark(spark, random_system(RESUMED), folder)
+    last.write_text(text)
+    keys = max((folder / "keys").glob("0*"))
+    keys.write_bytes(keys.read_bytes() + b"12345678")
+    with pytest.raises(InputError, match=r"keys.*is not what was written; the run is damaged"):
+        on_spark(spark, random_system(RESUMED), folder)
+
+
+@pytest.mark.spark
+def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> None:
+    found, spent = on_spark(spark, Synthetic(epochs=1), tmp_path, hand_over=200_000)
+    require_same(found, explore(Synthetic(epochs=1)))
+    assert spent.handed_over is None
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+@pytest.mark.parametrize("name", [name for name, each in shipped().items() if "ci" in each.tags])
+def test_scenarios(spark: Any, tmp_path: Path, name: str) -> None:
+    expected = explore(scenario_system(name), limits=Limits(max_states=5000))
+    if expected.limit is not None:
+        pytest.skip("more than some thousand states")
+    found, _ = on_spark(spark, scenario_system(name), tmp_path)
+    require_same(found, expected)
+
+
+def test_the_order_of_a_run_is_not_changed_by_who_asks() -> None:
+    with pytest.raises(ValueError, match="first violation"):
+        explore_on_spark(
+            random_system(1),
+            spark=None,
+            options=Options("", ""),
+            keep_going=True,  # type: ignore[arg-type]
+        )
+    assert Distributed.__doc__
