@@ -6,6 +6,7 @@ import argparse
 import re
 
 MAX_THREADS = 256
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 def whole_number(text: str) -> int:
@@ -30,3 +31,11 @@ def thread_count(text: str) -> int:
     if wanted > MAX_THREADS:
         raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS}, not {wanted}")
     return wanted
+
+
+def byte_count(text: str) -> int:
+    """A number of bytes, with k, m or g for powers of 1,024."""
+    match = re.fullmatch(r"(\d{1,15})([kmg]?)b?", text.lower(), re.ASCII)
+    if match is None or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text[:40]}'")
+    return int(match[1]) * _UNITS[match[2]]

@@ -123,12 +123,13 @@ def read_protocol(preset: str, settings: Sequence[str] = ()) -> Protocol:
         where = f"--set {setting!r}"
         if not equals:
             raise InputError(f"{where}: expected switch=value, for example 'follower-pre-vote=never'.")
-        switches[switch.replace("_", "-")] = _setting(word)
+        switches[switch.replace("_", "-")] = value_of(word)
         protocol = with_switches(preset, switches, where)
     return protocol
 
 
-def _setting(word: str) -> Any:
+def value_of(word: str) -> Any:
+    """The value of a switch as it is written on the command line."""
     known = {"true": True, "false": False, "none": None}
     digits = word.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and len(digits) <= 12

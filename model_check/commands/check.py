@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from model_check.arguments import positive, thread_count
+from model_check.arguments import byte_count, positive, thread_count
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, fitted, heading, say
 from model_check.coverage.report import together
@@ -31,8 +31,6 @@ from model_check.scenario import Scenario, find, shipped
 from model_check.sources import source_digest
 from model_check.trace import Trace, json_form, terminal
 from model_check.violations import in_words, more_data
-
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
-    parser.add_argument("--max-memory", type=_bytes, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
+    parser.add_argument("--max-memory", type=byte_count, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
     parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
     parser.add_argument(
         "--symmetry",
@@ -145,13 +143,6 @@ def _seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
         raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
     return float(text)
-
-
-def _bytes(text: str) -> int:
-    match = re.fullmatch(r"(\d{1,15})([kmg]?)b?", text.lower(), re.ASCII)
-    if match is None or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text[:40]}'")
-    return int(match[1]) * _UNITS[match[2]]
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Scenario]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import os
 import sys
@@ -16,10 +15,9 @@ from rich.text import Text
 from model_check.arguments import positive, thread_count
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, fitted, heading, say, width
-from model_check.errors import InputError
 from model_check.mutation import campaign, catalogue
 from model_check.mutation.campaign import Result, Run, Status
-from model_check.mutation.catalogue import Mutant
+from model_check.mutation.catalogue import Mutant, choose
 
 _STYLES = {
     Status.REFUTED: "green",
@@ -83,25 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
 def cores() -> int:
     """How many processes can run at a time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
-    """The mutants that ``words`` name, by id, rule or defect, in the catalogue's order. Raises InputError."""
-    wanted: set[str] = set()
-    for word in words:
-        found = {mutant.id for mutant in known.values() if _is_meant(mutant, word)}
-        if not found:
-            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
-            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"
-            raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}; {hint}.")
-        wanted |= found
-    return [mutant for mutant in known.values() if not wanted or mutant.id in wanted]
-
-
-def _is_meant(mutant: Mutant, word: str) -> bool:
-    if word == "museum":
-        return mutant.defect is not None
-    return word == mutant.id or word.upper() in (*mutant.rules, mutant.defect)
 
 
 def exit_status(results: Iterable[Result]) -> int:

@@ -11,6 +11,9 @@ from model_check.parser import Parser
 #: ``configure(parser)`` and ``run(arguments) -> int``.
 PIPELINES: dict[str, str] = {
     "vectors": "make conformance vectors from the reference, for implementations in any language",
+    "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
+    "logs": "read and check the log files of many clusters",
+    "runs": "hold directories of recorded runs against the reference, as conform does",
 }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from model_check.errors import InputError
 
-_FILES = ("run.json", "trace.jsonl.gz")
+#: The files of a run.
+FILES = ("run.json", "trace.jsonl.gz")
 
 
 def find_runs(folders: Iterable[Path]) -> list[Path]:
@@ -33,11 +34,11 @@ def _runs_in(folder: Path) -> list[Path]:
         )
     if not folder.exists():
         raise InputError(f"{folder}: there is no such folder; give the folder of a recorded run.")
-    if any((folder / name).exists() for name in _FILES):
+    if any((folder / name).exists() for name in FILES):
         return [folder]
     runs = sorted(path for path in folder.rglob("run-*") if path.is_dir())
     if not runs:
-        files = " and ".join(_FILES)
+        files = " and ".join(FILES)
         raise InputError(
             f"{folder}: there is no recorded run; expected {files}, or folders run-* that have them."
         )

@@ -6,11 +6,12 @@ Facts are kept per epoch; of very many epochs the smallest are dropped and count
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from model_check.logs.checks import Where
-from model_check.logs.findings import Findings
+from model_check.logs.findings import PROBLEMS_KEPT, Findings
 from model_check.logs.states import Key
 
 #: About 50 MB of facts in three-voter clusters.
@@ -27,6 +28,50 @@ class Seen(NamedTuple):
     node: int
     where: Where
     time: bytes
+
+
+class Comparison(Protocol):
+    """What takes the facts of all nodes: `Cluster`, or what keeps them to be compared later."""
+
+    forgotten: int
+
+    def same(self, cluster: bytes) -> bool:
+        """As of `Cluster`."""
+
+    def wiped(self, node: int) -> None:
+        """As of `Cluster`."""
+
+    def leader(self, epoch: int, seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def vote(self, epoch: int, seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def grant(self, epoch: int, voter: int, seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def starts(self, epoch: int, seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def high_watermark(self, epoch: int, seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def committed_set(self, offset: int, voters: frozenset[Key], seen: Seen) -> None:
+        """As of `Cluster`."""
+
+    def finish(self) -> None:
+        """As of `Cluster`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two lines on a grant of ``voter`` that differ; no problem if its disk was replaced, before or after."""
+
+    voter: int
+    seen: Seen
+    expected: str
+    found: str
+    earlier: Where
 
 
 @dataclass(slots=True)
@@ -59,6 +104,10 @@ class Cluster:
     _votes: int = 0
     _wiped: set[int] = field(default_factory=set)
     _sets: dict[int, tuple[frozenset[Key], Seen]] = field(default_factory=dict)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    """Reported at the end: only then it is known whose disk was replaced, whatever file is read first."""
+    _more: Counter[int] = field(default_factory=Counter)
+    """Voter → disagreements beyond those kept."""
 
     def _epoch(self, number: int) -> Epoch:
         known = self.epochs.get(number)
@@ -124,23 +173,27 @@ class Cluster:
                 return
             known = entry.grants[voter] = seen
             self._votes += 1
-        if known.value != seen.value and voter not in self._wiped:
+        if known.value != seen.value:
             expected = f"no grant of node {voter} in epoch {epoch}, which candidate {known.value} has"
             found = f"candidate {seen.value} has it too"
-            self.findings.problem(
-                "votes-agree", seen.node, seen.where, seen.time, expected, found, known.where
-            )
+            self._disagree(Disagreement(voter, seen, expected, found, known.where))
         self._agree(epoch, entry, voter)
 
     def _agree(self, epoch: int, entry: Epoch, voter: int) -> None:
         vote, grant = entry.votes.get(voter), entry.grants.get(voter)
-        if vote is None or grant is None or vote.value == grant.value or voter in self._wiped:
+        if vote is None or grant is None or vote.value == grant.value:
             return
         expected = f"a grant of node {voter} for {vote.value} in epoch {epoch}, as its own log has it"
         found = f"candidate {grant.value} counts its grant"
-        self.findings.problem("votes-agree", grant.node, grant.where, grant.time, expected, found, vote.where)
+        self._disagree(Disagreement(voter, grant, expected, found, vote.where))
         del entry.grants[voter]
         self._votes -= 1
+
+    def _disagree(self, one: Disagreement) -> None:
+        if len(self.disagreements) < PROBLEMS_KEPT:
+            self.disagreements.append(one)
+        else:
+            self._more[one.voter] += 1
 
     def starts(self, epoch: int, seen: Seen) -> None:
         """The log of the leader of ``epoch`` ended at ``seen.value`` when it was elected."""
@@ -172,22 +225,42 @@ class Cluster:
             )
 
     def finish(self) -> None:
-        """Compare each leader's log with what was committed in smaller epochs."""
+        """Report votes that disagree, and compare each leader's log with what was committed before."""
+        for one in self.disagreements:
+            if one.voter not in self._wiped:
+                report_disagreement(one, self.findings)
+        for voter, count in self._more.items():
+            if voter not in self._wiped:
+                self.findings.problem_counts["votes-agree"] += count
+        self.disagreements.clear()
+        self._more.clear()
         high = self._floor
         for number in sorted(self.epochs):
             entry = self.epochs[number]
-            if entry.start is not None and high is not None and entry.start.value < high.value:
-                self.findings.problem(
-                    "leader-complete",
-                    entry.start.node,
-                    entry.start.where,
-                    entry.start.time,
-                    f"a log that ends at {high.value} or later, committed before on node {high.node}",
-                    f"epoch {number} starts at {entry.start.value}",
-                    high.where,
-                )
+            if entry.start is not None and high is not None:
+                check_complete(number, entry.start, high, self.findings)
             if entry.high is not None and (high is None or entry.high.value > high.value):
                 high = entry.high
+
+
+def report_disagreement(one: Disagreement, findings: Findings) -> None:
+    """Report lines on a grant that differ."""
+    seen = one.seen
+    findings.problem("votes-agree", seen.node, seen.where, seen.time, one.expected, one.found, one.earlier)
+
+
+def check_complete(epoch: int, start: Seen, high: Seen, findings: Findings) -> None:
+    """Judge that the leader of ``epoch`` starts at or after the ``high`` watermark of smaller epochs."""
+    if start.value < high.value:
+        findings.problem(
+            "leader-complete",
+            start.node,
+            start.where,
+            start.time,
+            f"a log that ends at {high.value} or later, committed before on node {high.node}",
+            f"epoch {epoch} starts at {start.value}",
+            high.where,
+        )
 
 
 def show(voters: frozenset[Key]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from model_check.logs.checks import Where
-from model_check.logs.cluster import Cluster, Seen
+from model_check.logs.cluster import Comparison, Seen
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry, LastLines, Summary
 from model_check.logs.legality import EITHER, START, legal
@@ -65,7 +65,7 @@ class Node:
         self,
         number: int,
         findings: Findings,
-        cluster: Cluster,
+        cluster: Comparison,
         release: str | None,
         listen: Callable[[HistoryEntry], None] | None,
     ) -> None:

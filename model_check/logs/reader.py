@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from model_check.errors import InputError
 from model_check.logs.checks import Where
-from model_check.logs.cluster import Cluster
+from model_check.logs.cluster import Cluster, Comparison
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry, LastLines
 from model_check.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
@@ -22,6 +22,8 @@ from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
 NODES_KEPT: Final = 1000
+#: So many lines that matter are read in a step.
+_STEP: Final = 4096
 #: So many bytes of an exception are shown.
 _DETAIL: Final = 300
 
@@ -38,7 +40,8 @@ class Options:
 class FileReport:
     """What one file held."""
 
-    path: Path
+    path: Path | str
+    """A name of another file system is a text."""
     counts: Counts
     relevant: int = 0
     nodes: set[int] = field(default_factory=set)
@@ -64,25 +67,39 @@ class LogReport:
 class Reader:
     """Takes log text, file by file, oldest first."""
 
-    def __init__(self, options: Options, listen: Callable[[HistoryEntry], None] | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        listen: Callable[[HistoryEntry], None] | None = None,
+        findings: Findings | None = None,
+        cluster: Comparison | None = None,
+    ) -> None:
+        """``cluster`` takes what is compared between nodes, where that is not done here and now."""
         patterns = PATTERNS if options.pattern is None else (options.pattern,)
         self.layouts = [compile_pattern(pattern) for pattern in patterns]
         self._release = None if options.release is None else release_named(options.release)
         self._listen = listen
-        self._findings = Findings()
-        self._cluster = Cluster(self._findings)
+        self._findings = Findings() if findings is None else findings
+        self._cluster = Cluster(self._findings) if cluster is None else cluster
         self._nodes: dict[int, Node] = {}
         self._files: list[FileReport] = []
 
-    def read(self, path: Path, text: Iterable[bytes], layout: Layout | None) -> FileReport:
+    def read(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> FileReport:
         """Read one file from its decompressed ``text``."""
+        for _ in self.reading(path, text, layout):
+            pass
+        return self._files[-1]
+
+    def reading(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> Iterator[None]:
+        """As `read`, in steps: what is told between two of them is bounded."""
         file = _File(self, FileReport(path, Counts()), layout)
         for node in self._nodes.values():
             node.disturb()
         self._files.append(file.report)
-        for hit in scan(text, file.report.counts):
+        for number, hit in enumerate(scan(text, file.report.counts), 1):
             file.take(hit)
-        return file.report
+            if number % _STEP == 0:
+                yield
 
     def finish(self, copies: Sequence[Path] = ()) -> LogReport:
         """Make the comparisons that need everything, and report."""
@@ -99,6 +116,16 @@ class Reader:
             found = Node(number, self._findings, self._cluster, self._release, self._listen)
             self._nodes[number] = found
         return found
+
+    @property
+    def files(self) -> Sequence[FileReport]:
+        """The files read so far."""
+        return self._files
+
+    @property
+    def nodes(self) -> Iterable[Node]:
+        """The nodes seen so far."""
+        return self._nodes.values()
 
     @property
     def findings(self) -> Findings:

@@ -7,8 +7,8 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePath
+from typing import Final, Protocol
 
 from model_check.errors import InputError
 from model_check.logs.layout import Layout
@@ -21,6 +21,13 @@ _GZIP: Final = b"\x1f\x8b"
 #: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``kafkaServer.out``.
 _LOG_NAME = re.compile(r".\.(?:log|out)(?:[.-]|\Z)")
 _ROTATED = re.compile(r"\.(?:log|out)\.(\d{1,6})(?:\.gz)?\Z")
+
+
+class Readable(Protocol):
+    """An open file of any file system."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def _files(path: Path) -> list[Path]:
             raise InputError(f"{path}: is not a file; give log files or folders of them.")
         return [path]
     try:
-        found = sorted(file for file in path.rglob("*") if _LOG_NAME.search(file.name) and file.is_file())
+        found = sorted(file for file in path.rglob("*") if is_log_name(file.name) and file.is_file())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); choose a readable folder.") from None
     if not found:
@@ -71,48 +78,56 @@ def _files(path: Path) -> list[Path]:
 
 
 def _order(source: Source) -> tuple[bool, tuple[int, ...], int, str]:
-    match = _ROTATED.search(source.path.name)
-    rotation = 0 if match is None else int(match[1])
-    return (source.first is None, source.first or (), -rotation, str(source.path))
+    return (source.first is None, source.first or (), -rotation(source.path.name), str(source.path))
+
+
+def is_log_name(name: str) -> bool:
+    """Whether a file of this name is taken from a folder."""
+    return _LOG_NAME.search(name) is not None
+
+
+def rotation(name: str) -> int:
+    """How often the file was rotated, by its name; larger is older."""
+    match = _ROTATED.search(PurePath(name).name)
+    return 0 if match is None else int(match[1])
 
 
 def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
     """Raises InputError if the file cannot be read."""
-    damaged: list[str] = []
+    layout, first, digest = peek(chunks(path, [], size=_PEEK), lambda: path.stat().st_size, layouts)
+    return Source(path, layout, first, digest)
+
+
+def peek(
+    text: Iterable[bytes], size: Callable[[], int], layouts: Sequence[Layout]
+) -> tuple[Layout | None, tuple[int, ...] | None, bytes]:
+    """Layout, first moment and digest, as of `Source`, of a file of ``size`` bytes with this content."""
     beginning = b""
-    for chunk in chunks(path, damaged, size=_PEEK):
+    for chunk in text:
         beginning += chunk
         if len(beginning) >= _PEEK:
             break
     digest = hashlib.sha256(beginning).digest()
     if len(beginning) >= _PEEK:  # a copy of a file that grows begins alike and is not the same
-        digest += path.stat().st_size.to_bytes(8, "big")
+        digest += size().to_bytes(8, "big")
     for line in beginning.splitlines():
         for layout in layouts:
             time = layout.time(line)
             if time is not None:
-                return Source(path, layout, layout.moment(time), digest)
-    return Source(path, None, None, digest)
+                return layout, layout.moment(time), digest
+    return None, None, digest
 
 
 def chunks(
     path: Path, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
 ) -> Iterator[bytes]:
-    """The content of ``path`` in pieces of about ``size`` bytes, decompressed if it is gzip.
+    """The content of ``path`` in pieces of about ``size`` bytes, decompressed if it is gzip, as `chunks_of`.
 
-    Where the compressed data ends early or is damaged, what came before is yielded and a sentence is added to
-    ``damaged``. ``progress`` is told of the bytes read from disk. Raises InputError if the file cannot be
-    read.
+    ``progress`` is told of the bytes read from disk. Raises InputError if the file cannot be read.
     """
     try:
         with path.open("rb") as file:
-            pieces = iter(lambda: file.read(size), b"")
-            first = file.read(max(size, len(_GZIP)))
-            raw = _reporting(_with(first, pieces), progress)
-            if first.startswith(_GZIP):
-                yield from _inflate(raw, damaged, size)
-            else:
-                yield from raw
+            yield from chunks_of(file, damaged, size, progress)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror or error}); give log files or folders of them."
@@ -121,6 +136,23 @@ def chunks(
         raise InputError(
             f"{str(path)!r}: is not the name of a file; give log files or folders of them."
         ) from None
+
+
+def chunks_of(
+    file: Readable, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
+) -> Iterator[bytes]:
+    """The content of an open file in pieces of about ``size`` bytes, decompressed if it is gzip.
+
+    Where the compressed data ends early or is damaged, what came before is yielded and a sentence is added to
+    ``damaged``.
+    """
+    pieces = iter(lambda: file.read(size), b"")
+    first = file.read(max(size, len(_GZIP)))
+    raw = _reporting(_with(first, pieces), progress)
+    if first.startswith(_GZIP):
+        yield from _inflate(raw, damaged, size)
+    else:
+        yield from raw
 
 
 def _with(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:

@@ -110,32 +110,41 @@ def run(
     source += ["--brief"] if brief else []
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
-        controls: dict[str, Future[_Report]] = {}
-        explored: list[Future[_Report]] = []
+        controls: dict[str, Future[Explored]] = {}
+        explored: list[Future[Explored]] = []
         for mutant in chosen:
             if mutant.scenario not in controls:
                 controls[mutant.scenario] = pool.submit(_work, ["--control", mutant.scenario], timeout, 1)
             explored.append(pool.submit(_work, [mutant.id, *source], timeout, max(1, len(mutant.expect))))
         for mutant, future in zip(chosen, explored, strict=True):
-            yield _judge(mutant, controls[mutant.scenario].result(), future.result())
+            yield judge(mutant, controls[mutant.scenario].result(), future.result())
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Report:
-    """What a worker wrote: its explorations, or why there are none."""
+class Explored:
+    """The explorations of a mutant, or of the reference as it is, or why there are none.
+
+    Of each what a worker writes: ``judged``, ``verdict``, ``property``, ``steps``, ``states``, ``seconds``,
+    ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``.
+    """
 
     explorations: tuple[dict[str, Any], ...] = ()
     error: str | None = None
     timed_out: bool = False
 
 
-def _work(arguments: list[str], timeout: float, explorations: int) -> _Report:
+def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs ``module`` of this package in an interpreter of its own, and its environment."""
     assert model_check.__file__ is not None
     root = str(Path(model_check.__file__).parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-P", "-m", "model_check.mutation.worker", *arguments]
+    return [sys.executable, "-P", "-m", module, *arguments], {**os.environ, "PYTHONPATH": path}
+
+
+def _work(arguments: list[str], timeout: float, explorations: int) -> Explored:
+    command, environment = interpreter("model_check.mutation.worker", *arguments)
     try:
         done = subprocess.run(
             [*command, "--timeout", str(timeout)],
@@ -143,11 +152,11 @@ def _work(arguments: list[str], timeout: float, explorations: int) -> _Report:
             capture_output=True,
             text=True,
             timeout=timeout * explorations + GRACE_SECONDS,
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return _Report(timed_out=True)
+        return Explored(timed_out=True)
     found, error = [], None
     for line in done.stdout.splitlines():
         data = json.loads(line)
@@ -157,10 +166,11 @@ def _work(arguments: list[str], timeout: float, explorations: int) -> _Report:
     if error is None and done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         error = f"the worker ended with status {done.returncode}: {last[0]}"
-    return _Report(tuple(found), error)
+    return Explored(tuple(found), error)
 
 
-def _judge(mutant: Mutant, control: _Report, report: _Report) -> Result:
+def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
+    """What became of ``mutant``; ``control`` is its scenario explored without it."""
     trouble = _trouble_of_control(mutant, control)
     if trouble is not None:
         return Result(mutant, *trouble)
@@ -192,7 +202,7 @@ def _judge(mutant: Mutant, control: _Report, report: _Report) -> Result:
     return Result(mutant, Status.REFUTED, "", runs)
 
 
-def _trouble_of_control(mutant: Mutant, control: _Report) -> tuple[Status, str] | None:
+def _trouble_of_control(mutant: Mutant, control: Explored) -> tuple[Status, str] | None:
     """Why the unmutated scenario does not serve as a control, if it does not."""
     if control.timed_out:
         return Status.UNDETERMINED, f"the unmutated {mutant.scenario} gives no result in time"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -73,3 +75,22 @@ def shipped(path: Path | None = None) -> dict[str, Mutant]:
     if len(found) != len(mutants):
         raise InputError(f"{where}: two mutants have the same id; rename one.")
     return found
+
+
+def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
+    """The mutants that ``words`` name, by id, rule or defect, in the catalogue's order. Raises InputError."""
+    wanted: set[str] = set()
+    for word in words:
+        found = {mutant.id for mutant in known.values() if _is_meant(mutant, word)}
+        if not found:
+            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
+            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"
+            raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}; {hint}.")
+        wanted |= found
+    return [mutant for mutant in known.values() if not wanted or mutant.id in wanted]
+
+
+def _is_meant(mutant: Mutant, word: str) -> bool:
+    if word == "museum":
+        return mutant.defect is not None
+    return word == mutant.id or word.upper() in (*mutant.rules, mutant.defect)

@@ -64,14 +64,11 @@ def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, An
 def _mutant(
     mutant: catalogue.Mutant, timeout: float | None, width: int | None, *, brief: bool = False
 ) -> Iterator[dict[str, Any]]:
-    finder = patch.install(mutant)
+    become(mutant)
     from model_check.run import check
     from model_check.trace import brief as in_brief
     from model_check.trace.terminal import transcript
 
-    if finder.applied != set(finder.edits):
-        missing = ", ".join(sorted(set(finder.edits) - finder.applied))
-        raise InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
     scenario = find(mutant.scenario)
     for name in mutant.expect or (None,):
         result = check(judging(scenario, name), limits=_limits(timeout))
@@ -81,6 +78,16 @@ def _mutant(
             whole = in_brief.render(shortest) if width is None else transcript(shortest, width)
             told["trace"] = whole.splitlines()
         yield _summary(name, result) | told
+
+
+def become(mutant: catalogue.Mutant) -> None:
+    """Import ``mutant`` instead of the reference, with all that runs scenarios. Raises InputError."""
+    finder = patch.install(mutant)
+    import model_check.run  # noqa: F401
+
+    if finder.applied != set(finder.edits):
+        missing = ", ".join(sorted(set(finder.edits) - finder.applied))
+        raise InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
 
 
 def judging(scenario: Scenario, name: str | None) -> Scenario:
@@ -111,29 +118,36 @@ def _limits(timeout: float | None) -> Limits:
 
 def _summary(name: str | None, result: CheckResult) -> dict[str, Any]:
     found = result.exploration
-    violated, steps = _worst(result)
-    verdict = "violated" if violated else found.verdict.name.lower()
+    property_, steps = next(iter(violated(result)), (None, None))
     return {
         "judged": name,
-        "verdict": verdict,
-        "property": violated,
+        "verdict": verdict(result),
+        "property": property_,
         "steps": steps,
         "states": found.distinct,
         "seconds": round(found.seconds, 3),
-        "limit": found.limit,
+        "limit": result.limit,
     }
 
 
-def _worst(result: CheckResult) -> tuple[str | None, int | None]:
-    """What is violated, and by how many steps: a property, or else a goal that is never reached."""
-    if result.exploration.violations:
-        shortest = min(result.exploration.violations, key=lambda violation: violation.depth)
-        return shortest.property, shortest.depth
-    for judged in result.judged:
-        if not judged.holds:
-            return judged.name, judged.stem + judged.cycle
-    missing = result.exploration.missing_goals if not result.undetermined else ()
-    return (missing[0] if missing else None), None
+def verdict(result: CheckResult) -> str:
+    """``violated``, ``holds`` or ``undetermined``."""
+    return "violated" if violated(result) else result.verdict.name.lower()
+
+
+def violated(result: CheckResult) -> list[tuple[str, int | None]]:
+    """What is violated, and by how many steps: properties, those of safety by their length and first, and
+    then goals that are never reached.
+    """
+    found = result.exploration
+    safety = sorted(found.violations, key=lambda violation: violation.depth)
+    unfair = [judged for judged in result.judged if not judged.holds]
+    missing = found.missing_goals if not result.undetermined else ()
+    return [
+        *((violation.property, violation.depth) for violation in safety),
+        *((judged.name, judged.stem + judged.cycle) for judged in unfair),
+        *((goal, None) for goal in missing),
+    ]
 
 
 def _trace(result: CheckResult) -> list[str]:

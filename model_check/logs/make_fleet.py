@@ -1,0 +1,141 @@
+"""Writes the logs of a made-up fleet, with faults planted, and a list of what was planted."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from model_check.errors import InputError
+from model_check.files import write_atomically
+from model_check.logs.checks import CHECKS
+from model_check.logs.faults import FAULTS, Planted
+from model_check.logs.fleet import Cluster, Place
+
+MANIFEST: Final = "planted.json"
+_RELEASES: Final = ("4.3", "3.9", "4.0", "3.7", "4.1", "3.8", "4.2", "3.5")
+#: A step of the high watermark, a line of each node, comes with so many lines of other loggers.
+_NOISE: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """How large a fleet is. ``lines`` are those of all clusters; ``faults`` of each kind are planted."""
+
+    clusters: int = 4
+    lines: int = 100_000
+    seed: int = 1
+    faults: int = 1
+    files: int = 3
+    """About so many files of each node."""
+    skew: int = 600
+    """Clocks are wrong by up to so many seconds."""
+
+
+def make_fleet(folder: Path, options: FleetOptions) -> dict[str, Any]:
+    """Write ``folder``/cluster/node/controller.log... and `MANIFEST`, which is returned.
+
+    The same options give the same text. Raises InputError if the folder has content.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: is not an empty folder; give one for the fleet.")
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = _allotted(options)
+    work = partial(_cluster, options, folder)
+    if options.lines < 1_000_000 or len(jobs) == 1:
+        made = [work(job) for job in jobs]
+    else:
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+            made = list(pool.map(work, jobs))
+    manifest = {
+        "format": 1,
+        "seed": options.seed,
+        "lines": sum(one["lines"] for one in made),
+        "clusters": [{key: one[key] for key in ("cluster", "release", "nodes", "absent")} for one in made],
+        "planted": [fault for one in made for fault in one["planted"]],
+    }
+    write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    number: int
+    release: str
+    size: int
+    faults: tuple[str, ...]
+
+
+def _allotted(options: FleetOptions) -> list[_Job]:
+    """The clusters, and the faults that each gets: the first, of the newest release, what others cannot."""
+    draw = random.Random(options.seed)
+    releases = [_RELEASES[number % len(_RELEASES)] for number in range(options.clusters)]
+    kinds = [check for check in CHECKS for _ in range(options.faults)]
+    draw.shuffle(kinds)
+    faults: list[list[str]] = [[] for _ in releases]
+    for check in kinds:
+        fault = FAULTS[check]
+        able = [n for n, one in enumerate(releases) if fault.shows_in(one)]
+        faults[draw.choice(able)].append(check)
+    return [
+        _Job(number, release, draw.choice((3, 3, 5)) if number % 3 < 2 else 5, tuple(faults[number]))
+        for number, release in enumerate(releases)
+    ]
+
+
+def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
+    name = f"cluster-{job.number:03}"
+    seed = options.seed * 1_000_003 + job.number
+    absent = job.size if job.number % 3 == 2 else None
+    cluster = Cluster(seed, name, job.release, folder, size=job.size, absent=absent, skew=options.skew)
+    planted: list[tuple[str, Planted]] = []
+    left = list(job.faults)
+
+    def plant(number: int) -> None:
+        if number and left:
+            check = left.pop()
+            able = _victims(cluster, check)
+            if not able:  # every node was found misnamed: that is said once of each
+                check, able = "same-state", _victims(cluster, "same-state")
+            planted.append((check, FAULTS[check].plant(cluster, cluster.random.choice(able))))
+
+    epochs = len(job.faults) + 3
+    writing = job.size - (absent is not None)
+    lines = max(1, options.lines // options.clusters // writing // epochs)
+    rotate = max(1, lines * epochs // options.files)
+    cluster.run(epochs, lines, min(_NOISE, lines), rotate, plant)
+    cluster.finish()
+    return {
+        "cluster": name,
+        "release": job.release,
+        "nodes": [node for node in cluster.nodes if node != absent],
+        "absent": [] if absent is None else [absent],
+        "lines": sum(log.total for log in cluster.logs.values() if log.folder is not None),
+        "planted": [_entry(cluster, folder, check, *where) for check, where in planted],
+    }
+
+
+def _victims(cluster: Cluster, check: str) -> list[int]:
+    """Followers that are voters and have logs."""
+    return [
+        one
+        for one in cluster.voters
+        if cluster.states[one].role == "Follower"
+        and one != cluster.absent
+        and (check != "own-id" or one not in cluster.misnamed)
+    ]
+
+
+def _entry(cluster: Cluster, folder: Path, check: str, place: Place, other: Place | None) -> dict[str, Any]:
+    def shown(one: Place) -> dict[str, Any]:
+        path = cluster.logs[one.node].paths[one.file]
+        return {"node": one.node, "file": path.relative_to(folder).as_posix(), "line": one.line}
+
+    entry = {"cluster": cluster.name, "check": check, **shown(place)}
+    return entry if other is None else entry | {"or": shown(other)}

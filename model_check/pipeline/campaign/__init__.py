@@ -1,0 +1,1 @@
+"""Campaigns: many explorations of scenarios, protocol variants, mutants and bounds, spread over a cluster."""

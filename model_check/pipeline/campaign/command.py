@@ -1,0 +1,192 @@
+"""``kraftcheck pipeline campaign``: many explorations, spread over a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from model_check.arguments import positive
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console
+from model_check.errors import InputError
+from model_check.files import require_file_can_be_written, write_atomically
+from model_check.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
+from model_check.pipeline.session import add_session_options, settings_of, spark_session
+from model_check.validation import validated
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from model_check.pipeline.campaign.cells import Cell
+
+_WORDS = (
+    ("scenarios", "--scenario", "NAME|FILE", "a scenario"),
+    ("tags", "--tag", "TAG", "all shipped scenarios with this tag"),
+    ("protocols", "--protocol", "VARIANT", "a preset and switches, as 'kip595 follower-pre-vote=never'"),
+    ("mutants", "--mutant", "ID|RULE", "a mutant, or those of a rule; 'all'; 'none': the reference as it is"),
+    ("bounds", "--bounds", "BOUNDS", "such as 'budgets.crashes=0..2 bounds.max-epoch=2'"),
+    ("engines", "--engine", "ENGINE", "check or simulate"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 every cell whose result is known beforehand is as expected, 1 one is not or failed, "
+        "3 undetermined. See docs/pipeline/campaign.md."
+    )
+    parser.add_argument(
+        "campaign", nargs="?", metavar="CAMPAIGN", help="a campaign file, or 'mutants': those of the project"
+    )
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        help="where results are kept; cells that are finished there are not repeated",
+    )
+    parser.add_argument("--report", metavar="DIR", help="report what is in DIR and run nothing")
+    matrix = parser.add_argument_group("instead of a campaign file; each may be repeated")
+    for _, option, metavar, meaning in _WORDS:
+        matrix.add_argument(option, action="append", metavar=metavar, help=meaning)
+    one = parser.add_argument_group("with them")
+    one.add_argument("--mutants-in", choices=("scenarios", "own"), help="own: each in the scenario it names")
+    one.add_argument("--seeds", metavar="N..M", help="seeds of simulate (default: 0)")
+    one.add_argument("--walks", type=positive, metavar="N", help="walks for a seed (default: 100)")
+    one.add_argument("--depth", type=positive, metavar="N", help="most steps of a walk (default: 100)")
+    one.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    one.add_argument("--coverage", action="store_true", help="note what the steps exercise")
+    limits = parser.add_argument_group("limits of a cell, instead of those of the file")
+    limits.add_argument("--max-seconds", type=positive, metavar="S", help="wall time (default: 120)")
+    limits.add_argument("--max-memory", metavar="SIZE", help="resident memory (default: 2G)")
+    limits.add_argument(
+        "--max-states", type=positive, metavar="N", help="distinct states (default: any number)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the report there, in Markdown"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="leave nothing out of the report")
+    add_session_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Raises InputError for what contradicts itself."""
+    settings = settings_of(arguments.conf)
+    require_file_can_be_written(arguments.output, "-o")
+    if arguments.report is not None:
+        _require_nothing_else(arguments)
+        with spark_session("campaign", arguments.master, settings) as spark:
+            return _report(spark, arguments.report, arguments)
+    campaign = _campaign(arguments)
+    cells = expand(campaign)
+    if arguments.list:
+        _list(cells, as_json=arguments.json)
+        return EXIT_EXPECTED
+    if arguments.results is None:
+        raise InputError("--results: say in which folder results are to be kept.")
+    with spark_session("campaign", arguments.master, settings) as spark:
+        _run_missing(spark, campaign, cells, arguments.results)
+        return _report(spark, arguments.results, arguments)
+
+
+def _require_nothing_else(arguments: argparse.Namespace) -> None:
+    if arguments.campaign is not None or arguments.results is not None or arguments.list:
+        raise InputError("--report runs nothing; leave out CAMPAIGN, --results and --list.")
+
+
+def _campaign(arguments: argparse.Namespace) -> Campaign:
+    """The campaign that the arguments say. Raises InputError."""
+    matrix = {
+        name: given for name, option, *_ in _WORDS if (given := getattr(arguments, option.removeprefix("--")))
+    }
+    for name in ("mutants_in", "seeds", "walks", "depth", "keep_going", "coverage"):
+        if given := getattr(arguments, name):
+            matrix[name.replace("_", "-") if name in ("mutants_in", "keep_going") else name] = given
+    limits = {
+        "seconds": arguments.max_seconds,
+        "memory": arguments.max_memory,
+        "states": arguments.max_states,
+    }
+    limits = {name: given for name, given in limits.items() if given is not None}
+    if arguments.campaign is not None:
+        if matrix:
+            raise InputError("give a campaign file, or the options that stand for one, not both.")
+        found = find_campaign(arguments.campaign)
+        changed = {**found.limits.model_dump(), **limits}
+        return found.model_copy(update={"limits": validated(type(found.limits), changed, "the limits", HINT)})
+    if not matrix:
+        raise InputError("give a campaign file, or --scenario, --tag or --mutants-in; see --help.")
+    return validated(Campaign, {"matrix": [matrix], "limits": limits}, "the options", HINT)
+
+
+def _list(cells: list[Cell], *, as_json: bool) -> None:
+    from model_check.pipeline.campaign.executor import coordinates
+    from model_check.sources import source_digest
+
+    sources = source_digest()
+    for cell in cells:
+        told = coordinates(cell, cell.id(sources))
+        if as_json:
+            print(json.dumps(told))
+        else:
+            print("  ".join(str(each) for each in told.values() if each is not None))
+    if not as_json:
+        print(f"{len(cells):,} cells")
+
+
+def _run_missing(spark: SparkSession, campaign: Campaign, cells: list[Cell], path: str) -> None:
+    from model_check.pipeline.campaign import driver
+    from model_check.pipeline.campaign.store import Store
+    from model_check.sources import source_digest
+
+    sources = source_digest()
+    store = Store(spark, path)
+    ids = [cell.id(sources) for cell in cells]
+    store.plan(cells, ids, sources, campaign.name)
+    known = store.finished_ids()
+    missing = [cell for cell, id_ in zip(cells, ids, strict=True) if id_ not in known]
+    before = len(cells) - len(missing)
+    print(f"{len(cells):,} cells, of which {before:,} are finished", file=sys.stderr)
+    with _progress(len(cells)) as tell:
+        tell(before)
+        driver.run(spark, store, missing, sources, lambda finished: tell(before + finished))
+
+
+@contextmanager
+def _progress(cells: int) -> Iterator[Callable[[int], None]]:
+    """A status line on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda finished: None
+        return
+    with Console(stderr=True, markup=False).status("") as status:
+        yield lambda finished: status.update(f"{finished:,} of {cells:,} cells")
+
+
+def _report(spark: SparkSession, path: str, arguments: argparse.Namespace) -> int:
+    from model_check.pipeline.campaign import report, report_text
+    from model_check.pipeline.campaign.store import Store
+
+    found = report.make(Store(spark, path))
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+    else:
+        report_text.show(console(), found, verbose=arguments.verbose)
+    if arguments.output is not None:
+        write_atomically(arguments.output, report_text.markdown(found))
+    return exit_status(found)
+
+
+def exit_status(found: dict[str, Any]) -> int:
+    """1: a cell is not as expected, or failed; 3: one is undetermined, or not finished; else 0."""
+    cells = found["cells"]
+    if cells["not_as_expected"] or cells["verdicts"].get("failed"):
+        return EXIT_DIFFERS
+    open_ = cells["planned"] - cells["finished"] + cells["open"]
+    return EXIT_UNDETERMINED if open_ else EXIT_EXPECTED

@@ -1,0 +1,113 @@
+"""What a Spark task does with its cells: hand them to a server beside it, one after the other."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from model_check.errors import InputError
+from model_check.mutation.campaign import interpreter
+from model_check.pipeline.campaign.cells import Cell, from_task
+from model_check.sources import source_digest
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    Runs = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
+
+_MODULE = "model_check.pipeline.campaign.server"
+#: How often a cell is begun whose server ends.
+_ATTEMPTS = 2
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, *, reference: bool) -> None:
+        command, environment = interpreter(_MODULE, *(["--reference"] if reference else []))
+        # Cells run on one thread each; a library's threads would not survive a fork either.
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        atexit.register(self.close)
+
+    def run(self, task: str) -> dict[str, Any] | None:
+        """What the cell of ``task`` finds; ``None``: the server has ended."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            print(task, file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except OSError:
+            return None
+        found: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
+        return found
+
+    def close(self) -> None:
+        """End the server, and the cell that it runs."""
+        if self._process.poll() is None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+
+
+@cache
+def _servers() -> dict[bool, Server]:
+    """The servers of this worker of Spark, which is used for task after task."""
+    return {}
+
+
+def run_cell(task: str) -> dict[str, Any]:
+    """A row of the data set of cells. Raises InputError where executors have other sources."""
+    cell, id_, sources = from_task(task)
+    if source_digest() != sources:
+        raise InputError(
+            "the executors have another version of kraftcheck than the driver; install the same on both."
+        )
+    plain = cell.mutant_content is None
+    found = None
+    for _ in range(_ATTEMPTS):
+        if plain not in _servers():
+            _servers()[plain] = Server(reference=plain)
+        found = _servers()[plain].run(task)
+        if found is not None:
+            break
+        _servers().pop(plain).close()
+    found = found or {"verdict": "failed", "error": f"its server ended, {_ATTEMPTS} times"}
+    now = datetime.now(UTC)
+    return coordinates(cell, id_) | {"finished": now, "host": socket.gethostname()} | found
+
+
+def coordinates(cell: Cell, id_: str) -> dict[str, Any]:
+    """The columns that say which cell it is."""
+    return {
+        "cell": id_,
+        "scenario": cell.scenario,
+        "protocol": cell.protocol,
+        "bounds": cell.bounds,
+        "mutant": cell.mutant,
+        "judged": cell.judged,
+        "engine": cell.engine,
+        "seed": cell.seed,
+        "expected": cell.expected,
+    }
+
+
+def runs_cells(schema: pyarrow.Schema) -> Runs:
+    """For ``mapInArrow``: from the column ``task`` to rows with the columns of ``schema``."""
+
+    def run_cells(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        from model_check.pipeline.campaign.executor import run_cell
+
+        for batch in batches:
+            for task in batch.column("task").to_pylist():
+                yield pyarrow.RecordBatch.from_pylist([run_cell(task)], schema=schema)
+
+    return run_cells

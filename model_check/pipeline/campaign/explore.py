@@ -1,0 +1,152 @@
+"""What a cell finds: run in a process that becomes the mutant before it imports the reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from model_check.errors import InputError
+from model_check.mutation import worker
+from model_check.mutation.catalogue import Mutant
+from model_check.pipeline.campaign.cells import Cell
+from model_check.scenario import Scenario, from_data
+
+if TYPE_CHECKING:
+    from model_check.coverage.covering import Covered
+    from model_check.run import CheckResult
+    from model_check.trace import Trace
+
+Found = dict[str, Any]
+Tell = Callable[[Found], None]
+
+#: Longer counterexamples are not kept, in characters of JSON.
+MOST_TRACE = 4_000_000
+
+
+def run(cell: Cell, tell: Tell) -> None:
+    """Run ``cell`` and ``tell`` what it finds, and again with counterexamples once they are told.
+
+    What is told has the columns of the data set of cells that speak of the exploration.
+    """
+    try:
+        if cell.mutant_content is not None:
+            worker.become(Mutant.model_validate_json(cell.mutant_content))
+        scenario = from_data(json.loads(cell.content), cell.scenario)
+        if cell.mutant_alone:
+            scenario = worker.judging(scenario, cell.judged)
+        (_check if cell.engine == "check" else _simulate)(cell, scenario, tell)
+    except InputError as error:
+        tell({"verdict": "invalid", "error": str(error)})
+    except MemoryError:
+        tell({"verdict": "undetermined", "limit": "max_memory"})
+    except Exception as error:  # A mutant may break the reference in any way; the row says so.
+        tell({"verdict": "failed", "error": f"{type(error).__name__}: {error}"[:2000]})
+
+
+def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
+    from model_check.engine.system import Limits
+    from model_check.run import check
+
+    limits = Limits(
+        max_states=cell.limits.states, max_memory=cell.limits.memory, max_seconds=cell.limits.seconds
+    )
+    result = check(scenario, limits=limits, keep_going=cell.keep_going, coverage=cell.coverage)
+    verdict = worker.verdict(result)
+    found = _counts(result.exploration) | {
+        "verdict": verdict,
+        "violated": [
+            {"property": name, "steps": steps, "trace": None} for name, steps in worker.violated(result)
+        ],
+        "as_expected": _as_expected(cell, result, verdict),
+        "differences": list(result.differences) if cell.expects and cell.mutant_content is None else [],
+        "limit": result.limit,
+        "covered": _covered(result.covered) if cell.coverage else None,
+    }
+    tell(found)
+    if found["violated"]:
+        tell(_with_traces(found, result.traces()))
+
+
+def _as_expected(cell: Cell, result: CheckResult, verdict: str) -> bool | None:
+    if not cell.expects or verdict == "undetermined":
+        return None
+    if cell.mutant_content is None:
+        return None if result.undetermined else result.as_expected
+    names = [name for name, _ in worker.violated(result)]
+    return cell.judged in names if cell.judged is not None else not names
+
+
+def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
+    from typing import cast
+
+    from model_check.commands.simulate import unexpected_violations
+    from model_check.coverage.covering import Covering
+    from model_check.engine.shrink import shrink
+    from model_check.engine.simulate import simulate
+    from model_check.engine.system import System
+    from model_check.kraft.build import build
+    from model_check.trace import build as build_trace
+    from reference.frozen import replace
+
+    assert cell.seed is not None and cell.walks is not None and cell.depth is not None
+    system = build(scenario)
+    covering = Covering(system, guards=True) if cell.coverage else None
+    exploration = simulate(
+        cast(System, covering or system),
+        cell.seed,
+        cell.walks,
+        cell.depth,
+        keep_going=cell.keep_going or len(scenario.expect.violates) > 1,
+        max_seconds=cell.limits.seconds,
+    )
+    covered = None
+    if covering is not None:
+        exploration, covered = covering.split(exploration)
+    shrunk = tuple(shrink(system, each).violation for each in exploration.violations)
+    exploration = replace(exploration, violations=shrunk)
+    unexpected = unexpected_violations(scenario, exploration)
+    seen = {each.property for each in shrunk}
+    as_expected = None
+    if cell.expects and unexpected:
+        as_expected = False
+    elif cell.expects and shrunk and seen >= set(scenario.expect.violates):
+        as_expected = True
+    found = _counts(exploration) | {
+        "verdict": "violated" if shrunk else "undetermined",
+        "violated": [{"property": each.property, "steps": each.depth, "trace": None} for each in shrunk],
+        "as_expected": as_expected,
+        "differences": [f"{name} is violated" for name in unexpected] if cell.expects else [],
+        "limit": None if shrunk else exploration.limit,
+        "covered": None if covered is None else _covered(covered),
+    }
+    tell(found)
+    if shrunk:
+        tell(_with_traces(found, [build_trace(system, scenario, each) for each in shrunk]))
+
+
+def _counts(found: Any) -> Found:
+    return {
+        "distinct": found.distinct,
+        "states": found.states or found.distinct,
+        "generated": found.generated,
+        "depth": found.depth,
+        "explored_seconds": found.seconds,
+    }
+
+
+def _covered(covered: Covered | None) -> list[str] | None:
+    if covered is None:
+        return None
+    guards = [f"guard {place} {str(answer).lower()}" for place, answer in covered.guards or ()]
+    return sorted([f"{kind} {name}" for kind, name in covered.items] + guards)
+
+
+def _with_traces(found: Found, traces: list[Trace]) -> Found:
+    from model_check.trace import json_form
+
+    texts = {trace.property: json_form.dumps(trace, indent=None) for trace in traces}
+    kept = {name: text for name, text in texts.items() if len(text) <= MOST_TRACE}
+    return found | {
+        "violated": [each | {"trace": kept.get(each["property"])} for each in found["violated"]],
+    }

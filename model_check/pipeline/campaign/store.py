@@ -1,0 +1,93 @@
+"""The folder of a campaign's results, in any file system that the cluster knows.
+
+``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v1/`` holds what finished
+cells found, a data set for each batch of them. A batch counts once Spark has marked it complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from model_check.errors import InputError
+from model_check.pipeline import datasets
+from model_check.pipeline.campaign.cells import Cell
+from model_check.pipeline.campaign.executor import coordinates
+from model_check.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
+from model_check.pipeline.datasets import Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+
+
+class Store:
+    """The results in the folder ``path``."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.spark, self.path = spark, path.rstrip("/")
+        self._cells = f"{self.path}/cells.v{CELLS.version}"
+
+    def plan(self, cells: Sequence[Cell], ids: Sequence[str], sources: str, campaign: str) -> None:
+        """Write down what the campaign consists of. Raises InputError where something else is there."""
+        if datasets.exists(self.spark, self.path) and not datasets.exists(self.spark, f"{self.path}/plan"):
+            raise InputError(f"{self.path}: there is something that is no campaign; choose another folder.")
+        texts = {_digest(cell.content): cell.content for cell in cells}
+        rows = [
+            coordinates(cell, id_)
+            | {"content": _digest(cell.content), "coverage": cell.coverage}
+            | {"sources": sources, "campaign": campaign}
+            for cell, id_ in zip(cells, ids, strict=True)
+        ]
+        scenarios = [{"content": digest, "text": text} for digest, text in texts.items()]
+        self._write(scenarios, SCENARIOS, "scenarios")
+        self._write(rows, PLAN, "plan")
+
+    def _write(self, rows: list[Row], dataset: Dataset, name: str) -> None:
+        data = self.spark.createDataFrame(rows, dataset.schema()).coalesce(1)
+        datasets.write(data, dataset, f"{self.path}/{name}", mode="overwrite")
+
+    def planned(self) -> DataFrame:
+        """The cells of the campaign. Raises InputError where there is none."""
+        return datasets.read(self.spark, PLAN, f"{self.path}/plan")
+
+    def scenarios(self) -> DataFrame:
+        """The scenarios of the campaign. Raises InputError where there are none."""
+        return datasets.read(self.spark, SCENARIOS, f"{self.path}/scenarios")
+
+    def finished(self) -> DataFrame:
+        """What finished cells found, a row each. Raises InputError for what kraftcheck did not write."""
+        batches = self._batches()
+        if not batches:
+            return self.spark.createDataFrame([], CELLS.schema())
+        # All are alike: the version is in the folder's name. One of them is looked at.
+        datasets.read(self.spark, CELLS, batches[-1])
+        data = self.spark.read.schema(CELLS.schema()).parquet(*batches)
+        return data.dropDuplicates(["cell"])
+
+    def finished_ids(self) -> set[str]:
+        """The ids of the cells that are finished."""
+        return {row.cell for row in self.finished().select("cell").collect()}
+
+    def new_batch(self) -> str:
+        """A folder for the next batch."""
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        return f"{self._cells}/{now}-{uuid.uuid4().hex[:12]}"
+
+    def _batches(self) -> list[str]:
+        """The folders of complete batches, the oldest first."""
+        if not datasets.exists(self.spark, self._cells):
+            return []
+        hadoop = self.spark._jvm.org.apache.hadoop.fs
+        place = hadoop.Path(self._cells)
+        system = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
+        folders = sorted(str(each.getPath().toString()) for each in system.listStatus(place))
+        return [folder for folder in folders if datasets.exists(self.spark, f"{folder}/_SUCCESS")]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

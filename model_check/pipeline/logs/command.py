@@ -1,0 +1,106 @@
+"""``kraftcheck pipeline logs``: read and check the logs of many clusters on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from model_check.arguments import whole_number
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.consult.terminal import console
+from model_check.errors import InputError
+from model_check.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
+from model_check.logs.reader import Options, Reader
+from model_check.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
+from model_check.pipeline.session import add_session_options, settings_of, spark_session
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.epilog = "Exit status: 0 no problem, 1 problems, 2 nothing to read. See docs/pipeline/logs.md."
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="log files, folders of them or globs, plain or gzip, of any file system (hdfs://, s3a://, ...)",
+    )
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT",
+        help=f"where cluster and node stand in the paths below PATH (default: {DEFAULT_LAYOUT})",
+    )
+    parser.add_argument("--pattern", metavar="PATTERN", help="log4j conversion pattern (default: recognised)")
+    parser.add_argument(
+        "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
+    )
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="write the Parquet data sets there")
+    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument(
+        "--limit", type=whole_number, default=20, metavar="N", help="problems shown in full (default: 20)"
+    )
+    add_session_options(parser)
+    made = parser.add_argument_group("made-up fleets, for tests")
+    made.add_argument(
+        "--make-fleet", type=Path, metavar="FOLDER", help="write logs with faults planted there"
+    )
+    usual = FleetOptions()
+    for name, value, what in (
+        ("clusters", usual.clusters, "clusters"),
+        ("lines", usual.lines, "lines of all clusters, about"),
+        ("faults", usual.faults, "faults of each kind"),
+        ("seed", usual.seed, "what chance begins with"),
+    ):
+        made.add_argument(
+            f"--{name}", type=whole_number, default=value, metavar="N", help=f"{what} (default: {value})"
+        )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the pipeline; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
+    if arguments.make_fleet is not None:
+        return _make(arguments)
+    if not arguments.paths:
+        raise InputError("no log files given; see 'kraftcheck pipeline logs --help'.")
+    options = Options(arguments.pattern, arguments.release)
+    Reader(options)  # what executors would refuse is refused here
+    if arguments.layout is not None:
+        compile_layout(arguments.layout)
+    return _check(arguments, options)
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    if arguments.paths:
+        raise InputError("--make-fleet writes logs; read them in a run without it.")
+    if not arguments.clusters:
+        raise InputError("--clusters: expected at least 1.")
+    options = FleetOptions(arguments.clusters, arguments.lines, arguments.seed, arguments.faults)
+    made = make_fleet(arguments.make_fleet, options)
+    nodes = sum(len(one["nodes"]) for one in made["clusters"])
+    console().print(
+        f"{made['lines']:,} lines of {nodes:,} nodes in {len(made['clusters']):,} clusters; "
+        f"{len(made['planted']):,} faults planted, listed in {MANIFEST}"
+    )
+    return EXIT_EXPECTED
+
+
+def _check(arguments: argparse.Namespace, options: Options) -> int:
+    with spark_session("logs", arguments.master, settings_of(arguments.conf)) as spark:
+        from model_check.pipeline.datasets import exists
+        from model_check.pipeline.logs.fleet import check_fleet
+        from model_check.pipeline.logs.report import print_fleet
+
+        if arguments.output is not None and exists(spark, arguments.output):
+            raise InputError(f"-o {arguments.output}: is there already; give a new folder.")
+        files = find_files(arguments.paths, arguments.layout)
+        report = check_fleet(spark, files, options, arguments.output, arguments.limit)
+    if not report.relevant:
+        first = report.damaged[0]["damaged"] if report.damaged else "expected those of org.apache.kafka.raft"
+        raise InputError(
+            f"{', '.join(arguments.paths[:3])}: no line of a raft node in {report.files:,} files ({first})."
+        )
+    if arguments.json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        print_fleet(console(), report, arguments.output)
+    return EXIT_DIFFERS if report.problem_counts else EXIT_EXPECTED

@@ -1,0 +1,184 @@
+"""The log files of a fleet, in any file system, and which cluster and node each belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from model_check.errors import InputError
+from model_check.logs.sources import is_log_name
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+#: Folders of clusters with folders of nodes in them.
+DEFAULT_LAYOUT: Final = "{cluster}/{node}/"
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
+_WILD: Final = re.compile(r"[*?\[]")
+#: Names of file systems in Hadoop's configuration → in Arrow's.
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gs": "gs", "wasbs": "abfss"}
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file: its whole path or URI, its size in bytes on disk, and whose it is.
+
+    ``folder`` is the node as the path names it, and empty where it names none.
+    """
+
+    name: str
+    size: int
+    cluster: str
+    folder: str
+
+
+def compile_layout(text: str) -> re.Pattern[str]:
+    """A regular expression for paths below the folder given. Raises InputError.
+
+    ``{cluster}`` and ``{node}`` stand for a name or a part of one, ``*`` for anything within a name; what
+    follows is free. A slash at the end says that the file lies in the folder.
+    """
+    found = []
+    for part in re.split(r"(\{cluster\}|\{node\}|\*)", text.strip("/")):
+        if part in ("{cluster}", "{node}"):
+            found.append(f"(?P<{part[1:-1]}>[^/]+?)")
+        else:
+            found.append("[^/]*" if part == "*" else re.escape(part))
+        if re.search(r"[{}]", part) and part not in ("{cluster}", "{node}"):
+            raise InputError(f"--layout '{text}': known are {{cluster}}, {{node}} and *.")
+    pattern = "".join(found)
+    if pattern.count("(?P<cluster>") > 1 or pattern.count("(?P<node>") > 1:
+        raise InputError(f"--layout '{text}': expected {{cluster}} and {{node}} at most once each.")
+    return re.compile(pattern + ("/.+" if text.endswith("/") else "(?:/.+)?") + r"\Z")
+
+
+def find_files(paths: Sequence[str], layout: str | None) -> list[LogFile]:
+    """The log files among ``paths``, folders and globs of any file system.
+
+    Of folders, files with the names of logs are taken, as `kraftcheck logs` does. Raises InputError for a
+    path that is not there or cannot be read, and for a file that does not fit ``layout``.
+    """
+    pattern = None if layout is None else compile_layout(layout)
+    found: dict[str, LogFile] = {}
+    for path in paths:
+        for file in _files(path, pattern):
+            found.setdefault(file.name, file)
+    return list(found.values())
+
+
+def _files(given: str, pattern: re.Pattern[str] | None) -> list[LogFile]:
+    from pyarrow.fs import FileType
+
+    prefix, path = split(given)
+    parts = path.rstrip("/").split("/")
+    wild = next((n for n, part in enumerate(parts) if _WILD.search(part)), len(parts))
+    root = "/".join(parts[:wild]) or "/"
+    glob = _glob(parts[wild:])
+    try:
+        system = file_system(prefix)
+        info = system.get_file_info(root)
+        if info.type == FileType.NotFound:
+            raise InputError(f"{given}: there is nothing; give log files, folders of them, or a glob.")
+        infos = [info] if info.type == FileType.File else _below(system, root)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{given}: cannot be read ({_first_line(error)}); give readable logs.") from None
+    base = root.rpartition("/")[0] if info.type == FileType.File else root.rstrip("/")
+    found = []
+    for one in infos:
+        relative = one.path[len(base) :].lstrip("/")
+        matches, whole = _matches(glob, relative)
+        if one.type == FileType.File and matches and (whole or info.type == FileType.File or _is_log(one)):
+            cluster, folder = whose(relative, base.rpartition("/")[2], pattern)
+            found.append(LogFile(prefix + one.path, one.size or 0, cluster, folder))
+    if not found:
+        raise InputError(
+            f"{given}: no log files there; expected names such as server.log or controller.log.1.gz."
+        )
+    return sorted(found, key=lambda file: file.name.split("/"))
+
+
+def _below(system: FileSystem, root: str) -> list[Any]:
+    from pyarrow.fs import FileSelector
+
+    found: list[Any] = system.get_file_info(FileSelector(root, recursive=True))
+    return found
+
+
+def _is_log(info: Any) -> bool:
+    return is_log_name(info.base_name)
+
+
+def _glob(parts: Sequence[str]) -> re.Pattern[str]:
+    """What begins like the glob ``parts``; a group for what lies below it."""
+    names = []
+    for part in parts:
+        if part == "**":
+            names.append("(?:[^/]+/)*[^/]+")
+            continue
+        text = ""
+        for token in re.findall(r"\[[^\]]+\]|.", part):
+            if token in "*?":
+                text += "[^/]*" if token == "*" else "[^/]"
+            else:
+                text += token if len(token) > 1 else re.escape(token)
+        names.append(text)
+    return re.compile("/".join(names) + (r"(?P<rest>/.+)?\Z" if parts else r"(?P<rest>.+)\Z"))
+
+
+def _matches(glob: re.Pattern[str], relative: str) -> tuple[bool, bool]:
+    """Whether ``relative`` is at or below the glob; and whether the glob names it itself."""
+    match = glob.match(relative)
+    return match is not None, match is not None and not match["rest"]
+
+
+def whose(relative: str, root: str, pattern: re.Pattern[str] | None) -> tuple[str, str]:
+    """Cluster and node of the file at ``relative`` below ``root``. Raises InputError.
+
+    Without a pattern the first folder is the cluster and the second the node, as far as there are folders;
+    a file without folder is of the cluster ``root``.
+    """
+    if pattern is None:
+        folders = relative.split("/")[:-1]
+        return (folders[0] if folders else root or "cluster"), (folders[1] if len(folders) > 1 else "")
+    match = pattern.match(relative)
+    if match is None:
+        raise InputError(f"{relative}: does not fit --layout; give that of paths below PATH.")
+    named = match.groupdict()
+    return named.get("cluster") or root or "cluster", named.get("node") or ""
+
+
+def split(path: str) -> tuple[str, str]:
+    """``path`` as the prefix of its file system (empty: local) and the path there, absolute if local."""
+    match = _SCHEME.match(path)
+    if match is None or match[1] == "file":
+        local = path if match is None else path[len(match[0]) :]
+        return "", str(Path(local).absolute())
+    if match[1] in ("s3", "s3a", "s3n", "gs"):  # the bucket is the beginning of the path
+        return f"{match[1]}://", path[len(match[1]) + 3 :]
+    return match[0], path[len(match[0]) :]
+
+
+@lru_cache(maxsize=16)
+def file_system(prefix: str) -> FileSystem:
+    """The file system of a prefix as of `split`. Raises OSError or ValueError."""
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    if not prefix:
+        return LocalFileSystem()
+    scheme, _, rest = prefix.partition("://")
+    system, _ = FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest or 'bucket'}/")
+    return system
+
+
+def open_file(name: str) -> Any:
+    """The file ``name`` of a `LogFile`, open for reading as a stream of bytes. Raises OSError."""
+    prefix, path = split(name)
+    return file_system(prefix).open_input_stream(path, compression=None)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

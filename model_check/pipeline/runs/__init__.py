@@ -1,0 +1,1 @@
+"""Lockstep conformance over directories of recorded runs, a task for each run."""

@@ -1,0 +1,78 @@
+"""Made-up fleets: every planted fault is found at its place, and nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_check.errors import InputError
+from model_check.logs.checks import CHECKS, Where
+from model_check.logs.cluster import Cluster, Seen
+from model_check.logs.faults import FAULTS
+from model_check.logs.findings import Findings
+from model_check.logs.make_fleet import FleetOptions, make_fleet
+from model_check.logs.reader import Options, read_logs
+from tests.logs.fleets import Finding, unlike_planted
+
+
+def _found(folder: Path, clusters: Iterable[str]) -> list[Finding]:
+    found = []
+    for cluster in clusters:
+        for problem in read_logs([folder / cluster], Options()).findings.problems:
+            file = Path(problem.where.file).relative_to(folder).as_posix()
+            found.append((cluster, problem.check, problem.node, file, problem.where.line))
+    return found
+
+
+def test_every_check_has_a_fault() -> None:
+    assert list(FAULTS) == list(CHECKS)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    clusters=st.integers(1, 9),
+    lines=st.sampled_from((100, 3_000, 20_000)),
+    faults=st.integers(0, 2),
+    skew=st.sampled_from((0, 600, 1_000_000)),
+)
+def test_what_is_planted_is_found_and_nothing_else(
+    seed: int, clusters: int, lines: int, faults: int, skew: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        made = make_fleet(Path(name), FleetOptions(clusters, lines, seed, faults, skew=skew))
+        assert len(made["planted"]) == faults * len(CHECKS)
+        found = _found(Path(name), (one["cluster"] for one in made["clusters"]))
+    assert unlike_planted(made, found) == []
+
+
+def test_the_same_options_give_the_same_text(tmp_path: Path) -> None:
+    options = FleetOptions(clusters=2, lines=2_000)
+    for name in ("a", "b"):
+        make_fleet(tmp_path / name, options)
+    texts = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "a", tmp_path / "b")
+    ]
+    assert texts[0] == texts[1]
+    with pytest.raises(InputError, match="is not an empty folder"):
+        make_fleet(tmp_path / "a", options)
+
+
+@pytest.mark.parametrize("wiped_first", [True, False])
+def test_a_disk_that_was_replaced_excuses_votes_whoever_is_read_first(wiped_first: bool) -> None:
+    findings = Findings()
+    cluster = Cluster(findings)
+    if wiped_first:
+        cluster.wiped(3)
+    cluster.vote(5, Seen(1, 3, Where("3.log", 1), b""))
+    cluster.grant(5, 3, Seen(2, 2, Where("2.log", 1), b""))
+    if not wiped_first:
+        cluster.wiped(3)
+    cluster.finish()
+    assert not findings.problem_counts

@@ -1,0 +1,240 @@
+"""Campaigns on Spark: what is finished is never repeated, and the report says what was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.cli import main
+from model_check.errors import InputError
+from model_check.pipeline.campaign import driver, report
+from model_check.pipeline.campaign.matrix import Campaign, expand
+from model_check.pipeline.campaign.report_text import markdown
+from model_check.pipeline.campaign.store import Store
+from model_check.sources import source_digest
+
+MUTANT = "vote-for-an-id"
+CAMPAIGN = Campaign.model_validate(
+    {
+        "matrix": [
+            {"scenarios": ["single-voter"], "engines": ["check", "simulate"], "walks": 3, "coverage": True},
+            {"scenarios": ["finding-restart-as-candidate"], "mutants": ["none", MUTANT]},
+            {"scenarios": ["alter-quorum"], "protocols": ["kafka"]},
+            {"mutants": [MUTANT], "mutants-in": "own"},
+        ]
+    }
+)
+
+
+class Killed(BaseException):
+    """Stands for the end of the driver."""
+
+
+def _columns(store: Store) -> dict[str, Any]:
+    return {row.cell: row.finished for row in store.finished().select("cell", "finished").collect()}
+
+
+@pytest.mark.spark
+def test_a_campaign_goes_on_where_it_was_killed(spark: Any, tmp_path: Path) -> None:
+    sources, cells = source_digest(), expand(CAMPAIGN)
+    store = Store(spark, str(tmp_path / "results"))
+    store.plan(cells, [cell.id(sources) for cell in cells], sources, "a-test")
+
+    def kill(finished: int) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        driver.run(spark, store, cells, sources, kill)
+    before = _columns(store)
+    assert 0 < len(before) < len(cells)
+    found = report.make(store)["cells"]
+    assert (found["planned"], found["finished"]) == (len(cells), len(before))
+
+    missing = [cell for cell in cells if cell.id(sources) not in before]
+    counts: list[int] = []
+    driver.run(spark, store, missing, sources, counts.append)
+    after = _columns(store)
+    assert counts[-1] == len(missing) and after.keys() == {cell.id(sources) for cell in cells}
+    assert all(after[cell] == finished for cell, finished in before.items())
+    _require_what_was_found(report.make(store))
+    with pytest.raises(InputError, match="another version of kraftcheck"):
+        driver.run(spark, store, cells[:1], "other", counts.append)
+
+
+def _require_what_was_found(found: dict[str, Any]) -> None:
+    assert found["cells"]["not_as_expected"] == 0 and found["cells"]["open"] == 0
+    assert found["cells"]["verdicts"]["invalid"] == 1 and len(found["trouble"]) == 1
+    assert ("NoFatal", "finding-restart-as-candidate") in {
+        (each["property"], each["scenario"]) for each in found["found"]
+    }
+    assert found["mutants"]["status"] == {MUTANT: "refuted"}
+    # What the reference violates in the same place says nothing of the mutant.
+    assert [(each["mutant"], each["property"]) for each in found["kills"]] == [(MUTANT, "VotedOncePerEpoch")]
+    assert "VOTE-10" in found["coverage"]["data"]["rules"]["never"]
+    assert "VOTE-2" in found["coverage"]["data"]["rules"]["exercised"]
+    assert json.loads(json.dumps(found)) == found
+    assert f"| {MUTANT} |" in markdown(found)
+
+
+@pytest.mark.spark
+def test_results_are_reported_without_running_anything(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, page = tmp_path / "results", tmp_path / "report.md"
+    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 undetermined" in capsys.readouterr().out
+    before = sorted(results.rglob("*"))
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 cells, of which 1 are finished" in capsys.readouterr().err
+    assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["limits"]["cells"] == {"max_states": 1} and "Limits hit" in page.read_text()
+    cells = [path for path in before if "cells.v1" in str(path)]
+    assert [path for path in sorted(results.rglob("*")) if "cells.v1" in str(path)] == cells
+
+
+@pytest.mark.spark
+def test_a_folder_with_something_else_is_left_alone(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
+    assert "there is nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give a campaign file, or --scenario"),
+        (["--scenario", "single-voter"], "--results: say in which folder"),
+        (["mutants", "--scenario", "single-voter"], "not both"),
+        (["mutants", "--report", "x"], "--report runs nothing"),
+        (["--scenario", "single-voter", "--max-memory", "much"], "limits.memory: expected a size"),
+        (["--scenario", "single-voter", "--engine", "guess"], "engines"),
+    ],
+)
+def test_options_that_make_no_campaign(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "campaign", "--scenario", "single-voter", "--list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["scenario"] == "single-voter" and len(told["cell"]) == 32
+
+
+# The whole: another process, which is killed.
+
+
+def _start(results: Path, campaign: str, master: str, *more: str) -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).parents[3])
+    settings = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=4", "spark.driver.host=127.0.0.1")
+    options = [part for setting in settings for part in ("--conf", setting)]
+    command = [sys.executable, "-m", "model_check", "pipeline", "campaign", campaign, *more, *options]
+    return subprocess.Popen(
+        [*command, "--master", master, "--results", str(results)],
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.DEVNULL,
+        cwd=results.parent,
+    )
+
+
+def _finished(results: Path) -> list[tuple[str, Any]]:
+    import pyarrow.parquet
+
+    rows: list[tuple[str, Any]] = []
+    for mark in results.glob("cells.v1/*/_SUCCESS"):
+        for file in mark.parent.glob("*.parquet"):
+            table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
+            rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]
+    return rows
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_a_thousand_cells_are_killed_half_way(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    first = _start(results, "variants", "local[2]")
+    while len(_finished(results)) < 450 and first.poll() is None:
+        time.sleep(1)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    time.sleep(5)
+    before = dict(_finished(results))
+    assert 450 <= len(before) < 1000
+    # Walks of a finding's scenario find more than what it expects, which is status 1.
+    assert _start(results, "variants", "local[2]").wait() == 1
+    rows = _finished(results)
+    assert len(rows) == len(dict(rows)) >= 1000
+    assert dict(rows).items() >= before.items()
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(
+        "[[matrix]]\nscenarios = ['single-voter', 'flip-flop']\nengines = ['simulate']\nseeds = '0..29'\n"
+    )
+    results = tmp_path / "results"
+    running = _start(results, str(file), "local-cluster[2,1,1024]")
+    while not _finished(results) and running.poll() is None:
+        time.sleep(0.5)
+    own = [pid for pid in _processes("CoarseGrainedExecutorBackend") if _descends(pid, running.pid)]
+    assert own
+    os.kill(own[0], signal.SIGKILL)
+    assert running.wait() == 0
+    rows = _finished(results)
+    assert len(rows) == len(dict(rows)) == 60
+
+
+def _processes(word: str) -> list[int]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if word.encode() in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_mutants_come_to_the_same_end_as_by_kraftcheck_mutate(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["VOTE-8", "VOTE-10", "museum"]
+    options = [part for word in chosen for part in ("--mutant", word)]
+    results = str(tmp_path / "results")
+    main(["pipeline", "campaign", *options, "--mutants-in", "own", "--results", results, "--json"])
+    found = json.loads(capsys.readouterr().out)["mutants"]["status"]
+    main(["mutate", *chosen, "--jobs", "2", "--json"])
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert found == {each["mutant"]: each["status"] for each in told}

@@ -1,0 +1,143 @@
+"""Cells in processes of their own: limits, deaths, mutants, walks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from model_check.pipeline.campaign import explore, server
+from model_check.pipeline.campaign.cells import Cell
+from model_check.pipeline.campaign.executor import Server, run_cell
+from model_check.pipeline.campaign.matrix import Campaign, expand
+from model_check.pipeline.campaign.schemas import CELLS
+from model_check.sources import source_digest
+from model_check.trace import json_form
+
+
+@pytest.fixture
+def caller() -> Iterator[int]:
+    """The end of a pipe on which nothing is written, as that of a caller that waits."""
+    receive, send = os.pipe()
+    yield receive
+    os.close(receive)
+    os.close(send)
+
+
+def cell_of(limits: dict[str, Any] | None = None, **matrix: Any) -> Cell:
+    found = expand(Campaign.model_validate({"matrix": [matrix], "limits": limits or {}}))
+    return found[-1]
+
+
+def told(cell: Cell, caller: int) -> dict[str, Any]:
+    found = server.answer(cell.task("sources"), caller)
+    assert json.loads(json.dumps(found)) == found
+    return found
+
+
+def test_a_cell_finds_what_check_finds(caller: int) -> None:
+    found = told(cell_of(scenarios=["single-voter"], coverage=True), caller)
+    assert (found["verdict"], found["as_expected"], found["distinct"]) == ("holds", True, 495)
+    assert "rule VOTE-2" in found["covered"] and any(each.startswith("guard ") for each in found["covered"])
+    assert found["seconds"] > 0 and found["peak_memory"] > 10 * 2**20
+    assert found.keys() <= {column.name for column in CELLS.columns}
+
+
+def test_a_violation_comes_with_its_trace(caller: int) -> None:
+    found = told(cell_of(scenarios=["finding-restart-as-candidate"]), caller)
+    assert found["verdict"] == "violated" and found["as_expected"] is True
+    (violated,) = found["violated"]
+    trace = json_form.decode(json.loads(violated["trace"]))
+    assert violated["property"] == trace.property == "NoFatal" and violated["steps"] == len(trace.steps)
+
+
+def test_walks_of_a_seed_are_the_same_again(caller: int) -> None:
+    cell = cell_of(scenarios=["single-voter"], engines=["simulate"], walks=5, depth=20, seeds="3")
+    first, second = told(cell, caller), told(cell, caller)
+    assert first["verdict"] == "undetermined" and first["limit"] == "walks"
+    assert [first[name] for name in ("distinct", "generated", "depth")] == [
+        second[name] for name in ("distinct", "generated", "depth")
+    ]
+
+
+def test_a_limit_leaves_the_verdict_undetermined(caller: int) -> None:
+    found = told(cell_of({"states": 10}, scenarios=["single-voter"]), caller)
+    assert (found["verdict"], found["limit"], found["as_expected"]) == ("undetermined", "max_states", None)
+
+
+def test_bounds_that_contradict_the_scenario_make_a_cell_invalid(caller: int) -> None:
+    found = told(cell_of(scenarios=["flip-flop"], bounds=["network.capacity=1"]), caller)
+    assert found["verdict"] in ("holds", "invalid")
+    found = told(cell_of(scenarios=["alter-quorum"], protocols=["kafka"]), caller)
+    assert found["verdict"] == "invalid" and "alter" in found["error"]
+
+
+@pytest.mark.parametrize(
+    ("act", "verdict", "limit"),
+    [
+        (lambda: time.sleep(60), "undetermined", "max_seconds"),
+        (lambda: bytearray(2**45), "undetermined", "max_memory"),
+        (lambda: bytearray(3 * 2**30), "undetermined", "max_memory"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "undetermined", "max_memory"),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), "failed", None),
+        (lambda: os._exit(7), "failed", None),
+        (lambda: 1 // 0, "failed", None),
+    ],
+)
+def test_whatever_a_cell_does_there_is_an_answer(
+    act: Any, verdict: str, limit: str | None, caller: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(explore, "_check", lambda *given: act())
+    found = told(cell_of({"seconds": 1, "memory": "1G"}, scenarios=["single-voter"]), caller)
+    assert (found["verdict"], found.get("limit")) == (verdict, limit)
+    assert ("error" in found) == (verdict == "failed")
+
+
+def test_what_was_told_before_the_end_is_kept(caller: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tell_and_die(cell: Cell, tell: explore.Tell) -> None:
+        tell({"verdict": "violated"})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(explore, "run", tell_and_die)
+    assert told(cell_of(scenarios=["single-voter"]), caller)["verdict"] == "violated"
+
+
+def test_nothing_goes_on_for_a_caller_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explore, "_check", lambda *given: time.sleep(60))
+    receive, send = os.pipe()
+    os.close(send)
+    begin = time.monotonic()
+    found = server.answer(cell_of(scenarios=["single-voter"]).task("sources"), receive)
+    os.close(receive)
+    assert found["verdict"] == "undetermined" and time.monotonic() - begin < 30
+
+
+@pytest.mark.slow
+def test_a_server_runs_one_mutant_after_the_other() -> None:
+    base = Server(reference=False)
+    try:
+        for id_ in ("vote-for-an-id", "grant-without-looking-at-vote"):
+            cell = cell_of(mutants=[id_], **{"mutants-in": "own"})
+            found = base.run(cell.task("sources"))
+            assert found is not None and found["verdict"] == "violated" and found["as_expected"] is True
+    finally:
+        base.close()
+
+
+@pytest.mark.slow
+def test_a_row_has_the_columns_of_the_data_set() -> None:
+    cell = cell_of(scenarios=["single-voter"])
+    row = run_cell(cell.task(source_digest()))
+    assert row.keys() <= {column.name for column in CELLS.columns}
+    assert (row["cell"], row["verdict"]) == (cell.id(source_digest()), "holds")
+
+
+def test_executors_with_other_sources_are_refused() -> None:
+    with pytest.raises(Exception, match="another version of kraftcheck"):
+        run_cell(cell_of(scenarios=["single-voter"]).task("other"))

@@ -1,0 +1,150 @@
+"""Campaign files, the cells that they stand for, and the ids of cells."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_check.errors import InputError
+from model_check.mutation import catalogue
+from model_check.pipeline.campaign.cells import Cell, Limits, from_task
+from model_check.pipeline.campaign.command import exit_status
+from model_check.pipeline.campaign.matrix import Campaign, expand, find_campaign
+
+BOUNDS = ("scenario", "budgets.crashes=2", "budgets.crashes=0..1 bounds.max-epoch=2..3")
+MATRICES = st.fixed_dictionaries(
+    {
+        "scenarios": st.lists(st.sampled_from(["single-voter", "flip-flop"]), min_size=1, unique=True),
+        "protocols": st.lists(
+            st.sampled_from(["scenario", "kip996", "scenario follower-pre-vote=never"]),
+            min_size=1,
+            unique=True,
+        ),
+        "mutants": st.lists(st.sampled_from(["none", "vote-for-an-id"]), min_size=1, unique=True),
+        "bounds": st.lists(st.sampled_from(BOUNDS), min_size=1, unique=True),
+        "engines": st.lists(st.sampled_from(["check", "simulate"]), min_size=1, unique=True),
+        "seeds": st.sampled_from(["0", "7", "3..5"]),
+    }
+)
+
+
+def cells_of(*matrices: dict[str, Any]) -> list[Cell]:
+    return expand(Campaign.model_validate({"matrix": list(matrices)}))
+
+
+def written(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "campaign.toml"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+@settings(max_examples=25, deadline=None)
+@given(MATRICES)
+def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str, Any]) -> None:
+    cells = cells_of(matrix, matrix)
+    seeds = {"0": 1, "7": 1, "3..5": 3}[matrix["seeds"]]
+    bounds = sum(4 if ".." in text else 1 for text in matrix["bounds"])
+    engines = sum(seeds if engine == "simulate" else 1 for engine in matrix["engines"])
+    others = [len(matrix[name]) for name in ("scenarios", "protocols", "mutants")]
+    assert len(cells) == others[0] * others[1] * others[2] * bounds * engines
+    assert len({cell.id("sources") for cell in cells}) == len(cells)
+    assert [cell.id("sources") for cell in cells_of(matrix)] == [cell.id("sources") for cell in cells]
+
+
+@settings(max_examples=25, deadline=None)
+@given(MATRICES)
+def test_a_task_says_all_of_its_cell(matrix: dict[str, Any]) -> None:
+    for cell in cells_of(matrix):
+        assert from_task(cell.task("sources")) == (cell, cell.id("sources"), "sources")
+
+
+def test_whatever_defines_a_cell_is_in_its_id() -> None:
+    (cell,) = cells_of({"scenarios": ["single-voter"]})
+    other: dict[type, Any] = {str: "x", bool: None, int: 99}
+    for field in fields(cell):
+        value = getattr(cell, field.name)
+        changed = not value if isinstance(value, bool) else other.get(type(value), "x")
+        changed = Limits(1, 2, 3) if field.name == "limits" else changed
+        assert replace(cell, **{field.name: changed}).id("sources") != cell.id("sources"), field.name
+    assert cell.id("other sources") != cell.id("sources")
+
+
+def test_what_is_expected_is_known_of_what_runs_as_it_is_written() -> None:
+    plain, altered = cells_of({"scenarios": ["single-voter"], "bounds": ["scenario", "budgets.crashes=0"]})
+    assert plain.expects and plain.expected == "holds"
+    assert not altered.expects and altered.expected is None
+    told = json.loads(altered.content)
+    assert told["budgets"]["crashes"] == 0 and told["expect"]["states"] is None
+    (variant,) = cells_of({"scenarios": ["single-voter"], "protocols": ["kip996 follower-pre-vote=never"]})
+    assert json.loads(variant.content)["protocol"] == {
+        "preset": "kip996",
+        "set": {"follower-pre-vote": "never"},
+        "at": {},
+    }
+
+
+def test_the_mutants_of_the_project_run_as_kraftcheck_mutate_runs_them() -> None:
+    cells = expand(find_campaign("mutants"))
+    known = catalogue.shipped()
+    wanted = {(mutant.id, judged) for mutant in known.values() for judged in mutant.expect or (None,)}
+    assert {(cell.mutant, cell.judged) for cell in cells if cell.mutant != "none"} == wanted
+    controls = [cell.scenario for cell in cells if cell.mutant == "none"]
+    assert sorted(controls) == sorted({mutant.scenario for mutant in known.values()})
+    assert len(cells) == len(wanted) + len(controls)
+    assert all(cell.mutant_alone == (cell.mutant != "none") for cell in cells)
+
+
+def test_the_campaign_of_variants_has_a_thousand_cells() -> None:
+    assert len(expand(find_campaign("variants"))) >= 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("matrix = 1", "matrix: should be a list"),
+        ("[[matrix]]", "matrix.0: give scenarios or tags"),
+        ("[[matrix]]\ntags = ['no-such-tag']", "no shipped scenario has the tag 'no-such-tag'"),
+        ("[[matrix]]\nscenarios = ['nowhere']", "there is no scenario 'nowhere'"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nseeds = '9..1'", "seeds: expected 1 to 1,000,000 numbers"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nseeds = 'x'", "seeds: expected a number or a range"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['crashes=1']", "expected TABLE.KEY=VALUE"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.crashes=99']", "budgets.crashes"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.x=1']", "budgets.x: is not a known key"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kip1']", "there is no preset 'kip1'"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka x=1']", "is no protocol switch"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nmutants = ['nobody']", "there is no mutant"),
+        ("[[matrix]]\nmutants = ['none']\nmutants-in = 'own'", "needs mutants, and goes without"),
+        ("limits = { memory = 'much' }\n[[matrix]]\ntags = ['ci']", "limits.memory: expected a size"),
+        ("nonsense", "not a TOML file"),
+    ],
+)
+def test_a_bad_campaign_is_refused_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        expand(find_campaign(written(tmp_path, text)))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_campaign_that_is_not_there_is_named() -> None:
+    with pytest.raises(InputError, match=r"there is no campaign 'nowhere'; give a file, or one of"):
+        find_campaign("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({}, 0),
+        ({"not_as_expected": 1, "open": 1}, 1),
+        ({"verdicts": {"failed": 1}}, 1),
+        ({"open": 1}, 3),
+        ({"finished": 4}, 3),
+    ],
+)
+def test_exit_status(changed: dict[str, Any], status: int) -> None:
+    cells = {"planned": 5, "finished": 5, "not_as_expected": 0, "open": 0, "verdicts": {"holds": 5}}
+    assert exit_status({"cells": cells | changed}) == status

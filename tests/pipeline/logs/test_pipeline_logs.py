@@ -1,0 +1,174 @@
+"""The logs of fleets on Spark: the same findings as `kraftcheck logs`, whatever is damaged or missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.errors import InputError
+from model_check.logs.make_fleet import FleetOptions, make_fleet
+from model_check.logs.reader import Options, read_logs
+from model_check.pipeline.datasets import read
+from model_check.pipeline.logs import tables
+from model_check.pipeline.logs.files import compile_layout, find_files, whose
+from tests.logs.fleets import Finding, unlike_planted
+
+_SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
+
+
+def _findings(spark: Any, output: Path) -> list[dict[str, Any]]:
+    data = read(spark, tables.FINDINGS, f"{output}/findings")
+    return [row.asDict() for row in data.where("severity = 'error'").collect()]
+
+
+def _places(folder: Path, findings: list[dict[str, Any]]) -> list[Finding]:
+    return [
+        (
+            one["cluster"],
+            one["check"],
+            one["node"],
+            Path(one["file"]).relative_to(folder).as_posix(),
+            one["line"],
+        )
+        for one in findings
+    ]
+
+
+def _single(folder: Path, clusters: list[str]) -> set[tuple[object, ...]]:
+    found = set()
+    for cluster in clusters:
+        for one in read_logs([folder / cluster], Options()).findings.problems:
+            earlier = None if one.earlier is None else tuple(one.earlier)
+            found.add(
+                (one.check, one.node, *one.where, one.time, one.expected, one.found, earlier, one.cites)
+            )
+    return found
+
+
+def _damage(folder: Path) -> None:
+    """A gzip file cut short, one that is damaged, a copy, a file that is no log and a name without file."""
+    node = folder / "cluster-000" / "controller-9"
+    node.mkdir()
+    text = gzip.compress(b"[2026-03-03 17:00:04,494] INFO nothing of raft (x.Y)\n" * 5000)
+    (node / "short.log.gz").write_bytes(text[:-20])
+    (node / "damaged.log.gz").write_bytes(text[:60] + b"\xff" * 40 + text[100:])
+    (node / "other.log").write_bytes(b"\0\xff no log\n")
+    original = sorted((folder / "cluster-001" / "controller-2").iterdir())[0]
+    (original.parent / f"copy-of-{original.name}").write_bytes(original.read_bytes())
+
+
+@pytest.mark.spark
+def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp_path: Path) -> None:
+    from model_check.pipeline.logs.fleet import check_fleet
+
+    fleet, output = tmp_path / "fleet", tmp_path / "out"
+    made = make_fleet(fleet, FleetOptions(clusters=3, lines=6_000, seed=7))
+    _damage(fleet)
+    report = check_fleet(spark, find_files([str(fleet)], None), Options(), str(output), 5)
+    findings = _findings(spark, output)
+    assert unlike_planted(made, _places(fleet, findings)) == []
+    columns = ("check", "node", "file", "line", "time", "expected", "found")
+    several = {
+        (
+            *(one[name] for name in columns),
+            None if one["earlier_file"] is None else (one["earlier_file"], one["earlier_line"]),
+            tuple(one["rules"]),
+        )
+        for one in findings
+    }
+    assert several == _single(fleet, [one["cluster"] for one in made["clusters"]])
+    assert sum(report.problem_counts.values()) == len(findings) == len(made["planted"])
+    assert len(report.problems) == 5
+    assert report.missing == [{"cluster": "cluster-002", "nodes": [5]}]
+    assert {Path(one["file"]).name for one in report.damaged} == {"short.log.gz", "damaged.log.gz"}
+    assert [Path(one).name for one in report.without_raft_files] == ["other.log"]
+    assert (report.copies, report.damage["nul"]) == (1, 1)
+    epochs = read(spark, tables.EPOCHS, f"{output}/epochs")
+    disputed = epochs.where("size(leaders) > 1").count()
+    assert disputed == report.problem_counts["one-leader"]
+    for name, dataset in tables.DATASETS.items():
+        assert read(spark, dataset, f"{output}/{name}").limit(1).count() == 1
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(10))
+def test_many_fleets_are_read_as_kraftcheck_logs_reads_them(spark: Any, tmp_path: Path, seed: int) -> None:
+    from model_check.pipeline.logs.fleet import check_fleet
+
+    fleet, output = tmp_path / "fleet", tmp_path / "out"
+    made = make_fleet(fleet, FleetOptions(clusters=1 + seed % 9, lines=3_000 + 5_000 * seed, seed=seed))
+    check_fleet(spark, find_files([str(fleet)], None), Options(), str(output), 0)
+    findings = _findings(spark, output)
+    assert unlike_planted(made, _places(fleet, findings)) == []
+    assert len(findings) == len(_single(fleet, [one["cluster"] for one in made["clusters"]]))
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_executors_in_processes_of_their_own_find_the_same(tmp_path: Path) -> None:
+    import os
+    import subprocess
+    import sys
+
+    made = make_fleet(tmp_path / "fleet", FleetOptions(clusters=3, lines=6_000, seed=3))
+    warehouse = f"spark.sql.warehouse.dir={tmp_path / 'warehouse'}"
+    settings = [part for one in (*_SETTINGS, warehouse) for part in ("--conf", one)]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "model_check", "pipeline", "logs", str(tmp_path / "fleet")),
+            *("--master", "local-cluster[2,1,2048]", "--json", "--limit", "1000", *settings),
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr[-2000:]
+    report = json.loads(done.stdout)
+    assert unlike_planted(made, _places(tmp_path / "fleet", report["problems"])) == []
+
+
+def _touch(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+def test_files_of_folders_and_globs_and_whose_they_are(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    _touch(tmp_path, "f/a/1/server.log", "f/a/1/server.log.1.gz", "f/a/2/x.txt", "f/b/3/deep/controller.log")
+    _touch(tmp_path, "f/c/controller.log", "f/top.log", "g/other.txt")
+
+    def found(path: str, layout: str | None = None) -> list[tuple[str, str, str]]:
+        files = find_files([str(tmp_path / path)], layout)
+        return [(Path(one.name).relative_to(tmp_path).as_posix(), one.cluster, one.folder) for one in files]
+
+    assert found("f") == [
+        ("f/a/1/server.log", "a", "1"),
+        ("f/a/1/server.log.1.gz", "a", "1"),
+        ("f/b/3/deep/controller.log", "b", "3"),
+        ("f/c/controller.log", "c", ""),
+        ("f/top.log", "f", ""),
+    ]
+    assert found("f/*/1/*.gz") == [("f/a/1/server.log.1.gz", "a", "1")]
+    assert found("f/[ab]/*", "{cluster}/{node}/") == found("f")[:3]
+    assert found("g/*.txt") == [("g/other.txt", "g", "")]
+    assert found("f/a", "{node}/") == [("f/a/1/server.log", "a", "1"), ("f/a/1/server.log.1.gz", "a", "1")]
+    for wrong, said in (("none", "there is nothing"), ("g", "no log files"), ("f/z*", "no log files")):
+        with pytest.raises(InputError, match=said):
+            found(wrong)
+    with pytest.raises(InputError, match="does not fit --layout"):
+        found("f", "{cluster}/{node}/")
+
+
+def test_a_layout_takes_names_apart() -> None:
+    pattern = compile_layout("eu-{cluster}/*/{node}.log*")
+    assert whose("eu-c1/logs/n-3.log.7.gz", "", pattern) == ("c1", "n-3")
+    for wrong in ("{cluster}/{cluster}/", "{host}/", "{cluster"):
+        with pytest.raises(InputError, match="--layout"):
+            compile_layout(wrong)
