@@ -27,9 +27,9 @@ def candidates(seed: int) -> list[tuple[int, int, str, tuple[str, ...]]]:
             rng.choice((0, 0, 1)),
             rng.randrange(1, 6),
             f"{number:03}",
-            tuple(sorted(rng.sample([f"p{n}" for n in range(30)], rng.randrange(1, 7)))),
+            tuple(sorted(rng.sample([f"p{n}" for n in range(15)], rng.randrange(1, 6)))),
         )
-        for number in range(120)
+        for number in range(60)
     ]
 
 
