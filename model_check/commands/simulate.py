@@ -13,6 +13,7 @@ from model_check.engine.shrink import shrink
 from model_check.engine.simulate import simulate
 from model_check.engine.system import Exploration
 from model_check.kraft.build import build as build_system
+from model_check.run import unexpected_violations
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build, json_form, terminal
 from model_check.trace.narrate import path_text
@@ -76,15 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
             print()
             terminal.show(trace)
     return status
-
-
-def unexpected_violations(chosen: Scenario, found: Exploration) -> tuple[str, ...]:
-    """The properties that are violated although the scenario does not expect it."""
-    violated = tuple(violation.property for violation in found.violations)
-    if chosen.expect.verdict == "holds":
-        return violated
-    allowed = chosen.expect.violates
-    return tuple(name for name in violated if allowed and name not in allowed)
 
 
 def exit_status(chosen: Scenario, found: Exploration) -> int:

@@ -80,12 +80,12 @@ def _as_expected(cell: Cell, result: CheckResult, verdict: str) -> bool | None:
 def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     from typing import cast
 
-    from model_check.commands.simulate import unexpected_violations
     from model_check.coverage.covering import Covering
     from model_check.engine.shrink import shrink
     from model_check.engine.simulate import simulate
     from model_check.engine.system import System
     from model_check.kraft.build import build
+    from model_check.run import unexpected_violations
     from model_check.trace import build as build_trace
     from reference.frozen import replace
 

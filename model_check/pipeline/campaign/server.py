@@ -32,7 +32,7 @@ def prepare(*, reference: bool) -> None:
 
     explore_system(Synthetic(nodes=2, epochs=1, entries=1, restarts=0), threads=1)
     if reference:
-        import model_check.commands.simulate
+        import model_check.engine.simulate
         import model_check.run
         from model_check.scenario import find
 
