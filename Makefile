@@ -39,6 +39,7 @@ check: fast scenarios ## the default suite: fast tests, and every CI scenario ag
 test: java lint types check slow mutants tlc spark ## everything CI runs: lint, types, `check`, slow tests, mutants, TLC, Spark
 
 nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
 	$(PYTEST)
 	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
@@ -66,7 +67,7 @@ tlc: $(INSTALLED) ## small scenarios and mutants, by the checker and by TLC
 
 spark: $(INSTALLED) ## the pipelines, on Spark in this machine's processes
 	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && \
-	  $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
+	  $(SEEDED) --numprocesses=0 -m "spark and not slow and not nightly" tests/pipeline
 
 # TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
 java:

@@ -44,6 +44,7 @@ def scenario_system(name: str) -> System:
     return system
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", [24, 40, 98, 105, 106])
 def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
@@ -69,6 +70,7 @@ class Killed(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("stage", ["append_visited", "write_level", "commit"])
 def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(

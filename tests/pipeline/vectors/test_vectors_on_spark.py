@@ -48,6 +48,7 @@ def test_rounds_choose_what_one_after_the_other_would(spark: Any, seed: int, kee
     assert found == {f"{kind} {tie}": of for kind, ties in wanted.items() for tie, of in ties.items()}
 
 
+@pytest.mark.slow
 def test_a_set_from_scenarios(spark: Any, tmp_path: Path) -> None:
     parts = tasks.tasks([scenario.find("single-voter"), scenario.find("split-votes")], beyond=False)
     folder, parquet = tmp_path / "set", str(tmp_path / "parquet")
