@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from model_check.pipeline.session import spark_session
+
+#: What imports pyarrow is collected where it is installed: by `make spark`.
+collect_ignore_glob = [] if importlib.util.find_spec("pyarrow") else ["explore/*"]
 
 #: Small, and without what only people look at.
 SETTINGS = {

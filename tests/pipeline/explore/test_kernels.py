@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from model_check.engine.tables import Tables
 from model_check.pipeline.explore.kernels import Candidates, split, unique
 from model_check.pipeline.explore.mirror import Appended, Mirror
 from model_check.pipeline.explore.tasks import CHUNK, Cutter, end_of, part_of
+
+pytestmark = pytest.mark.spark
 
 # Few values, some of which share the slot that they begin at, or are "empty".
 FINGERPRINTS = st.lists(
