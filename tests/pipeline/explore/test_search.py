@@ -105,6 +105,7 @@ def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     assert ended == 2 and spent.taken_up is not None
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("something else")
@@ -136,6 +137,7 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
         on_spark(spark, random_system(RESUMED), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> None:
     found, spent = on_spark(spark, Synthetic(epochs=1), tmp_path, hand_over=200_000)
