@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from model_check.cli import main
 from model_check.counterexamples import causes_of, simplest_of
 from model_check.engine.explorer import explore
-from model_check.errors import InputError
+from model_check.engine.links import AppendedFile
+from model_check.errors import DiskError, InputError
 from model_check.kraft.build import build
 from model_check.run import check
 from model_check.scenario import find
@@ -103,6 +106,18 @@ def test_what_cannot_be_told_is_said() -> None:
     (violation,) = check(scenario).exploration.violations
     found = smallest_bounds(scenario, violation, max_states=5)
     assert any(lowered.open for lowered in found.bounds)
+
+
+def test_a_full_disk_is_no_smallest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = find("finding-observer-without-voter-set")
+    violation = check(scenario).exploration.violations[0]
+
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(AppendedFile, "append", full)
+    with pytest.raises(DiskError, match="No space left"):
+        smallest_bounds(scenario, violation)
 
 
 def test_smallest_bounds_are_told(capsys: Any) -> None:
