@@ -25,6 +25,8 @@ from model_check.smallest_bounds import (
     used,
 )
 from model_check.trace.replay import replay
+from model_check.violations import more_data
+from tests.kraft.small import changed
 
 SMALL = ("scenario-a-granting-by-log", "finding-restart-as-candidate", "finding-single-voter-power-loss")
 
@@ -70,6 +72,21 @@ def test_causes_of_an_eventually_property_are_told(capsys: Any) -> None:
     (cause,) = json.loads(capsys.readouterr().out)["causes"]["LeaderEventuallyElected"]
     assert (cause["steps"], cause["cycle_steps"], cause["faults"]) == (2, 10, [])
     assert main(["trace", "show", name, "--path", cause["path"]]) == 0
+
+
+def test_causes_are_those_of_the_goal_that_is_missed() -> None:
+    """A scenario may want several goals of one property."""
+    eventually = [
+        {"property": "FollowerEventuallyCatchesUp", "goal": "all-caught-up", "form": "recoverable"},
+        {"property": "FollowerEventuallyCatchesUp", "goal": "high-watermark-known"},
+    ]
+    result = check(changed("stray-vote-after-epoch", check__eventually=eventually))
+    first, second = result.judged
+    assert first.holds and second.lasso is not None
+    data = more_data(result, 5, bounds=True)
+    name = "FollowerEventuallyCatchesUp (high-watermark-known)"
+    assert list(data["causes"]) == list(data["smallest_bounds"]) == [name]
+    assert data["causes"][name][0]["steps"] == len(second.lasso.stem)
 
 
 @pytest.mark.parametrize("name", SMALL)
