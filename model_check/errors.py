@@ -7,3 +7,7 @@ class InputError(Exception):
     """Bad input. The message is one sentence that names the file, the line or field, what was expected and
     what to do about it.
     """
+
+
+class DiskError(InputError):
+    """What is written meanwhile finds no room or may not be written: it says nothing of what was read."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 from model_check.engine.explorer import explore
 from model_check.engine.steps import initial_states, replay
 from model_check.engine.system import Limits, System, Verdict, Violation
-from model_check.errors import InputError
+from model_check.errors import DiskError, InputError
 from model_check.kraft.build import build
 from model_check.kraft.liveness import Judged
 from model_check.kraft.node import Node
@@ -94,6 +94,8 @@ class _Lowering:
         self.explored += 1
         try:
             return self._violates(candidate)
+        except DiskError:
+            raise
         except InputError:
             # Some keys ask for others: this one cannot be lowered.
             return False

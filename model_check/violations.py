@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from model_check.engine.system import Violation
 from model_check.eventually import causes_of_lassos
 from model_check.kraft.liveness import Judged
 from model_check.run import CheckResult
+from model_check.scenario import Eventually
 from model_check.smallest_bounds import Lowered, smallest_bounds, smallest_bounds_of_eventually
 from model_check.trace import build
 from model_check.trace.narrate import path_text
@@ -26,17 +28,28 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
     violations = () if result.prelude else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
-        for judged in result.judged:
+        for name, wanted, judged in _violated(result):
             if judged.lasso is not None:
-                data["causes"][judged.name] = _lassos(result, judged, causes, threads)
+                data["causes"][name] = _lassos(result, wanted, judged, causes, threads)
     if bounds:
         found = {each.property: _bounds(result, each, threads) for each in violations}
-        for judged in result.judged:
-            if not judged.holds:
-                lowered = smallest_bounds_of_eventually(result.scenario, judged, threads=threads)
-                found[judged.name] = lowered.bounds
+        for name, wanted, judged in _violated(result):
+            alone = result.scenario.check.model_copy(update={"eventually": (wanted,)})
+            scenario = result.scenario.model_copy(update={"check": alone})
+            found[name] = smallest_bounds_of_eventually(scenario, judged, threads=threads).bounds
         data["smallest_bounds"] = {name: _as_data(lowered) for name, lowered in found.items()}
     return data
+
+
+def _violated(result: CheckResult) -> Iterator[tuple[str, Eventually, Judged]]:
+    """The *eventually* properties that do not hold, by their names, and by their goals as well where a
+    scenario wants several of one property.
+    """
+    names = Counter(judged.name for judged in result.judged)
+    for wanted, judged in zip(result.scenario.check.eventually, result.judged, strict=False):
+        if not judged.holds:
+            several = names[judged.name] > 1
+            yield f"{judged.name} ({wanted.goal})" if several else judged.name, wanted, judged
 
 
 def _as_data(bounds: Iterable[Lowered]) -> dict[str, Any]:
@@ -62,8 +75,9 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
     ]
 
 
-def _lassos(result: CheckResult, judged: Judged, most: int, threads: int) -> list[dict[str, Any]]:
-    wanted = next(each for each in result.scenario.check.eventually if each.property == judged.name)
+def _lassos(
+    result: CheckResult, wanted: Eventually, judged: Judged, most: int, threads: int
+) -> list[dict[str, Any]]:
     return [
         {
             "cycle": list(cause.cycle),

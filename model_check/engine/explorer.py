@@ -6,6 +6,7 @@ short counterexamples) as long as no two states share a fingerprint; the chance 
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
@@ -29,11 +30,16 @@ from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limit
 from model_check.engine.tables import Tables, orbits
 from model_check.engine.twin import check_property, split_goals, verdict_of
 from model_check.engine.visited import Visited
-from model_check.errors import InputError
+from model_check.errors import DiskError
 
 PROGRESS_SECONDS = 1.0
 #: The limit of what is found when the user ends an exploration.
 INTERRUPTED = "interrupted"
+#: What the system says where a folder takes no more, or never did.
+_UNWRITABLE = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
+    errno.ENOTDIR, errno.EISDIR,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +333,8 @@ def explore(
     collect the graph; the last one needs a single thread, as it adds to the tables.
     Counts, levels, violations and paths do not depend on ``threads``.
     Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
-    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, and InputError where the
-    disk is full.
+    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, DiskError where the disk
+    is full, and MemoryError.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()
@@ -353,8 +359,12 @@ def explore(
                 raise Interrupted(result)
             return result
     except OSError as error:
-        raise InputError(
-            f"{folder or tempfile.gettempdir()}: cannot be written ({error.strerror}); the levels of an "
+        if error.errno not in _UNWRITABLE:
+            raise
+        # Where no folder takes a temporary file tempfile has not found one.
+        place = folder or tempfile.tempdir or "temporary files"
+        raise DiskError(
+            f"{place}: cannot be written ({error.strerror}); the levels of an "
             "exploration are kept there; make room, or choose another folder with TMPDIR or --checkpoint."
         ) from None
     finally:

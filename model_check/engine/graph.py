@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from model_check.engine.block import Batch, Worker
 from model_check.engine.explorer import explore
 from model_check.engine.representatives import Represent, Representatives
-from model_check.engine.steps import initial_states
 from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, System
 from model_check.engine.tables import LOSE, Tables
 
@@ -84,10 +83,14 @@ class _Collector:
         self.rows: list[NDArray[np.int32]] = []
         self.fps: list[NDArray[np.uint64]] = []
         self.edges: list[tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint32]]] = []
+        self.initial: list[int] = []
         self.count = 0
         self.level_begin = self.level_end = 0
 
     def on_states(self, batch: Batch) -> None:
+        if not self.rows:
+            # Of initial states that one stands for there is the first one only.
+            self.initial = batch.parents.tolist()
         self.rows.append(batch.rows)
         self.fps.append(batch.fps[:, 0])
         self.count += len(batch.fps)
@@ -156,12 +159,10 @@ def collect_graph(
         known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
     codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
     sources, ends, labels = _edges(collector, known, codes)
-    begin = list(dict.fromkeys(initial_states(system)))
-    indices = tuple(initial_states(system).index(state) for state in begin)
     return Graph(
         size=len(fps),
-        initial=tuple(range(len(begin))),
-        initial_indices=indices,
+        initial=tuple(range(len(collector.initial))),
+        initial_indices=tuple(collector.initial),
         sources=sources,
         targets=ends if stands is None else stands[ends].astype(np.int32),
         labels=labels,

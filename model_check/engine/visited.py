@@ -140,8 +140,11 @@ def partition(
 
 
 def _anonymous(slots: int) -> NDArray[np.uint64]:
-    """A zeroed uint64 array on pages of its own."""
-    pages = mmap.mmap(-1, 8 * slots)
+    """A zeroed uint64 array on pages of its own. Raises MemoryError."""
+    try:
+        pages = mmap.mmap(-1, 8 * slots)
+    except OSError as error:
+        raise MemoryError(f"no memory for {8 * slots:,} bytes of the visited set") from error
     if 8 * slots >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from model_check.engine.system import (
     Limits,
     System,
 )
-from model_check.errors import InputError
+from model_check.errors import DiskError
 from tests.engine.random_systems import RandomSystem, systems
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
@@ -132,9 +133,30 @@ def test_a_full_disk_is_told_and_spoils_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, full)
-        with pytest.raises(InputError, match="cannot be written \\(No space left on device\\)"):
+        with pytest.raises(DiskError, match="cannot be written \\(No space left on device\\)"):
             cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)
     assert facts(cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)) == facts(explore(SMALLER))
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError("of whatever kind")])
+def test_other_errors_are_no_full_disk(monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
+    def progress(_: explorer.Progress) -> None:
+        raise error
+
+    monkeypatch.setattr(explorer, "PROGRESS_SECONDS", 0.0)
+    with pytest.raises(OSError) as raised:
+        explore(SMALLER, progress=progress)
+    assert raised.value is error
+
+
+def test_no_folder_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
+    with pytest.raises(DiskError, match="temporary files: cannot be written \\(No usable"):
+        explore(SMALLER)
 
 
 def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from itertools import combinations
 from typing import cast
 from unittest.mock import patch
@@ -26,10 +27,11 @@ from model_check.engine.liveness import (
     lassos,
     out_of_reach,
 )
+from model_check.engine.steps import initial_states
 from model_check.engine.system import GlobalState, PathStep
 from model_check.engine.twin import state_graph
 from tests.engine.handmade import BadMutex, LossyPing, Ring
-from tests.engine.random_systems import random_system
+from tests.engine.random_systems import RandomSystem, random_system, systems
 
 Edge = tuple[int, int, int]
 
@@ -324,3 +326,23 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
     if reachable:
         found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
         assert found is not None and len(found.stem) == min(reachable)
+
+
+@settings(max_examples=100, deadline=None)
+@given(systems())
+def test_initial_states_that_one_stands_for(system: RandomSystem) -> None:
+    def represent(state: GlobalState) -> GlobalState:
+        return replace(state, history=0)
+
+    graph, given_states = collect_graph(system, represent=represent), initial_states(system)
+    begun = [graph.state(each) for each in graph.initial]
+    assert len(set(begun)) == len(begun)
+    assert begun == [represent(given_states[index]) for index in graph.initial_indices]
+    assert set(begun) == set(map(represent, given_states))
+
+
+def test_one_initial_state_stands_for_two() -> None:
+    """A system in which what is found next would be taken for an initial state."""
+    graph = collect_graph(random_system(9), represent=lambda state: replace(state, history=0))
+    assert graph.exploration is not None
+    assert len(graph.initial) == graph.exploration.levels[0] < len(initial_states(random_system(9)))

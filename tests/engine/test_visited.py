@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model_check.engine import visited as module
 from model_check.engine.visited import Visited
 
 NUMBERS = st.one_of(st.integers(1, 2**64 - 1), st.integers(1, 40), st.integers(2**58 - 3, 2**58 + 3))
@@ -47,3 +49,10 @@ def test_zero() -> None:
     visited = Visited()
     assert visited.add_all(np.zeros(1, np.uint64)).tolist() == [True]
     assert visited.add_all(np.zeros(1, np.uint64)).tolist() == [False]
+
+
+def test_no_memory_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = Visited()
+    monkeypatch.setattr(module, "GROWTH", 2.0**48)
+    with pytest.raises(MemoryError, match="visited set"):
+        visited.add_all(np.arange(1, 1000, dtype=np.uint64))

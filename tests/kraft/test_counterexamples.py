@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from model_check.cli import main
 from model_check.counterexamples import causes_of, simplest_of
 from model_check.engine.explorer import explore
-from model_check.errors import InputError
+from model_check.engine.links import AppendedFile
+from model_check.errors import DiskError, InputError
 from model_check.kraft.build import build
 from model_check.run import check
 from model_check.scenario import find
@@ -22,6 +25,8 @@ from model_check.smallest_bounds import (
     used,
 )
 from model_check.trace.replay import replay
+from model_check.violations import more_data
+from tests.kraft.small import changed
 
 SMALL = ("scenario-a-granting-by-log", "finding-restart-as-candidate", "finding-single-voter-power-loss")
 
@@ -69,6 +74,21 @@ def test_causes_of_an_eventually_property_are_told(capsys: Any) -> None:
     assert main(["trace", "show", name, "--path", cause["path"]]) == 0
 
 
+def test_causes_are_those_of_the_goal_that_is_missed() -> None:
+    """A scenario may want several goals of one property."""
+    eventually = [
+        {"property": "FollowerEventuallyCatchesUp", "goal": "all-caught-up", "form": "recoverable"},
+        {"property": "FollowerEventuallyCatchesUp", "goal": "high-watermark-known"},
+    ]
+    result = check(changed("stray-vote-after-epoch", check__eventually=eventually))
+    first, second = result.judged
+    assert first.holds and second.lasso is not None
+    data = more_data(result, 5, bounds=True)
+    name = "FollowerEventuallyCatchesUp (high-watermark-known)"
+    assert list(data["causes"]) == list(data["smallest_bounds"]) == [name]
+    assert data["causes"][name][0]["steps"] == len(second.lasso.stem)
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_no_bound_can_be_smaller(name: str) -> None:
     scenario = find(name)
@@ -103,6 +123,18 @@ def test_what_cannot_be_told_is_said() -> None:
     (violation,) = check(scenario).exploration.violations
     found = smallest_bounds(scenario, violation, max_states=5)
     assert any(lowered.open for lowered in found.bounds)
+
+
+def test_a_full_disk_is_no_smallest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = find("finding-observer-without-voter-set")
+    violation = check(scenario).exploration.violations[0]
+
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(AppendedFile, "append", full)
+    with pytest.raises(DiskError, match="No space left"):
+        smallest_bounds(scenario, violation)
 
 
 def test_smallest_bounds_are_told(capsys: Any) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
+from model_check.errors import DiskError, InputError
 from model_check.mutation import worker
 from model_check.mutation.catalogue import Mutant
 from model_check.pipeline.campaign.cells import Cell
@@ -36,6 +36,8 @@ def run(cell: Cell, tell: Tell) -> None:
         if cell.mutant_alone:
             scenario = worker.judging(scenario, cell.judged)
         (_check if cell.engine == "check" else _simulate)(cell, scenario, tell)
+    except DiskError as error:
+        tell({"verdict": "failed", "error": str(error)})
     except InputError as error:
         tell({"verdict": "invalid", "error": str(error)})
     except MemoryError:
