@@ -137,11 +137,11 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
         on_spark(spark, random_system(RESUMED), folder)
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> None:
-    found, spent = on_spark(spark, Synthetic(epochs=1), tmp_path, hand_over=200_000)
-    require_same(found, explore(Synthetic(epochs=1)))
+    small = Synthetic(nodes=3, epochs=1, entries=1, restarts=0, capacity=3)
+    found, spent = on_spark(spark, small, tmp_path, hand_over=200_000)
+    require_same(found, explore(small))
     assert spent.handed_over is None
 
 
