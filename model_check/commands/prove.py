@@ -1,0 +1,195 @@
+"""``kraftcheck prove``: prove the safety core for any number of replicas, epochs and records."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from model_check.arguments import positive
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import console, fitted, heading, say
+from model_check.proof import report
+from model_check.proof import run as proofs
+from model_check.proof.logic import System
+from model_check.proof.mutants import Mutant
+from model_check.proof.solve import Induction, Result, Verdict
+from model_check.proof.system import SYSTEMS
+
+_STYLES = {Verdict.PROVED: "green", Verdict.FAILED: "bold red", Verdict.UNDETERMINED: "yellow"}
+
+EPILOG = """\
+A name is that of a system, an action or a conjunct, or several of these
+joined by colons. Without any: everything.
+
+  kraftcheck prove
+  kraftcheck prove grant-vote LogMatching
+  kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
+  kraftcheck prove --mutants grant-vote
+
+Exit status: 0 all is proved (--mutants: every mutant is refuted), 1 something is not, 2 bad input,
+3 undetermined.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="what to prove (--mutants: systems, actions)"
+    )
+    parser.add_argument("--list", action="store_true", help="list what there is to prove and stop")
+    parser.add_argument(
+        "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
+    )
+    parser.add_argument(
+        "--timeout", type=positive, default=60, metavar="S", help="for one line of the report (default: 60)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Raises InputError for a name that means nothing."""
+    if arguments.mutants:
+        return _run_mutants(arguments)
+    selection = proofs.select(SYSTEMS, arguments.names)
+    if arguments.list:
+        for work in selection.works:
+            print(f"{work.place}:{work.name}")
+        return EXIT_EXPECTED
+    out, results = console(), []
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
+    place = None
+    with screen.status("") as status:
+        for done, work in enumerate(selection.works):
+            status.update(f"{done} of {len(selection.works)}: {work.name}")
+            result = proofs.carry_out(work, arguments.timeout)
+            results.append(result)
+            if arguments.json:
+                print(json.dumps({"system": work.place} | as_data(result)), flush=True)
+                continue
+            if work.place != place:
+                place = work.place
+                say(out, place, "bold")
+            _print(out, work.system, result)
+    if not arguments.json:
+        _print_total(out, results, selection.unchanged)
+    return _status(result.verdict for result in results)
+
+
+def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> None:
+    proved = sum(result.verdict is Verdict.PROVED for result in results)
+    seconds = sum(result.seconds for result in results)
+    text = f"{proved} of {len(results)} proved in {seconds:.1f} s"
+    if unchanged:
+        text += f"; {unchanged} conjuncts speak of nothing that an action changes and need no proof for it"
+    say(out, text)
+
+
+def _status(verdicts: Iterable[Verdict]) -> int:
+    found = set(verdicts)
+    if Verdict.FAILED in found:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if Verdict.UNDETERMINED in found else EXIT_EXPECTED
+
+
+def as_data(result: Result) -> dict[str, Any]:
+    """A result as JSON data."""
+    data: dict[str, Any] = {
+        "action": result.action,
+        "conjunct": result.conjunct,
+        "verdict": result.verdict.value,
+        "seconds": round(result.seconds, 3),
+    }
+    if result.found is not None:
+        data["before"] = report.lines_of(result.found.before)
+        data["parameters"] = {
+            name: report.element(sort, number, result.found.before)
+            for name, sort, number in result.found.before.parameters
+        }
+        data["after"] = None if result.found.after is None else report.lines_of(result.found.after)
+    return data
+
+
+def _print(out: Console, system: System | None, result: Result) -> None:
+    line = f"  {result.action:20} {result.conjunct:31} {result.seconds:5.2f} s"
+    fitted(out, line, result.verdict.value, _STYLES[result.verdict])
+    if result.found is not None:
+        assert system is not None
+        _print_induction(out, system, result, result.found)
+
+
+def _print_induction(out: Console, system: System, result: Result, found: Induction) -> None:
+    say(out, f"does not follow: {result.says}", "bold", indent=4)
+    say(out, "before", "dim", indent=4)
+    for line in report.lines_of(found.before):
+        say(out, line, indent=6, hang=2)
+    if found.after is None:
+        return
+    action = next(each for each in system.actions if each.name == result.action)
+    say(out, "then", "dim", indent=4)
+    say(out, report.described(action, found.before), indent=6, hang=2)
+    gone, new = report.differences(found)
+    for label, lines in (("no longer", gone), ("after", new)):
+        if lines:
+            say(out, label, "dim", indent=4)
+        for line in lines:
+            say(out, line, indent=6, hang=2)
+
+
+def _run_mutants(arguments: argparse.Namespace) -> int:
+    """Refute mutants: here a conjunct that fails is what is expected."""
+    chosen = proofs.select_mutants(SYSTEMS, arguments.names)
+    if arguments.list:
+        for system, mutant in chosen:
+            print(f"{system.name}: {mutant.name}")
+        return EXIT_EXPECTED
+    out, statuses = console(), []
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
+    place = None
+    with screen.status("") as status:
+        for system, mutant in chosen:
+            result = proofs.refute(system, mutant, arguments.timeout)
+            statuses.append(_mutant_status(result))
+            status.update(f"{len(statuses)} of {len(chosen)} mutants")
+            if arguments.json:
+                print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
+                continue
+            if system.name != place:
+                place = system.name
+                say(out, place, "bold")
+            _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
+    if not arguments.json:
+        heading(out, f"{statuses.count(EXIT_EXPECTED)} of {len(chosen)} mutants refuted")
+    return max(statuses, key=(EXIT_EXPECTED, EXIT_UNDETERMINED, EXIT_DIFFERS).index, default=EXIT_EXPECTED)
+
+
+def _mutant_status(result: Result | None) -> int:
+    if result is None:
+        return EXIT_DIFFERS
+    return EXIT_EXPECTED if result.verdict is Verdict.FAILED else EXIT_UNDETERMINED
+
+
+def _mutant_data(mutant: Mutant, result: Result | None) -> dict[str, Any]:
+    found = None if result is None else as_data(result)
+    return {"mutant": mutant.name, "rules": list(mutant.rules), "result": found}
+
+
+def _print_mutant(
+    out: Console, system: System, mutant: Mutant, result: Result | None, *, verbose: bool
+) -> None:
+    rules = f" ({' '.join(mutant.rules)})" if mutant.rules else ""
+    out.print(Text(f"{mutant.name}{rules}"))
+    if result is None:
+        say(out, "everything is proved all the same", "bold red", indent=4)
+        return
+    refuted = result.verdict is Verdict.FAILED
+    word = "refuted" if refuted else "undetermined"
+    say(out, f"{word}: {result.conjunct}, {result.seconds:.1f} s", "green" if refuted else "yellow", indent=4)
+    if verbose and result.found is not None:
+        _print_induction(out, system, result, result.found)

@@ -1,0 +1,64 @@
+"""Formulas over sorts of a few elements each, without quantifiers: where there is a model, it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import z3
+
+from model_check.proof.logic import Formula, Term
+
+_MILLISECONDS = 1000
+
+#: The elements of each sort.
+Domain = Mapping[z3.SortRef, Sequence[Term]]
+
+
+def domain(sizes: Mapping[z3.SortRef, int]) -> dict[z3.SortRef, tuple[Term, ...]]:
+    """Constants for the elements of each sort."""
+    return {
+        sort: tuple(z3.Const(f"{sort.name()}!{number}", sort) for number in range(size))
+        for sort, size in sizes.items()
+    }
+
+
+class Grounding:
+    """Replaces quantifiers by their instances over ``elements``; what occurs twice is made once."""
+
+    def __init__(self, elements: Domain) -> None:
+        self._elements = elements
+        self._known: dict[int, tuple[Formula, Formula]] = {}
+
+    def __call__(self, formula: Formula) -> Formula:
+        """``formula`` over the elements."""
+        key = formula.get_id()
+        if key not in self._known:
+            self._known[key] = (formula, self._ground(formula))
+        return self._known[key][1]
+
+    def _ground(self, formula: Formula) -> Formula:
+        if z3.is_quantifier(formula):
+            sorts = [formula.var_sort(number) for number in range(formula.num_vars())]
+            values = product(*(self._elements[sort] for sort in sorts))
+            # The variable with the number 0 is the last one.
+            instances = [self(z3.substitute_vars(formula.body(), *reversed(each))) for each in values]
+            return z3.And(*instances) if formula.is_forall() else z3.Or(*instances)
+        if not z3.is_bool(formula) or not formula.num_args():
+            return formula
+        return formula.decl()(*(self(argument) for argument in formula.children()))
+
+
+def is_in(term: Term, elements: Domain) -> Formula:
+    """``term`` is one of the elements of its sort."""
+    return z3.Or(*(term == each for each in elements[term.sort()]))
+
+
+def check(solver: z3.Solver, seconds: float) -> z3.CheckSatResult:
+    """The solver's answer, unknown after ``seconds``. Raises KeyboardInterrupt if it was interrupted."""
+    solver.set("timeout", max(int(seconds * _MILLISECONDS), 1))
+    answer = solver.check()
+    # While it works, the solver takes the signal itself.
+    if answer == z3.unknown and "interrupted" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return answer

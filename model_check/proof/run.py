@@ -1,0 +1,153 @@
+"""Everything there is to prove, in the order of the report, and what a name on the command line means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import z3
+
+from model_check.errors import InputError
+from model_check.proof.arithmetic import STATEMENTS, Statement
+from model_check.proof.ground import check
+from model_check.proof.logic import System
+from model_check.proof.mutants import Mutant, mutants, refute
+from model_check.proof.obligations import (
+    ALWAYS,
+    INITIALLY,
+    Obligation,
+    Possibility,
+    Unchanged,
+    obligations,
+    possibilities,
+)
+from model_check.proof.solve import Result, Verdict, is_possible, prove
+
+#: In place of the name of a conjunct: the action can be taken. In place of that of an action: arithmetic.
+POSSIBLE, ARITHMETIC = "possible", "arithmetic"
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something to prove; ``system`` is ``None`` for arithmetic."""
+
+    system: System | None
+    what: Obligation | Possibility | Statement
+
+    @property
+    def place(self) -> str:
+        """The system, or that it is arithmetic."""
+        return ARITHMETIC if self.system is None else self.system.name
+
+    @property
+    def name(self) -> str:
+        """How the report and the command line name it within its place."""
+        if isinstance(self.what, Obligation):
+            return self.what.name
+        return f"{self.what.action}:{POSSIBLE}" if isinstance(self.what, Possibility) else self.what.name
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to do, and how many conjuncts speak of nothing that an action changes."""
+
+    works: tuple[Work, ...]
+    unchanged: int
+
+
+def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
+    """What ``names`` say: systems, actions, conjuncts, or these joined by colons; none: everything.
+
+    Raises InputError for a name that means nothing.
+    """
+    asked = set(names)
+    for name in asked - {word for place in _places(systems) for word in words_of(*place)}:
+        raise InputError(
+            f"there is nothing to prove called '{name}'; 'kraftcheck prove --list' says what there is."
+        )
+    works: list[Work] = []
+    unchanged = 0
+    for system in systems:
+
+        def wanted(action: str, name: str, place: str = system.name) -> bool:
+            return not asked or bool(asked & words_of(place, action, name))
+
+        for each in obligations(system, wanted):
+            if isinstance(each, Unchanged):
+                unchanged += 1
+            else:
+                works.append(Work(system, each))
+        works += [Work(system, each) for each in possibilities(system) if wanted(each.action, POSSIBLE)]
+    for statement in STATEMENTS:
+        if not asked or asked & words_of(ARITHMETIC, statement.name):
+            works.append(Work(None, statement))
+    return Selection(tuple(works), unchanged)
+
+
+def words_of(place: str, *parts: str) -> frozenset[str]:
+    """All names that mean something to prove, among others or alone."""
+    name = ":".join(parts)
+    return frozenset((place, name, f"{place}:{name}", *parts))
+
+
+def _places(systems: Sequence[System]) -> Iterator[tuple[str, ...]]:
+    """Where there is something to prove, or might be."""
+    for system in systems:
+        state = system.state()
+        for conjunct in system.conjuncts:
+            yield system.name, INITIALLY, conjunct.name
+        for theorem in system.theorems:
+            yield system.name, ALWAYS, theorem.name
+        for action in system.actions:
+            yield system.name, action.name, POSSIBLE
+            for conjunct in system.conjuncts:
+                yield system.name, action.name, conjunct.name
+            for lemma in action.step(state)[1].lemmas:
+                yield system.name, action.name, lemma.name
+    for statement in STATEMENTS:
+        yield ARITHMETIC, statement.name
+
+
+def carry_out(work: Work, seconds: float) -> Result:
+    """The verdict on ``work``, in about ``seconds``."""
+    if isinstance(work.what, Statement):
+        return _decide(work.what, seconds)
+    assert work.system is not None
+    if isinstance(work.what, Obligation):
+        return prove(work.system, work.what, seconds)
+    return is_possible(work.system, work.what, seconds)
+
+
+def _decide(statement: Statement, seconds: float) -> Result:
+    """A statement that is to hold is proved if its negation has no model; the other kind if it has one."""
+    started = time.monotonic()
+    solver = z3.Solver()
+    solver.add(z3.Not(statement.formula))
+    answer = check(solver, seconds)
+    verdict = Verdict.UNDETERMINED
+    if answer != z3.unknown:
+        verdict = Verdict.PROVED if (answer == z3.unsat) == statement.holds else Verdict.FAILED
+    took = time.monotonic() - started
+    return Result(ARITHMETIC, statement.name, statement.says, verdict, took)
+
+
+def select_mutants(systems: Sequence[System], names: Sequence[str]) -> tuple[tuple[System, Mutant], ...]:
+    """The mutants of the systems or actions that ``names`` say; without any, all.
+
+    Raises InputError for another name.
+    """
+    actions = {action.name for system in systems for action in system.actions}
+    known = actions | {system.name for system in systems}
+    for name in names:
+        if name not in known:
+            raise InputError(f"no system or action is called '{name}'; there are {', '.join(sorted(known))}.")
+    return tuple(
+        (system, mutant)
+        for system in systems
+        for mutant in mutants(system)
+        if not names or {system.name, mutant.action.name} & set(names)
+    )
+
+
+__all__ = ["ALWAYS", "INITIALLY", "Work", "carry_out", "refute", "select", "select_mutants"]

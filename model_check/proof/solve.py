@@ -1,0 +1,125 @@
+"""Proving an obligation, or finding a counterexample to it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+import z3
+
+from model_check.proof.ground import check
+from model_check.proof.logic import Formula, System
+from model_check.proof.obligations import Obligation, Possibility
+from model_check.proof.structures import SIZES, Search, Structure
+
+#: How long the first attempt may take, in seconds: what can be proved at once is proved in much less.
+FIRST_ATTEMPT = 5.0
+#: How long the second one may, before larger counterexamples are looked for.
+SECOND_ATTEMPT = 10.0
+#: How long a counterexample is made smaller, in seconds.
+MINIMISING = 5.0
+
+
+class Verdict(Enum):
+    """What became of an obligation. A limit that was hit first is never a proof."""
+
+    PROVED = "proved"
+    FAILED = "failed"
+    UNDETERMINED = "undetermined"
+
+
+@dataclass(frozen=True)
+class Induction:
+    """A counterexample to induction: a state in which the invariant holds, and the one after the action in
+    which it does not. ``after`` is ``None`` where no action is taken.
+    """
+
+    before: Structure
+    after: Structure | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdict on one obligation, the time it took in seconds, and what speaks against it."""
+
+    action: str
+    conjunct: str
+    says: str
+    verdict: Verdict
+    seconds: float
+    found: Induction | None = None
+
+
+def prove(system: System, obligation: Obligation, seconds: float) -> Result:
+    """Prove ``obligation``, or find a small counterexample, in about ``seconds``.
+
+    The solver gets the negated goal twice, first to look for a contradiction among the facts at hand, then
+    with candidate models to refute. In between and after that, small structures are searched exhaustively.
+    """
+    started = time.monotonic()
+
+    def left() -> float:
+        return seconds - (time.monotonic() - started)
+
+    def result(verdict: Verdict, found: Induction | None = None) -> Result:
+        took = time.monotonic() - started
+        return Result(obligation.action, obligation.conjunct, obligation.says, verdict, took, found)
+
+    if _refuted(system, obligation, min(FIRST_ATTEMPT, seconds), with_models=False):
+        return result(Verdict.PROVED)
+    for number, sizes in enumerate(SIZES):
+        if left() <= 0:
+            break
+        found = _counterexample(system, obligation, sizes, left())
+        if found is not None:
+            return result(Verdict.FAILED, found)
+        if number == 2 and _refuted(system, obligation, min(SECOND_ATTEMPT, left()), with_models=True):
+            return result(Verdict.PROVED)
+    if left() > 0 and _refuted(system, obligation, left(), with_models=True):
+        return result(Verdict.PROVED)
+    return result(Verdict.UNDETERMINED)
+
+
+def _refuted(system: System, obligation: Obligation, seconds: float, *, with_models: bool) -> bool:
+    """Whether the solver finds that the goal cannot fail."""
+    solver = z3.Solver()
+    if not with_models:
+        solver.set("auto_config", False)
+        solver.set("smt.mbqi", False)
+    for formula in (*(axiom.formula for axiom in system.axioms), *obligation.hypotheses):
+        solver.add(formula)
+    solver.add(z3.Not(obligation.goal))
+    return bool(check(solver, seconds) == z3.unsat)
+
+
+def _counterexample(
+    system: System, obligation: Obligation, sizes: tuple[int, int, int, int], seconds: float
+) -> Induction | None:
+    search = Search(system, sizes, obligation.terms)
+    _demand(search, (*obligation.hypotheses, z3.Not(obligation.goal)))
+    if not search.find(seconds):
+        return None
+    model = search.minimise(min(MINIMISING, seconds))
+    before = search.structure(model, obligation.before)
+    after = None if obligation.after is None else search.structure(model, obligation.after)
+    return Induction(before, after)
+
+
+def is_possible(system: System, possibility: Possibility, seconds: float) -> Result:
+    """Whether there is a small state in which the action can be taken: proved, or undetermined."""
+    started = time.monotonic()
+    verdict = Verdict.UNDETERMINED
+    for sizes in SIZES:
+        search = Search(system, sizes, possibility.terms)
+        _demand(search, possibility.hypotheses)
+        if search.find(seconds - (time.monotonic() - started)):
+            verdict = Verdict.PROVED
+            break
+    took = time.monotonic() - started
+    return Result(possibility.action, "possible", "some state allows it", verdict, took)
+
+
+def _demand(search: Search, formulas: tuple[Formula, ...]) -> None:
+    for formula in formulas:
+        search.add(formula)

@@ -1,0 +1,106 @@
+"""Verdicts: proved, failed with a small counterexample, or undetermined; never proved for want of time."""
+
+import pytest
+
+from model_check.proof import report
+from model_check.proof.logic import Axiom, System, every, some
+from model_check.proof.mutants import Mutant, mutants, refute
+from model_check.proof.obligations import INITIALLY, Obligation, obligations
+from model_check.proof.run import carry_out, select
+from model_check.proof.solve import Verdict, prove
+from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
+from model_check.proof.vocabulary import Epoch, at_most
+
+MUTANTS = {mutant.name: mutant for mutant in mutants(FIXED_VOTERS)}
+
+
+def obligation(name: str) -> Obligation:
+    return next(
+        each for each in obligations(FIXED_VOTERS) if isinstance(each, Obligation) and each.name == name
+    )
+
+
+def test_what_holds_is_proved() -> None:
+    assert prove(FIXED_VOTERS, obligation("become-leader:SingleLeaderPerEpoch"), 60).verdict is Verdict.PROVED
+
+
+def test_what_no_small_state_refutes_is_not_proved_for_that() -> None:
+    """There is a last epoch: true of every finite order, hence no counterexample is found, but not of all."""
+    last = some((Epoch,), lambda e: every((Epoch,), lambda f: at_most(f, e)))
+    state = FIXED_VOTERS.state()
+    claim = Obligation(INITIALLY, "LastEpoch", "", (), last, (), state, None)
+    assert prove(FIXED_VOTERS, claim, 2).verdict is Verdict.UNDETERMINED
+
+
+def test_without_the_axiom_on_majorities_two_leaders_are_possible() -> None:
+    orders: tuple[Axiom, ...] = tuple(each for each in FIXED_VOTERS.axioms if "ordered" in each.name)
+    system = System(
+        "no-majorities",
+        FIXED_VOTERS.symbols,
+        orders,
+        FIXED_VOTERS.initial,
+        FIXED_VOTERS.actions,
+        FIXED_VOTERS.conjuncts,
+    )
+    result = prove(system, obligation("become-leader:LeadersHaveMajorities"), 60)
+    assert result.verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("name", "conjunct"),
+    [
+        ("grant-vote: without has not voted", "VotedOncePerEpoch"),
+        ("grant-vote: without the log is not behind", "CandidateHasWhatVotersTold"),
+        ("commit: without a record of its own epoch", "CommitNeedsOwnEpoch"),
+    ],
+)
+def test_a_guard_left_out_makes_a_conjunct_fail(name: str, conjunct: str) -> None:
+    result = refute(FIXED_VOTERS, MUTANTS[name], 60)
+    assert result is not None
+    assert (result.verdict, result.conjunct) == (Verdict.FAILED, conjunct)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "append-voters: without a record of its own epoch is committed",
+        "append-voters: without one voter more or less",
+        "restart: without no Candidate if it knows a leader",
+    ],
+)
+def test_a_guard_of_voter_changes_left_out_makes_a_conjunct_fail(name: str) -> None:
+    mutant = next(each for each in mutants(CHANGING_VOTERS) if each.name == name)
+    result = refute(CHANGING_VOTERS, mutant, 60)
+    assert result is not None
+    assert result.verdict is Verdict.FAILED
+
+
+def test_a_counterexample_is_small_and_can_be_read() -> None:
+    mutant = MUTANTS["grant-vote: without has not voted"]
+    result = refute(FIXED_VOTERS, mutant, 60)
+    assert result is not None and result.found is not None
+    gone, new = report.differences(result.found)
+    before = report.lines_of(result.found.before)
+    assert sum(line.startswith("replica ") for line in before) == 2
+    assert len(before) <= 10
+    assert any("votes in epoch" in line for line in new)
+    assert gone
+    assert "votes for" in report.described(mutant.action, result.found.before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "mutant"),
+    [(system, mutant) for system in SYSTEMS for mutant in mutants(system)],
+    ids=lambda value: value.name,
+)
+def test_every_needed_part_is_needed(system: System, mutant: Mutant) -> None:
+    result = refute(system, mutant, 60)
+    assert result is not None
+    assert result.verdict is Verdict.FAILED
+
+
+@pytest.mark.slow
+def test_everything_is_proved() -> None:
+    found = [carry_out(work, 60) for work in select(SYSTEMS, ()).works]
+    assert [(each.action, each.conjunct) for each in found if each.verdict is not Verdict.PROVED] == []
