@@ -7,12 +7,15 @@ nothing else, and any tool that reads Parquet reads them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from model_check.errors import InputError
+from model_check.pipeline.spark_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -28,6 +31,22 @@ class Column:
     meaning: str
 
 
+def ddl(columns: Sequence[Column]) -> str:
+    """``columns`` as Spark SQL writes them."""
+    return ", ".join(f"`{column.name}` {column.type}" for column in columns)
+
+
+def table(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """``rows`` of numbers and bytes as an Arrow table; bytes may come to more than 2 GiB together."""
+    import pyarrow
+
+    kinds = {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "binary": pyarrow.large_binary()}
+    schema = pyarrow.schema([(column.name, kinds[column.type]) for column in columns])
+    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    arrays = [pyarrow.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """A kind of Parquet data set. ``version`` grows with every change of its columns."""
@@ -40,7 +59,7 @@ class Dataset:
     @property
     def ddl(self) -> str:
         """The columns as Spark SQL writes them."""
-        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+        return ddl(self.columns)
 
     def schema(self) -> StructType:
         """The columns, the first of which carries the name and the version."""
@@ -78,11 +97,6 @@ def _with(mark: dict[str, object], number: int) -> dict[str, object]:
 
 def read(spark: SparkSession, dataset: Dataset, path: str) -> DataFrame:
     """The data set in the folder ``path``. Raises InputError for what is none, or another, or incomplete."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    from model_check.pipeline.session import first_line
-
     what = f"a data set '{dataset.name}' of kraftcheck"
     try:
         if not exists(spark, path):
@@ -90,7 +104,7 @@ def read(spark: SparkSession, dataset: Dataset, path: str) -> DataFrame:
         if not exists(spark, f"{path}/_SUCCESS"):
             raise InputError(f"{path}: is not complete (_SUCCESS is missing); make {what} again.")
         data = spark.read.parquet(path)
-    except (PySparkException, Py4JJavaError) as error:
+    except spark_errors() as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)}); give {what}.") from None
     _require(data, dataset, path)
     return data.select(*(column.name for column in dataset.columns))
@@ -115,8 +129,29 @@ def _require(data: DataFrame, dataset: Dataset, path: str) -> None:
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Whether there is something at ``path``, in any file system that the cluster knows."""
-    hadoop = spark._jvm.org.apache.hadoop.fs
-    place = hadoop.Path(path)
-    system = place.getFileSystem(spark._jsc.hadoopConfiguration())
-    return bool(system.exists(place))
+    """Whether there is something at ``path``, in any file system that the cluster knows.
+
+    Raises InputError where it knows none such, or may not look.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        place, system = located(spark, path)
+        return bool(system.exists(place))
+    except Py4JJavaError as error:
+        raise InputError(
+            f"{path}: cannot be looked at ({first_line(error)}); name a folder that the cluster can use."
+        ) from None
+
+
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """``path`` and its file system, as Hadoop has them."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    return place, place.getFileSystem(spark._jsc.hadoopConfiguration())
+
+
+def remove(spark: SparkSession, path: str) -> None:
+    """Remove ``path`` and all below it, as far as that can be done."""
+    with suppress(*spark_errors()):
+        place, system = located(spark, path)
+        system.delete(place, True)

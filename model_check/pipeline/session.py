@@ -6,21 +6,29 @@ import argparse
 import importlib.util
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from model_check.errors import InputError
 from model_check.java import find_java
+from model_check.pipeline.spark_errors import first_line as first_line
+from model_check.pipeline.spark_errors import in_a_sentence, start_sentence
+from model_check.pipeline.virtual_machine import Printed, start
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
 DEFAULT_MASTER = "local[*]"
 _MASTER = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+", re.ASCII)
+_LEVEL = "spark.log.level"
+#: What Spark logs where nobody says otherwise.
+_QUIET = Path(__file__).with_name("log4j2.properties")
 #: What every pipeline needs, whatever else the cluster's configuration says.
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -66,61 +74,110 @@ def spark_session(
     ``master``: a master URL as spark-submit takes it; ``None``: what spark-submit says, or else ``local[*]``.
     ``settings`` take precedence over those of the cluster. Executors on this machine run the Python that
     runs this; those of a cluster take it from ``spark.pyspark.python`` or ``spark.archives`` (see
-    docs/pipeline.md). Raises InputError where PySpark or Java is missing or the master cannot be used.
+    docs/pipeline.md). Raises InputError where PySpark or Java is missing, Spark does not start, and for an
+    error of Spark or of its tasks that comes out of the context.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise InputError("PySpark is not installed; install it with: pip install 'kraftcheck[spark]'.")
-    find_java("Spark", OLDEST_JAVA)
+    java = find_java("Spark", OLDEST_JAVA)
+    if not java.startswith(os.environ.get("JAVA_HOME", "")):
+        # Spark's scripts would try that one all the same.
+        del os.environ["JAVA_HOME"]
     if master is not None and not _MASTER.fullmatch(master):
         raise InputError(
             f"--master: expected local[N], local-cluster[N,CORES,MB], spark://HOST:PORT, yarn or "
             f"k8s://URL, not '{master[:80]}'."
         )
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
     before = SparkContext._active_spark_context
-    session = None
+    session, printed = None, Printed()
     try:
-        session = _started(SparkSession.builder.appName(f"kraftcheck {name}"), master, settings or {})
-        yield session
-    except PySparkException as error:
-        if session is None:
-            raise InputError(f"Spark does not start: {first_line(error)}.") from None
-        raise
+        try:
+            session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
+        except (Py4JError, PySparkException) as error:
+            raise InputError(start_sentence(error, printed.until_end())) from None
+        with in_a_sentence():
+            yield session
     finally:
-        if session is not None and before is None:
-            session.stop()
+        # Whatever is told of an end, Spark adds nothing to it.
+        printed.leave_out()
+        if before is None and (started := session or SparkContext._active_spark_context) is not None:
+            _stop(started)
 
 
-def _started(builder: SparkSession.Builder, master: str | None, settings: Mapping[str, str]) -> SparkSession:
-    from py4j.protocol import Py4JJavaError
-
-    if master is None and "spark.master" not in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
+def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    """``given``, with what it leaves open."""
+    if master is None and "spark.master" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:
         master = os.environ.get("MASTER") or DEFAULT_MASTER
-    if "spark.pyspark.python" in settings:
+    if "spark.pyspark.python" in given:
         # Spark itself heeds it only where spark-submit reads it.
-        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
+        os.environ["PYSPARK_PYTHON"] = given["spark.pyspark.python"]
     elif master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master is not None:
-        builder = builder.master(master)
-    quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
-    for key, value in {"spark.driver.extraJavaOptions": quiet, **_SETTINGS, **settings}.items():
+    local = {"spark.driver.memory": _memory()} if (master or "").startswith("local") else {}
+    return {**local, **_SETTINGS, **given} | ({} if master is None else {"spark.master": master})
+
+
+def _started(name: str, settings: Mapping[str, str], printed: Printed) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    loud = _LEVEL in settings or "log4j" in settings.get("spark.driver.extraJavaOptions", "")
+    if loud:
+        printed.hand_on()
+    conf = SparkConf().setAppName(name).setAll(list(settings.items()))
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        if not loud:
+            # Of the environment: what is said of Java's options elsewhere stays in force, and goes before it.
+            os.environ.setdefault("LOG4J_CONFIGURATION_FILE", f"file:{_QUIET}")
+        SparkContext._ensure_initialized(gateway=start(conf, printed), conf=conf)
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except Py4JJavaError as error:
-        raise InputError(f"Spark does not start: {first_line(error)}.") from None
-    session.sparkContext.setLogLevel("ERROR")
+    session = builder.getOrCreate()
+    if not session.sparkContext.getConf().contains(_LEVEL):
+        session.sparkContext.setLogLevel("OFF" if not loud else "ERROR")
+    printed.hand_on()
     return session
 
 
-def first_line(error: BaseException) -> str:
-    """What ``error`` of Spark or of its virtual machine says, in a line, without the stack."""
-    from py4j.protocol import Py4JJavaError
+def _stop(started: SparkSession | SparkContext) -> None:
+    """End Spark, and remove what executors of a local-cluster leave behind in Spark's own folder."""
+    from pyspark.find_spark_home import _find_spark_home
 
-    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")[:300]
+    context = getattr(started, "sparkContext", started)
+    with suppress(Exception):  # It may have ended before.
+        application, master = context.applicationId, context.master
+        started.stop()
+        if master.startswith("local-cluster"):
+            work = Path(_find_spark_home()) / "work"
+            shutil.rmtree(work / application, ignore_errors=True)
+            work.rmdir()
+
+
+def _memory() -> str:
+    """The heap of a driver that does the executors' work as well: a quarter of what the machine has.
+
+    Spark's own default, 1 GiB, is for drivers that only divide the work.
+    """
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return os.environ.get("SPARK_DRIVER_MEMORY") or f"{max(1024, total >> 22)}m"
+
+
+@contextmanager
+def sql_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of Spark SQL in the context alone."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

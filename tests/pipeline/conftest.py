@@ -13,8 +13,12 @@ from model_check.pipeline.session import spark_session
 #: What imports pyarrow is collected where it is installed: by `make spark`.
 collect_ignore_glob = [] if importlib.util.find_spec("pyarrow") else ["explore/*"]
 
-#: Small, and without what only people look at.
+#: Small, without what only people look at, and for queries that are run once.
 SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.driver.bindAddress": "127.0.0.1",

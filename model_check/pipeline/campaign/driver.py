@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from model_check.errors import InputError
 from model_check.pipeline.campaign.cells import Cell
 from model_check.pipeline.campaign.executor import runs_cells
 from model_check.pipeline.campaign.schemas import CELLS
 from model_check.pipeline.campaign.store import Store
 from model_check.pipeline.datasets import write
+from model_check.pipeline.spark_errors import in_a_sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,8 +66,6 @@ def _next_size(size: int, slots: int, seconds: float) -> int:
 
 def _run_batch(spark: SparkSession, store: Store, cells: Sequence[Cell], sources: str) -> float:
     """Run ``cells``, each in a task of its own, and keep the results together; the seconds that took."""
-    from pyspark.errors import PySparkException
-
     begin = time.monotonic()
     spark.sparkContext.setJobDescription(f"campaign: {len(cells)} cells")
     schema = spark.createDataFrame([], CELLS.schema()).toArrow().schema
@@ -75,16 +73,6 @@ def _run_batch(spark: SparkSession, store: Store, cells: Sequence[Cell], sources
     # As many partitions as cells: a task each.
     dealt = spark.createDataFrame(spark.sparkContext.parallelize(tasks, len(tasks)), "task string")
     found = dealt.mapInArrow(runs_cells(schema), CELLS.schema())
-    try:
+    with in_a_sentence():
         write(found.repartition(1), CELLS, store.new_batch())
-    except PySparkException as error:
-        if sentence := sentence_of(error):
-            raise InputError(sentence) from None
-        raise
     return time.monotonic() - begin
-
-
-def sentence_of(error: BaseException) -> str | None:
-    """The sentence of an InputError that a task ended with, if that is what ``error`` tells."""
-    _, mark, rest = str(error).partition(f"{InputError.__module__}.{InputError.__name__}: ")
-    return rest.partition("\n")[0].strip() if mark else None

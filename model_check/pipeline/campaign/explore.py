@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import DiskError, InputError
@@ -67,7 +67,7 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     }
     tell(found)
     if found["violated"]:
-        tell(_with_traces(found, result.traces()))
+        _tell_traces(cell, found, result.traces, tell)
 
 
 def _as_expected(cell: Cell, result: CheckResult, verdict: str) -> bool | None:
@@ -124,7 +124,7 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     }
     tell(found)
     if shrunk:
-        tell(_with_traces(found, [build_trace(system, scenario, each) for each in shrunk]))
+        _tell_traces(cell, found, lambda: [build_trace(system, scenario, each) for each in shrunk], tell)
 
 
 def _counts(found: Any) -> Found:
@@ -144,7 +144,16 @@ def _covered(covered: Covered | None) -> list[str] | None:
     return sorted([f"{kind} {name}" for kind, name in covered.items] + guards)
 
 
-def _with_traces(found: Found, traces: list[Trace]) -> Found:
+def _tell_traces(cell: Cell, found: Found, traces: Callable[[], Sequence[Trace]], tell: Tell) -> None:
+    try:
+        tell(_with_traces(found, traces()))
+    except Exception:
+        # The states of a mutant may be none that a trace can show; that it is refuted stands.
+        if cell.mutant_content is None:
+            raise
+
+
+def _with_traces(found: Found, traces: Sequence[Trace]) -> Found:
     from model_check.trace import json_form
 
     texts = {trace.property: json_form.dumps(trace, indent=None) for trace in traces}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from model_check.mutation import campaign as mutation
 from model_check.mutation import catalogue
 from model_check.pipeline.campaign.store import Store
+from model_check.pipeline.session import sql_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -21,6 +22,7 @@ _WHICH = "c.scenario, c.protocol, c.bounds, c.mutant, c.judged, c.engine, c.seed
 #: Walks that found nothing, where nothing is to be found, leave nothing open.
 _OPEN = "verdict = 'undetermined' and not (limit <=> 'walks' and coalesce(expected, 'holds') = 'holds')"
 
+_WITHOUT_TRACES = "transform(violated, v -> named_struct('property', v.property, 'steps', v.steps)) violated"
 _TOTALS = f"""
     select count(*) finished,
            count_if(as_expected) as_expected,
@@ -74,33 +76,46 @@ _SLOWEST = f"""
 def make(store: Store) -> dict[str, Any]:
     """The report. Raises InputError where there is no campaign."""
     spark = store.spark
-    planned = store.planned()
-    plan = planned.agg({"cell": "count", "campaign": "first"}).collect()[0]
-    finished = store.finished().join(planned.select("cell"), "cell", "left_semi").persist()
-    try:
-        finished.createOrReplaceTempView("cells")
-        verdicts = {
-            row.verdict: row.n for row in _rows(spark, "select verdict, count(*) n from cells group by 1")
-        }
-        kills = [row.asDict() for row in _rows(spark, _KILLS)]
-        limits = _rows(
-            spark, "select limit, count(*) n from cells where limit is not null group by limit order by limit"
-        )
-        return {
-            "campaign": plan["first(campaign)"],
-            "cells": {"planned": plan["count(cell)"], "verdicts": verdicts}
-            | _rows(spark, _TOTALS)[0].asDict(),
-            "found": [row.asDict() for row in _rows(spark, _FOUND)],
-            "not_as_expected": [row.asDict() for row in _rows(spark, _DIFFERENT)],
-            "mutants": _mutants(spark, kills),
-            "kills": kills,
-            "coverage": _coverage(store),
-            "limits": {"cells": {row.limit: row.n for row in limits}, "which": _dicts(spark, _LIMITS)},
-            "trouble": _dicts(spark, _TROUBLE),
-            "slowest": _dicts(spark, _SLOWEST),
-        }
-    finally:
-        finished.unpersist()
+    with sql_settings(spark, {"spark.sql.shuffle.partitions": str(_partitions(spark))}):
+        planned = store.planned()
+        plan = planned.agg({"cell": "count", "campaign": "first"}).collect()[0]
+        finished = store.finished().join(planned.select("cell"), "cell", "left_semi")
+        # Counterexamples are large, and not of interest here.
+        finished = finished.selectExpr("* except (violated)", _WITHOUT_TRACES).persist()
+        try:
+            finished.createOrReplaceTempView("cells")
+            return _made(store, plan["count(cell)"], plan["first(campaign)"])
+        finally:
+            finished.unpersist()
+
+
+def _partitions(spark: SparkSession) -> int:
+    """What is reported is small: even a million cells are some hundred MB."""
+    slots: int = spark.sparkContext.defaultParallelism
+    return min(200, max(2, slots))
+
+
+def _made(store: Store, planned: int, campaign: str) -> dict[str, Any]:
+    spark = store.spark
+    verdicts = {
+        row.verdict: row.n for row in _rows(spark, "select verdict, count(*) n from cells group by 1")
+    }
+    kills = _dicts(spark, _KILLS)
+    limits = _rows(
+        spark, "select limit, count(*) n from cells where limit is not null group by limit order by limit"
+    )
+    return {
+        "campaign": campaign,
+        "cells": {"planned": planned, "verdicts": verdicts} | _rows(spark, _TOTALS)[0].asDict(),
+        "found": _dicts(spark, _FOUND),
+        "not_as_expected": _dicts(spark, _DIFFERENT),
+        "mutants": _mutants(spark, kills),
+        "kills": kills,
+        "coverage": _coverage(store),
+        "limits": {"cells": {row.limit: row.n for row in limits}, "which": _dicts(spark, _LIMITS)},
+        "trouble": _dicts(spark, _TROUBLE),
+        "slowest": _dicts(spark, _SLOWEST),
+    }
 
 
 def _rows(spark: SparkSession, query: str) -> list[Row]:

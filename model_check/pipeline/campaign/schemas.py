@@ -52,7 +52,8 @@ CELLS = Dataset(
             "violated",
             "array<struct<property:string,steps:int,trace:string>>",
             "violated properties and goals never reached: steps of the counterexample (null: there is none) "
-            "and the counterexample as `kraftcheck trace` reads it (null: none, or no time was left)",
+            "and the counterexample as `kraftcheck trace` reads it (null: none, no time was left, or a state "
+            "of a mutant cannot be shown)",
         ),
         Column("distinct", "bigint", "distinct states"),
         Column("states", "bigint", "those and their images under renaming of interchangeable replicas"),

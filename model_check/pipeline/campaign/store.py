@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_NAMES = ("plan", "scenarios")
+
 
 class Store:
     """The results in the folder ``path``."""
@@ -34,7 +36,7 @@ class Store:
 
     def plan(self, cells: Sequence[Cell], ids: Sequence[str], sources: str, campaign: str) -> None:
         """Write down what the campaign consists of. Raises InputError where something else is there."""
-        if datasets.exists(self.spark, self.path) and not datasets.exists(self.spark, f"{self.path}/plan"):
+        if not self._is_free():
             raise InputError(f"{self.path}: there is something that is no campaign; choose another folder.")
         texts = {_digest(cell.content): cell.content for cell in cells}
         rows = [
@@ -46,6 +48,16 @@ class Store:
         scenarios = [{"content": digest, "text": text} for digest, text in texts.items()]
         self._write(scenarios, SCENARIOS, "scenarios")
         self._write(rows, PLAN, "plan")
+
+    def _is_free(self) -> bool:
+        """Whether there is nothing but what a campaign leaves, even one that was killed as it began."""
+        if not datasets.exists(self.spark, self.path):
+            return True
+        place, system = datasets.located(self.spark, self.path)
+        if not system.getFileStatus(place).isDirectory():
+            return False
+        names = [str(each.getPath().getName()) for each in system.listStatus(place)]
+        return all(name in _NAMES or name.startswith("cells.v") for name in names)
 
     def _write(self, rows: list[Row], dataset: Dataset, name: str) -> None:
         data = self.spark.createDataFrame(rows, dataset.schema()).coalesce(1)
@@ -82,11 +94,10 @@ class Store:
         """The folders of complete batches, the oldest first."""
         if not datasets.exists(self.spark, self._cells):
             return []
-        hadoop = self.spark._jvm.org.apache.hadoop.fs
-        place = hadoop.Path(self._cells)
-        system = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
-        folders = sorted(str(each.getPath().toString()) for each in system.listStatus(place))
-        return [folder for folder in folders if datasets.exists(self.spark, f"{folder}/_SUCCESS")]
+        place, system = datasets.located(self.spark, f"{self._cells}/*/_SUCCESS")
+        # One request for all batches: a folder of a campaign may have thousands of them.
+        marks = system.globStatus(place) or []
+        return sorted(str(each.getPath().getParent().toString()) for each in marks)
 
 
 def _digest(text: str) -> str:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from model_check.arguments import positive
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.commands.check import as_data, progress_line, report, summarize
 from model_check.consult.terminal import console, say
 from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
+from model_check.results import as_data, exit_status, progress_line, report, summarize
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find
 from model_check.sources import source_digest
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from model_check.pipeline.explore.search import Spent
 
 #: Levels up to so many states are explored in the driver.
-HAND_OVER = 200_000
+HAND_OVER = 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     out = console()
     scenarios = [find(word) for word in arguments.scenarios]
     settings = settings_of(arguments.conf)
-    # The printing of `kraftcheck check`, which has more options than are of use here.
-    shown = argparse.Namespace(**vars(arguments), checkpoint=None)
     results: list[CheckResult] = []
     with spark_session("pipeline explore", arguments.master, settings) as spark:
         for scenario in scenarios:
@@ -87,16 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 print(json.dumps(as_data(result) | {"spark": _as_data(spent)}), flush=True)
             else:
-                report(out, result, shown)
+                report(out, result, verbose=arguments.verbose)
                 _tell(spent, arguments)
             if result.limit == INTERRUPTED:
                 print("kraftcheck: interrupted.", file=sys.stderr)
                 break
     if not arguments.json:
         summarize(out, results)
-    if any(result.differences for result in results):
-        return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
+    return exit_status(results)
 
 
 def _check(
@@ -162,3 +157,6 @@ def _tell(spent: Spent, arguments: argparse.Namespace) -> None:
             f"{spent.shuffled / spent.states:,.1f} bytes shuffled, {spent.stored / spent.states:,.1f} stored"
         )
         say(out, f"on Spark from depth {spent.handed_over}: {spent.states:,} states; each: {each}", indent=4)
+    if spent.looked_ahead:
+        runs = "a run" if spent.looked_ahead == 1 else f"{spent.looked_ahead:,} runs"
+        say(out, f"in the driver after that: {runs} of small levels", indent=4)

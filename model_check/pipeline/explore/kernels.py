@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from model_check.engine.jit import compiled
 from model_check.engine.native_map import find, store
+from model_check.engine.visited import probe
 
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
@@ -30,17 +31,12 @@ def first_of_each(fps, keys, kept):
 
     ``keys``: uint64, zeroed, longer than ``fps``; ``kept``: uint8, zeroed.
     """
-    capacity = np.uint64(keys.shape[0])
     found = 0
     for i in range(fps.shape[0]):
         key = fps[i]
         if key == 0:
             key = np.uint64(1)
-        slot = ((key & _LOW) * capacity) >> _HALF
-        while keys[slot] != key and keys[slot] != 0:
-            slot += np.uint64(1)
-            if slot == capacity:
-                slot = np.uint64(0)
+        slot = probe(keys, key)
         if keys[slot] == 0:
             keys[slot] = key
             kept[i] = 1
@@ -51,16 +47,11 @@ def first_of_each(fps, keys, kept):
 @compiled
 def enter(fps, keys, places, new):
     """As :func:`first_of_each`; ``places[slot]`` (int64) becomes the index of the fingerprint there."""
-    capacity = np.uint64(keys.shape[0])
     for i in range(fps.shape[0]):
         key = fps[i]
         if key == 0:
             key = np.uint64(1)
-        slot = ((key & _LOW) * capacity) >> _HALF
-        while keys[slot] != key and keys[slot] != 0:
-            slot += np.uint64(1)
-            if slot == capacity:
-                slot = np.uint64(0)
+        slot = probe(keys, key)
         if keys[slot] == 0:
             keys[slot] = key
             places[slot] = i
@@ -87,11 +78,7 @@ def strike_out(visited, keys, places, new, heads):
             key = visited[begin + i]
             if key == 0:
                 key = np.uint64(1)
-            slot = ((key & _LOW) * capacity) >> _HALF
-            while keys[slot] != key and keys[slot] != 0:
-                slot += np.uint64(1)
-                if slot == capacity:
-                    slot = np.uint64(0)
+            slot = probe(keys, key)
             if keys[slot] == key:
                 new[places[slot]] = 0
         begin += count

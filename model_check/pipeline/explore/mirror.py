@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from model_check.engine.block import Worker
 from model_check.engine.columns import Column
 from model_check.engine.native_map import NativeMap
-from model_check.engine.tables import Tables, View
+from model_check.engine.tables import Tables
+from model_check.engine.view import View
 from model_check.pipeline.explore.kernels import store_all
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -5,38 +5,45 @@ from __future__ import annotations
 import pickle
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from model_check.collector import without_collector
 from model_check.engine import transition
 from model_check.engine.block import BLOCK, Blocks
 from model_check.engine.checkpoint import Found, Sums
-from model_check.engine.explorer import INTERRUPTED, LimitReached, Progress, Search
-from model_check.engine.links import Links
+from model_check.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, told_of_the_disk
+from model_check.engine.frontier import Frontier
 from model_check.engine.steps import initial_states
 from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
 from model_check.engine.tables import Tables
 from model_check.engine.visited import Visited
+from model_check.pipeline.datasets import ddl
 from model_check.pipeline.explore import tasks
-from model_check.pipeline.explore.hand_over import early_table, first_chunks, visited_table
+from model_check.pipeline.explore.in_driver import (
+    Trail,
+    fingerprints_table,
+    found_here,
+    frontier_of,
+    level_here,
+    links_table,
+    look_ahead,
+    visited_before,
+)
 from model_check.pipeline.explore.mirror import Appended
-from model_check.pipeline.explore.store import FORMAT, Manifest, Store
+from model_check.pipeline.explore.store import FORMAT, LEVELS, Manifest, Store
 from model_check.pipeline.explore.tasks import DRIVER, Job, Note, Numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_CANDIDATES = "owner INT, chunk BIGINT, fingerprints BINARY"
-_NEW = "owner INT, part INT, chunk BIGINT, new BIGINT, bits BINARY, fingerprints BINARY"
-_LEVEL = (
-    "part INT, level INT, first BIGINT, states BIGINT, with_renamed BIGINT, fingerprints BINARY, "
-    "parents BINARY, codes BINARY, rows BINARY"
-)
+AHEAD, HERE = 4, 32
+_CANDIDATES, _KNOWN, _NEW = ddl(tasks.CANDIDATES), ddl(tasks.KNOWN), ddl(tasks.NEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class Options:
     folder: str
     made_for: str
     parts: int | None = None
-    hand_over: int = 200_000
+    hand_over: int = 1_000_000
 
 
 @dataclass(slots=True)
@@ -59,7 +66,8 @@ class Spent:
     """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
     went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
     was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
-    level in Spark; ``taken_up``: the level a run was taken up at; ``rates``: by level (states, seconds).
+    level in Spark; ``looked_ahead``: how often a run of levels was explored in the driver after that;
+    ``taken_up``: the level a run was taken up at; ``rates``: by level on Spark (states, seconds).
     """
 
     states: int = 0
@@ -68,31 +76,9 @@ class Spent:
     passes: int = 0
     stored: int = 0
     handed_over: int | None = None
+    looked_ahead: int = 0
     taken_up: int | None = None
     rates: dict[int, tuple[int, float]] = field(default_factory=dict)
-
-
-class Trail:
-    """How states were reached, in the place of :class:`~model_check.engine.links.Links`."""
-
-    def __init__(self, store: Store, handed_over: int, levels: Sequence[int]) -> None:
-        self._store, self._handed_over, self._levels = store, handed_over, levels
-        self._early: dict[int, Any] | None = None
-
-    def trace(self, level: int, number: int) -> tuple[int, list[int]]:
-        """(number of the initial state, codes of the steps) on the way to state ``number`` of ``level``."""
-        codes: list[int] = []
-        while True:
-            if level >= self._handed_over:
-                parent, code = self._store.link_of(level, number, self._levels[level])
-            else:
-                if self._early is None:
-                    self._early = self._store.links_of_early()
-                parent, code = self._early[level][number].tolist()
-            if level == 0:
-                return parent, codes[::-1]
-            codes.append(code)
-            number, level = parent, level - 1
 
 
 def session_of(spark: SparkSession, parts: int) -> SparkSession:
@@ -104,8 +90,10 @@ def session_of(spark: SparkSession, parts: int) -> SparkSession:
         "spark.sql.adaptive.enabled": False,
         "spark.sql.sources.bucketing.autoBucketedScan.enabled": False,
         "spark.sql.execution.arrow.useLargeVarTypes": True,
-        # A row is a chunk of up to some megabytes.
-        "spark.sql.execution.arrow.maxRecordsPerBatch": 8,
+        # A row is a chunk of up to some megabytes: read, hand on and write few at a time.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 1,
+        "spark.sql.parquet.columnarReaderBatchSize": 1,
+        "parquet.block.size": 32 << 20,
         "parquet.block.size.row.check.min": 1,
         "parquet.page.size.row.check.min": 1,
         "parquet.enable.dictionary": False,
@@ -142,10 +130,11 @@ def explore_on_spark(
     parts = options.parts or max(4, 2 * spark.sparkContext.defaultParallelism)
     run = uuid.uuid4().hex
     try:
-        with Links(fingerprints=True) as links, without_collector():
-            store = Store(session_of(spark, parts), options.folder, run)
-            search = Search(system, tables, visited, blocks, links, limits, False, progress)
-            distributed = Distributed(search, store, options, parts, run, reduced, spent or Spent())
+        store = Store(session_of(spark, parts), options.folder, run)
+        levels: list[int] = []
+        with told_of_the_disk(None), Trail(store, levels) as trail, without_collector():
+            search = Search(system, tables, visited, blocks, trail, limits, False, progress, levels=levels)
+            distributed = Distributed(search, store, trail, options, parts, run, reduced, spent or Spent())
             limit = distributed.run()
             result = search.result(limit)
             if limit == INTERRUPTED:
@@ -162,13 +151,15 @@ class Distributed:
         self,
         search: Search,
         store: Store,
+        trail: Trail,
         options: Options,
         parts: int,
         run: str,
         reduced: bool,
         spent: Spent,
     ) -> None:
-        self.search, self.store, self.options, self.spent = search, store, options, spent
+        self.search, self.store, self.trail = search, store, trail
+        self.options, self.spent = options, spent
         self.tables = search.tables
         self._parts, self._run, self._reduced = parts, run, reduced
         self._appended = Appended(self.tables)
@@ -176,7 +167,6 @@ class Distributed:
         self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=reduced)
         self._keys: list[tuple[int, int, int]] = []
         self._asked = 0
-        self._handed_over = 0
         self._persisted: list[DataFrame] = []
 
     # -- the whole ---------------------------------------------------------------------------------
@@ -199,78 +189,119 @@ class Distributed:
             self.store.close()
 
     def _explore(self) -> str | None:
-        manifest = self.store.load(self.options.made_for)
-        if manifest is not None:
-            self._take_up(manifest)
-        elif self._explore_here():
-            return None
-        search = self.search
-        judged = False
-        try:
-            while not search.violations:
-                level = len(search.levels) - 1
-                most = search.limits.max_depth
-                last = most is not None and len(search.levels) > most
-                begin = time.monotonic()
-                candidates = self._expand(level, steps=not last)
-                judged = True
-                if candidates is None:
-                    return "max_depth" if last and not search.violations else None
-                size = self._advance(level, candidates)
-                if not size:
-                    return None
-                judged = False
-                self.spent.rates[level + 1] = (size, time.monotonic() - begin)
-                search._check_limits()
-                search._report(size, 0)
-        except LimitReached as reached:
-            limit: str | None = str(reached)
+        """Explore, in the driver or on Spark, as levels are small or large."""
+        search, store = self.search, self.store
+        manifest = store.load(self.options.made_for)
+        store.claim()
+        if manifest is None:
+            if self._explore_here(search.start(), None):
+                return None
         else:
-            limit = None
-        if not judged:
-            self._expand(len(search.levels) - 1, steps=False)
-        return limit
+            self._take_up(manifest)
+        while not search.violations:
+            if search.levels[-1] > self.options.hand_over:
+                if not self._explore_on_spark():
+                    break
+                continue
+            level = store.level(len(search.levels) - 1).select("first", "fingerprints", "rows")
+            frontier = frontier_of(search, level.toArrow())
+            if search.violations or self._explore_here(frontier, self._look_ahead(frontier)):
+                break
+        return None
+
+    def _explore_on_spark(self) -> bool:
+        """Explore one level on Spark; whether there is one after it."""
+        search, level = self.search, len(self.search.levels) - 1
+        most = search.limits.max_depth
+        last = most is not None and len(search.levels) > most
+        begin = time.monotonic()
+        candidates = self._expand(level, steps=not last)
+        if candidates is None:
+            if last and not search.violations:
+                raise LimitReached("max_depth")
+            return False
+        size = self._advance(level, candidates)
+        if not size:
+            return False
+        self.spent.rates[level + 1] = (size, time.monotonic() - begin)
+        try:
+            search._check_limits()
+        except LimitReached:
+            self._expand(level + 1, steps=False)
+            raise
+        if search.violations:
+            # By a step; of the states that it and others lead to some may break an invariant.
+            self._expand(level + 1, steps=False)
+            return False
+        search._report(size, 0)
+        return True
 
     # -- levels in the driver ------------------------------------------------------------------------
 
-    def _explore_here(self) -> bool:
-        """Explore levels up to the largest that is explored here; whether that was all."""
+    def _explore_here(self, frontier: Frontier, depth: int | None) -> bool:
+        """Explore levels here until one is too large; whether that was all.
+
+        ``depth``: for how many levels the visited set is enough; ``None``: it has all states.
+        """
+        search, most = self.search, self.options.hand_over
+        while True:
+            begin, before = len(search.levels), search.distinct
+            while frontier.alive and not search.violations:
+                if frontier.size > most or search.distinct - before > HERE * most:
+                    break
+                if depth is not None and len(search.levels) - begin >= depth:
+                    break
+                if search.limits.max_depth is not None and len(search.levels) > search.limits.max_depth:
+                    raise LimitReached("max_depth")
+                frontier = search.expand_level(frontier)
+            else:
+                return True
+            self._hand_over(frontier)
+            if frontier.size > most:
+                return False
+            depth = self._look_ahead(frontier)
+
+    def _look_ahead(self, frontier: Frontier) -> int:
+        """Have a visited set that is enough for some levels; for how many."""
         search = self.search
-        frontier = search.start()
-        while frontier.alive and not search.violations:
-            if frontier.size > self.options.hand_over:
-                break
-            if search.limits.max_depth is not None and len(search.levels) > search.limits.max_depth:
-                raise LimitReached("max_depth")
-            frontier = search.expand_level(frontier)
-        else:
-            return True
-        self._hand_over(frontier)
-        return False
+        ahead = look_ahead(search, frontier, AHEAD * self.options.hand_over)
+        known = self._visited_among(ahead.fingerprints)
+        search.visited = search.blocks.visited = visited_before(frontier, known)
+        self.spent.looked_ahead += 1
+        return ahead.depth
 
-    def _hand_over(self, frontier: Any) -> None:
-        search, store = self.search, self.store
-        store.choose_parts(self._parts)
-        search.links.flush()
-        level = self._handed_over = self.spent.handed_over = len(search.levels) - 1
+    def _visited_among(self, fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Which of ``fps``, all different, were visited up to the last level."""
+        store, level = self.store, len(self.search.levels) - 1
+        asked = store.spark.createDataFrame(fingerprints_table(fps, level, store.parts))
+        known = asked.groupBy("part").cogroup(store.visited(level).groupBy("part"))
+        found = known.applyInArrow(_visited_among, _KNOWN).collect()
+        return np.frombuffer(b"".join(row[0] for row in found), np.uint64)
+
+    def _hand_over(self, frontier: Frontier) -> None:
+        """Write what was found here since the last time."""
+        search, store, trail = self.search, self.store, self.trail
+        level = len(search.levels) - 1
         create = store.spark.createDataFrame
-        store.write_early(create(early_table(search.links, level)))
-        store.new_visited()
-        store.append_visited(create(visited_table(search.links, level, store.parts)))
-        store.write_level(create(first_chunks(search.links, frontier, level, store.parts)), level)
+        trail.flush()
+        if self.spent.handed_over is None:
+            self.spent.handed_over = level
+            store.choose_parts(self._parts)
+            store.new_visited()
+        if trail.since < level:
+            store.write_links(create(links_table(trail, level)), trail.since, level)
+        store.append_visited(create(fingerprints_table(found_here(trail, level + 1), level, store.parts)))
+        store.write_level(create(level_here(trail, frontier, level, store.parts)), level)
         search.visited = search.blocks.visited = Visited()
-        self._go_on_from_store()
         self._commit()
-
-    def _go_on_from_store(self) -> None:
-        self.search.links = Trail(self.store, self._handed_over, self.search.levels)  # type: ignore[assignment]
 
     # -- how far it has come ---------------------------------------------------------------------------
 
     def _commit(self) -> None:
-        """The last level is complete."""
+        """The last level is complete, and in the folder."""
         search, tables = self.search, self.tables
         level = len(search.levels) - 1
+        self.trail.go_on_from(level + 1)
         self._keys.append(self.store.write_keys(level, tables.resolved[self._asked :]))
         self._asked = len(tables.resolved)
         self.store.commit(
@@ -279,7 +310,8 @@ class Distributed:
                 made_for=self.options.made_for,
                 parts=list(self.store.parts),
                 width=tables.width,
-                handed_over=self._handed_over,
+                in_driver=self.store.in_driver,
+                on_spark=self.spent.states,
                 levels=search.levels,
                 tables=tables.digest(tables.sizes()),
                 keys=self._keys,
@@ -313,20 +345,23 @@ class Distributed:
             raise store.damaged("keys", "leads to other outcomes than before")
         tables.calls = manifest.calls
         self._keys, self._asked = list(manifest.keys), len(tables.resolved)
-        self._handed_over = self.spent.handed_over = manifest.handed_over
         self.spent.taken_up = len(manifest.levels) - 1
-        store.parts = tuple(manifest.parts)
+        self.spent.handed_over = next((end for begin, end in manifest.in_driver if begin == 0), 0)
+        self.spent.states = manifest.on_spark
+        store.take_up(manifest)
         store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
-        store.take_up(range(manifest.handed_over, len(manifest.levels)))
-        search.levels = list(manifest.levels)
+        search.levels[:] = manifest.levels
         search.distinct = sum(manifest.levels)
         for name, value in manifest.totals.model_dump().items():
             setattr(search.blocks.totals, name, value)
         search.blocks.goals.update(manifest.goals)
-        self._go_on_from_store()
+        self.trail.go_on_from(len(search.levels))
         for found in manifest.violations:
             search.violate(found.property, found.level, found.number, found.more)
         search.spent = manifest.seconds
+        if search.violations:
+            # The run may have ended before the last level was judged.
+            self._expand(len(search.levels) - 1, steps=False)
 
     # -- one level -----------------------------------------------------------------------------------
 
@@ -449,7 +484,7 @@ class Distributed:
         following = (
             states.groupBy("part")
             .cogroup(new.where("chunk >= 0 AND new > 0").groupBy("part"))
-            .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), _LEVEL)
+            .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), LEVELS.ddl)
         )
         store.write_level(following, level + 1)
         self.spent.stored += store.bytes_of_level(level + 1)
@@ -477,6 +512,10 @@ class Distributed:
         for data in self._persisted:
             data.unpersist()
         self._persisted = []
+
+
+def _visited_among(candidates: Any, visited: Any) -> Any:
+    return tasks.visited_among(candidates, visited)
 
 
 def _find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) -> Any:

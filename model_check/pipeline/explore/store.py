@@ -1,10 +1,11 @@
 """The folder of a run, in any file system that the cluster knows: its data sets, and how far it has come.
 
-``levels/N`` has the states of level N, ``early`` how the states before them were reached that the driver
-found by itself, ``visited`` the fingerprints of all states, ``keys/N`` what the tables asked of the system
-for level N, in that order, and ``complete/N.json`` what was known when level N was complete: it appears when
-all the rest is there. What a run leaves of a level that it did not complete is overwritten, or left out by
-its level.
+``levels/N`` has the states of level N; of levels that the driver explored by itself it has only the last of
+each run of them, and ``links/N`` tells how the states of the others were reached, from level N on.
+``visited`` has the fingerprints of all states, ``keys/N`` what the tables asked of the system for level N, in
+that order, and ``complete/N.json`` what was known when level N was complete: it appears when all the rest is
+there. What a run leaves of a level that it did not complete is overwritten, or left out by its level.
+``run`` names the run that began last: an earlier one that is still there finds that and ends.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ VISITED = Dataset(
         Column("fingerprints", "binary", "uint64 each, in no particular order"),
     ),
 )
-EARLY = Dataset(
-    "early steps",
+LINKS = Dataset(
+    "first steps",
     1,
-    "how the states were reached that the driver found by itself",
+    "how states were first reached, of levels that the driver explored by itself",
     (
         Column("level", "int", "the number of steps that led to the states"),
         Column("first", "bigint", "the number, in its level, of the first state"),
@@ -70,7 +71,8 @@ class Manifest(BaseModel):
     """What was known when the last of ``levels`` was complete.
 
     ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
-    row. ``handed_over``: the first level in ``levels/``. ``tables``: a digest of the tables; ``keys``: for
+    row. ``in_driver``: levels from .. up to, but not, .. are in ``links/``, all others in ``levels/``.
+    ``on_spark``: how many states were found on Spark. ``tables``: a digest of the tables; ``keys``: for
     each file in ``keys/`` its level, number of keys and CRC-32. ``calls``, ``seconds``: spent so far.
     ``checksum``: the CRC-32 of all the rest.
     """
@@ -81,7 +83,8 @@ class Manifest(BaseModel):
     made_for: str
     parts: list[int]
     width: Count
-    handed_over: Count
+    in_driver: list[tuple[Count, Count]]
+    on_spark: Count
     levels: list[Count]
     tables: str
     keys: list[tuple[Count, Count, Count]]
@@ -184,7 +187,9 @@ class Store:
         self.files = Files(spark, folder)
         self._run = run
         self._tables: list[str] = []
+        self._read: dict[int, dict[int, NDArray[np.uint32]]] = {}
         self.parts: tuple[int, ...] = ()
+        self.in_driver: list[tuple[int, int]] = []
 
     # -- data sets -------------------------------------------------------------------------------
 
@@ -223,11 +228,20 @@ class Store:
         self._create(f"level_{level}", LEVELS, folder)
         self._append(data, f"level_{level}", LEVELS)
 
-    def take_up(self, levels: range) -> None:
-        """Use what an earlier run wrote."""
-        for level in levels:
-            self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
+    def take_up(self, manifest: Manifest) -> None:
+        """Use what an earlier run wrote. Raises InputError where some of it is missing."""
+        self.parts, self.in_driver = tuple(manifest.parts), list(manifest.in_driver)
+        for level in range(len(manifest.levels)):
+            if not any(begin <= level < end for begin, end in self.in_driver):
+                self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
         self._create("visited", VISITED, "visited")
+        last = len(manifest.levels) - 1
+        (row,) = self.level(last).selectExpr("coalesce(sum(states), 0)").collect()
+        if row[0] != manifest.levels[last]:
+            raise self.damaged(f"levels/{last:05d}", "has not all states of the level")
+        (row,) = self.visited(last).selectExpr("coalesce(sum(octet_length(fingerprints)), 0)").collect()
+        if row[0] < 8 * sum(manifest.levels):
+            raise self.damaged("visited", "has not all states")
 
     def level(self, level: int) -> DataFrame:
         """The states of a level, in buckets."""
@@ -250,22 +264,28 @@ class Store:
         """The fingerprints of all levels up to ``level``, in buckets."""
         return self.spark.table(self._name("visited")).where(f"level <= {level}")
 
-    def write_early(self, data: DataFrame) -> None:
-        """Write how the first levels were reached."""
-        data.coalesce(1).write.mode("overwrite").parquet(self.files.path("early"))
+    def write_links(self, data: DataFrame, begin: int, end: int) -> None:
+        """Write how the states were reached of the levels from ``begin`` up to, but not, ``end``."""
+        data.coalesce(1).write.mode("overwrite").parquet(self.files.path(f"links/{begin:05d}"))
+        self.in_driver.append((begin, end))
 
-    def links_of_early(self) -> dict[int, NDArray[np.uint32]]:
-        """By level, how the states were reached that the driver found by itself: (states, 2)."""
-        pieces: dict[int, list[bytes]] = {}
-        data = self.spark.read.parquet(self.files.path("early"))
-        for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
-            pieces.setdefault(row["level"], []).append(row["links"])
-        return {
-            level: np.frombuffer(b"".join(found), np.uint32).reshape(-1, 2) for level, found in pieces.items()
-        }
+    def _links_from(self, begin: int) -> dict[int, NDArray[np.uint32]]:
+        """By level, how the states of a run of levels in the driver were reached: (states, 2)."""
+        if begin not in self._read:
+            pieces: dict[int, list[bytes]] = {}
+            data = self.spark.read.parquet(self.files.path(f"links/{begin:05d}"))
+            for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
+                pieces.setdefault(row["level"], []).append(row["links"])
+            # One run of levels at a time: there may be many.
+            self._read = {begin: {level: _pairs(found) for level, found in pieces.items()}}
+        return self._read[begin]
 
     def link_of(self, level: int, number: int, size: int) -> tuple[int, int]:
         """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
+        for begin, end in self.in_driver:
+            if begin <= level < end:
+                parent, code = self._links_from(begin)[level][number].tolist()
+                return parent, code
         part = self.parts[number * len(self.parts) // size]
         data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
         (row,) = data.select("first", "parents", "codes").collect()
@@ -290,8 +310,17 @@ class Store:
         keys: list[int] = np.frombuffer(content, "<i8").tolist()
         return keys
 
+    def claim(self) -> None:
+        """The folder is this run's now."""
+        self.files.write("run", self._run.encode())
+
     def commit(self, manifest: Manifest) -> None:
-        """From now on the run is there."""
+        """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
+        if self.files.read("run") != self._run.encode():
+            raise InputError(
+                f"{self.files.folder}: another run uses it now; let that one end, or name another folder "
+                "with --dir."
+            )
         level = len(manifest.levels) - 1
         self.files.write(f"complete/{level:05d}.json", manifest.summed().model_dump_json().encode())
 
@@ -327,7 +356,11 @@ class Store:
         )
 
 
-_OURS = {"levels", "early", "visited", "keys", "complete"}
+_OURS = {"run", "levels", "links", "visited", "keys", "complete"}
+
+
+def _pairs(pieces: list[bytes]) -> NDArray[np.uint32]:
+    return np.frombuffer(b"".join(pieces), np.uint32).reshape(-1, 2)
 
 
 def keys_of_parts(spark: SparkSession, count: int) -> tuple[int, ...]:

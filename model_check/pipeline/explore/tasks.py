@@ -13,16 +13,32 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from model_check.engine import transition
 from model_check.engine.block import NEVER, Batch
 from model_check.engine.build import build
 from model_check.engine.judge import UNKNOWN, judge
+from model_check.pipeline.datasets import Column, table
 from model_check.pipeline.explore.kernels import Candidates, are_known, split, unique
 from model_check.pipeline.explore.mirror import Mirror, mirror_of
+from model_check.pipeline.explore.store import LEVELS
 
+# What tasks give, besides levels.
+CANDIDATES = (
+    Column("owner", "int", "the part that owns the fingerprints; DRIVER: a note for the driver"),
+    Column("chunk", "bigint", "the number of the first state of the chunk that they come from"),
+    Column("fingerprints", "binary", "uint64 each; or the note"),
+)
+KNOWN = (Column("fingerprints", "binary", "uint64 each"),)
+NEW = (
+    Column("owner", "int", "the part that owns the fingerprints"),
+    Column("part", "int", "the part of the level that the chunk is in; DRIVER: none"),
+    Column("chunk", "bigint", "the number of the first state of the chunk; -1: none"),
+    Column("new", "bigint", "how many are new"),
+    Column("bits", "binary", "a bit for each candidate of the chunk: whether it is new"),
+    Column("fingerprints", "binary", "uint64 each; of rows without a chunk only"),
+)
 #: The most states of a chunk.
 CHUNK = 1 << 16
 #: Fingerprints of a value in the data set of those that were visited.
@@ -155,14 +171,8 @@ def _expand_chunk(chunk: Chunk, job: Job, steps: bool, verdicts: bool) -> Iterat
                 owners.append(job.keys[owner])
                 values.append(by_owner[starts[owner] : starts[owner + 1]].tobytes())
     values[0] = pickle.dumps(note)
-    yield pa.RecordBatch.from_arrays(
-        [
-            pa.array(owners, pa.int32()),
-            pa.array([chunk.first] * len(owners), pa.int64()),
-            pa.array(values, pa.large_binary()),
-        ],
-        ["owner", "chunk", "fingerprints"],
-    )
+    rows = [(owner, chunk.first, value) for owner, value in zip(owners, values, strict=True)]
+    yield from table(CANDIDATES, rows).to_batches()
 
 
 def _tell(mirror: Mirror, note: Note) -> None:
@@ -245,48 +255,37 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
     """
     order = np.argsort(candidates["chunk"].to_numpy(), kind="stable").tolist()
     if not order:
-        return _new_rows([], [], [], [], [], [])
+        return table(NEW, [])
     pieces = [array_of(candidates["fingerprints"][at], np.uint64) for at in order]
     owner = candidates["owner"][0].as_py()
     fps = np.concatenate(pieces)
     known = Candidates(fps)
     for at in range(visited.num_rows):
         known.strike_out(array_of(visited["fingerprints"][at], np.uint64))
-    chunks, news, bits, begin = [], [], [], 0
+    rows: list[tuple[Any, ...]] = []
+    begin = 0
     for at, piece in zip(order, pieces, strict=True):
         new = known.new[begin : begin + len(piece)]
         begin += len(piece)
-        chunks.append(candidates["chunk"][at].as_py())
-        news.append(int(new.sum()))
-        bits.append(np.packbits(new).tobytes())
+        chunk = candidates["chunk"][at].as_py()
+        part = keys[part_of(chunk, size, len(keys))]
+        rows.append((owner, part, chunk, int(new.sum()), np.packbits(new).tobytes(), b""))
     found = fps[known.new.astype(bool)]
-    cut = [found[at : at + MOST_FINGERPRINTS] for at in range(0, len(found), MOST_FINGERPRINTS)]
-    sources = [keys[part_of(chunk, size, len(keys))] for chunk in chunks] + [DRIVER] * len(cut)
-    values = [b""] * len(chunks) + [piece.tobytes() for piece in cut]
-    chunks += [-1] * len(cut)
-    news += [len(piece) for piece in cut]
-    bits += [b""] * len(cut)
-    return _new_rows([owner] * len(chunks), sources, chunks, news, bits, values)
+    for begin in range(0, len(found), MOST_FINGERPRINTS):
+        piece = found[begin : begin + MOST_FINGERPRINTS]
+        rows.append((owner, DRIVER, -1, len(piece), b"", piece.tobytes()))
+    return table(NEW, rows)
 
 
-def _new_rows(
-    owners: list[int],
-    sources: list[int],
-    chunks: list[int],
-    news: list[int],
-    bits: list[bytes],
-    values: list[bytes],
-) -> Any:
-    return pa.table(
-        {
-            "owner": pa.array(owners, pa.int32()),
-            "part": pa.array(sources, pa.int32()),
-            "chunk": pa.array(chunks, pa.int64()),
-            "new": pa.array(news, pa.int64()),
-            "bits": pa.array(bits, pa.large_binary()),
-            "fingerprints": pa.array(values, pa.large_binary()),
-        }
-    )
+def visited_among(candidates: Any, visited: Any) -> Any:
+    """Those fingerprints, all different, of the candidates of a part that are among its visited ones."""
+    pieces = [array_of(value, np.uint64) for value in candidates["fingerprints"]]
+    fps = np.concatenate([np.empty(0, np.uint64), *pieces])
+    known = Candidates(fps)
+    for value in visited["fingerprints"]:
+        known.strike_out(array_of(value, np.uint64))
+    found = fps[known.new == 0]
+    return table(KNOWN, [(found.tobytes(),)] if len(found) else [])
 
 
 # -- the next level --------------------------------------------------------------------------------
@@ -411,17 +410,4 @@ class Cutter:
     def table(self) -> Any:
         """All rows."""
         self._flush()
-        return level_table(self._done)
-
-
-def level_table(rows: Sequence[tuple[Any, ...]]) -> Any:
-    """An Arrow table of the data set of levels."""
-    kinds = {
-        "part": pa.int32(), "level": pa.int32(), "first": pa.int64(), "states": pa.int64(),
-        "with_renamed": pa.int64(), "fingerprints": pa.large_binary(), "parents": pa.large_binary(),
-        "codes": pa.large_binary(), "rows": pa.large_binary(),
-    }  # fmt: skip
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(kinds)
-    return pa.table(
-        {name: pa.array(list(column), kinds[name]) for name, column in zip(kinds, columns, strict=True)}
-    )
+        return table(LEVELS.columns, self._done)

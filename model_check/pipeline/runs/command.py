@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 
-from model_check.arguments import whole_number
 from model_check.cli import EXIT_BAD_INPUT
+from model_check.conform.options import add_options
 from model_check.consult.terminal import console, width
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.printable import printable
-from model_check.variants import add_protocol_options, read_protocol
+from model_check.variants import read_protocol
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,24 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="DIR", help="where the data sets go; a new folder"
     )
-    add_protocol_options(parser)
-    parser.add_argument(
-        "--findings",
-        choices=("report", "fail"),
-        default="report",
-        help="whether properties that production violates make exit status 1 (default: report)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
-    parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")
-    parser.add_argument("--unexercised", action="store_true", help="also list the rules that decided no step")
-    parser.add_argument(
-        "--limit",
-        type=whole_number,
-        default=10,
-        metavar="N",
-        help="differences and findings shown in full per run (default: 10)",
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="as in 'kraftcheck conform'")
+    add_options(parser)
     add_session_options(parser)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from model_check.conform.report import RunResult
@@ -13,7 +12,8 @@ from model_check.pipeline import datasets
 from model_check.pipeline.runs.executor import judges
 from model_check.pipeline.runs.rows import from_rows
 from model_check.pipeline.runs.schemas import DIFFERENCES, FINDINGS, NESTED, RULES, RUNS
-from model_check.pipeline.session import first_line
+from model_check.pipeline.session import sql_settings
+from model_check.pipeline.spark_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def judge(
     found = files[0]
     for more in files[1:]:
         found = found.unionAll(more)
-    with _settings(spark, _ONE_BY_ONE):
+    with sql_settings(spark, _ONE_BY_ONE):
         empty = spark.createDataFrame([], NESTED)
         judged = _with_contents(spark, found).mapInArrow(
             judges(empty.toArrow().schema, preset, list(switches)), NESTED
@@ -49,13 +49,16 @@ def judge(
         try:
             count = judged.count()
             _write(judged.coalesce(max(1, count // _ROWS_OF_FILE)), out)
+        except BaseException:
+            # Of four data sets some alone would look like runs without differences.
+            datasets.remove(spark, out)
+            raise
         finally:
             judged.unpersist()
 
 
 def _files_in(spark: SparkSession, folder: str) -> DataFrame:
     """The files of the runs that ``folder`` stands for: ``folder`` and ``name`` of each, and its ``path``."""
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 
     what = f"expected {' and '.join(FILES)}, or folders run-* that have them"
@@ -72,7 +75,7 @@ def _files_in(spark: SparkSession, folder: str) -> DataFrame:
             files = files.where(f.col("folder").rlike(r"/run-[^/]*$"))
         if files.isEmpty():
             raise InputError(f"{folder}: there is no recorded run; {what}.")
-    except PySparkException as error:
+    except spark_errors() as error:
         raise InputError(f"{folder}: cannot be read ({first_line(error)}); {what}.") from None
     return files
 
@@ -109,18 +112,6 @@ def _write(judged: DataFrame, out: str) -> None:
         datasets.write(judged.selectExpr("folder", f"inline({column})"), dataset, f"{out}/{name}")
     rules = judged.selectExpr("folder", "explode(rules) as (rule, steps)")
     datasets.write(rules, RULES, f"{out}/rules")
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.set(key, old)
 
 
 def read_results(spark: SparkSession, out: str) -> tuple[list[RunResult], list[str]]:

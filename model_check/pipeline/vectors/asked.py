@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from unittest.mock import patch
 
-from model_check.kraft import node
+from model_check.kraft.node import listening
 from reference.disk import Disk
 from reference.events import Event
 from reference.protocol import Protocol
 from reference.replica import Replica
-from reference.step import Outcome, start, step
+from reference.step import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +40,19 @@ class Asking:
     def __len__(self) -> int:
         return len(self._found)
 
-    def step(self, protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-        """As :func:`reference.step.step`."""
-        outcome = step(protocol, replica, event)
-        self._found.setdefault((protocol, replica, event), Asked(protocol, replica, event, None, outcome))
-        return outcome
-
-    def start(self, protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
-        """As :func:`reference.step.start`."""
-        outcome = start(protocol, identity, disk)
-        self._found.setdefault((protocol, identity, disk), Asked(protocol, identity, None, disk, outcome))
-        return outcome
+    def __call__(
+        self, protocol: Protocol, replica: Replica, happened: Event | Disk, outcome: Outcome
+    ) -> None:
+        """Take in a step, or with a disk a start; see :data:`model_check.kraft.node.Listener`."""
+        key = (protocol, replica, happened)
+        if key not in self._found:
+            event, disk = (None, happened) if isinstance(happened, Disk) else (happened, None)
+            self._found[key] = Asked(protocol, replica, event, disk, outcome)
 
 
 @contextmanager
 def asking() -> Iterator[Asking]:
     """What nodes ask the reference in this process meanwhile."""
     found = Asking()
-    with patch.object(node, "step", found.step), patch.object(node, "start", found.start):
+    with listening(found):
         yield found

@@ -4,15 +4,17 @@ The greedy choice takes the candidate that covers most pairs which are still wan
 and of those the one with the first hash; until nothing is wanted that any candidate covers. Production's
 protocol comes first: what it covers is covered by its candidates, and other variants add what is left.
 
-One candidate at a time would be one job of the cluster for each. So a round takes every candidate that is
-the best of all that share a wanted pair with it. Nothing that the greedy choice takes before such a
-candidate shares a pair with it, as it would have to be better, and the others only become worse: the greedy
-choice takes it too. So both take the same set (the argument is that of locally dominant edges: Preis, "Linear
-time 1/2-approximation algorithm for maximum weighted matching in general graphs", STACS 1999).
+As long as there are few candidates, the driver chooses. Of many, one at a time would be one job of the
+cluster for each; there a round takes every candidate that is the best of all that share a wanted pair with
+it. Nothing that the greedy choice takes before such a candidate shares a pair with it, as it would have to be
+better, and the others only become worse: the greedy choice takes it too. So both take the same set (the
+argument is that of locally dominant edges: Preis, "Linear time 1/2-approximation algorithm for maximum
+weighted matching in general graphs", STACS 1999).
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+#: Up to how many candidates are chosen from in the driver: some hundred megabytes.
+MOST_HERE = 100_000
 #: Between a kind and a pair: kinds are chosen apart, and in the same rounds.
 _BETWEEN = "\t"
 
@@ -40,24 +44,36 @@ def smallest(candidates: DataFrame, keep: int) -> DataFrame:
 
     alike = Window.partitionBy("kind", "tier", "features").orderBy("size", "tie", "source")
     once = candidates.dropDuplicates(["kind", "tie"])
-    return once.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= keep).drop("place")
+    placed = once.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= keep).drop("place")
+    return placed.coalesce(_parts(candidates))
+
+
+def _parts(data: DataFrame) -> int:
+    """Into how many parts what is kept for the rounds goes: they are many, and little is left for each."""
+    return max(1, int(data.sparkSession.sparkContext.defaultParallelism))
 
 
 def cover(
-    candidates: DataFrame, keep: int, progress: Callable[[int, int], None] | None = None
+    candidates: DataFrame,
+    keep: int,
+    progress: Callable[[int, int], None] | None = None,
+    most_here: int = MOST_HERE,
 ) -> list[Chosen]:
     """The choice among ``candidates``, which have the columns of ``CANDIDATES``, each ``tie`` once: every
     pair ``keep`` times by each kind, as far as there are so many. In the order of hashes.
 
-    What is chosen comes to the driver, the candidates do not. ``progress``: the round, and what is chosen.
+    Up to ``most_here`` candidates are chosen from in the driver, one after the other. Of more than that only
+    what is chosen comes to the driver. ``progress``: the round, and what is chosen.
     """
     from pyspark.sql import functions as f
 
+    if candidates.count() <= most_here:
+        return _cover_here(candidates, keep)
     each = f.explode("features").alias("pair")
     exploded = candidates.select("kind", "tier", "size", "tie", each).select(
         "tier", "size", "tie", f.concat_ws(_BETWEEN, "kind", "pair").alias("pair")
     )
-    pairs = exploded.persist()
+    pairs = exploded.coalesce(_parts(candidates)).persist()
     try:
         tiers = [row["tier"] for row in pairs.select("tier").distinct().orderBy("tier").collect()]
         had: Counter[str] = Counter()
@@ -67,6 +83,16 @@ def cover(
     finally:
         pairs.unpersist()
     return [Chosen(tie, tuple(pair.partition(_BETWEEN)[2] for pair in covers[tie])) for tie in sorted(covers)]
+
+
+def _cover_here(candidates: DataFrame, keep: int) -> list[Chosen]:
+    by_kind: dict[str, list[tuple[int, int, str, tuple[str, ...]]]] = {}
+    for row in candidates.select("kind", "tier", "size", "tie", "features").collect():
+        by_kind.setdefault(row["kind"], []).append(
+            (row["tier"], row["size"], row["tie"], (*row["features"],))
+        )
+    chosen = (cover_plainly(of_kind, keep).items() for of_kind in by_kind.values())
+    return sorted((Chosen(tie, pairs) for found in chosen for tie, pairs in found), key=lambda each: each.tie)
 
 
 def _cover_tier(
@@ -121,20 +147,23 @@ def _dominant(wanted: DataFrame) -> DataFrame:
 def cover_plainly(
     candidates: Iterable[tuple[int, int, str, tuple[str, ...]]], keep: int
 ) -> dict[str, tuple[str, ...]]:
-    """The same choice, made one after the other: of candidates (tier, size, tie, pairs)."""
-    left = sorted(candidates)
+    """The same choice, made one after the other: of candidates (tier, size, tie, pairs) the pairs that each
+    of those chosen covers, by its tie.
+    """
     had: Counter[str] = Counter()
     covers: dict[str, tuple[str, ...]] = {}
-    for tier in sorted({each[0] for each in left}):
-        while True:
-            open_ = {
-                tie: (size, tuple(sorted(pair for pair in pairs if had[pair] < keep)))
-                for of, size, tie, pairs in left
-                if of == tier and tie not in covers
-            }
-            best = min(open_, key=lambda tie: (-len(open_[tie][1]), open_[tie][0], tie), default=None)
-            if best is None or not open_[best][1]:
-                break
-            covers[best] = open_[best][1]
-            had.update(open_[best][1])
+    by_tier: dict[int, list[tuple[int, int, str, tuple[str, ...]]]] = {}
+    for tier, size, tie, pairs in candidates:
+        by_tier.setdefault(tier, []).append((-len(pairs), size, tie, pairs))
+    for _, heap in sorted(by_tier.items()):
+        heapq.heapify(heap)
+        while heap:
+            gain, size, tie, pairs = heapq.heappop(heap)
+            wanted = tuple(sorted(pair for pair in pairs if had[pair] < keep))
+            # What a candidate gains only shrinks: who was the best before and has lost nothing is the best.
+            if wanted and -len(wanted) != gain:
+                heapq.heappush(heap, (-len(wanted), size, tie, pairs))
+            elif wanted:
+                covers[tie] = wanted
+                had.update(wanted)
     return covers

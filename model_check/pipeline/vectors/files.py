@@ -19,10 +19,9 @@ from model_check.drive.coverage import NOT_REACHED, carried_out, reason_of_silen
 from model_check.errors import InputError
 from model_check.files import read_text, write_atomically
 from model_check.pipeline.vectors import vector as vectors
-from model_check.pipeline.vectors.schema import schema
+from model_check.pipeline.vectors.schema import FORMAT, INDEX_FORMAT, VERSION, schema
 from model_check.pipeline.vectors.vector import Vector
 
-FORMAT, INDEX_FORMAT, VERSION = "kraftcheck-vectors", "kraftcheck-vectors-index", 1
 INDEX, SCHEMA = "index.json", "schema.json"
 #: A set on demand may be large; a file of it is read as a whole.
 MAX_BYTES = 2**31

@@ -1,4 +1,5 @@
-"""Pure functions of the protocol that vectors show by themselves: what a majority decides.
+"""Pure functions of the protocol that vectors show by themselves: what a majority decides, and in which
+version a request goes out.
 
 They are what an implementation can be tested on before it has a replica that takes events.
 """
@@ -8,9 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
+from model_check import codec
 from model_check.codec import INT32, Json
 from model_check.errors import InputError
+from reference import versions
 from reference.frozen import replace
+from reference.messages import BeginQuorumEpochRequest, FetchRequest, Request, VoteRequest
 from reference.progress import advance_high_watermark
 from reference.protocol import KAFKA
 from reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
@@ -18,7 +22,7 @@ from reference.transitions import is_lost, is_won
 from reference.voters import ReplicaKey, static_voters
 from reference.work import Work
 
-ELECTION, HIGH_WATERMARK = "election", "high-watermark"
+ELECTION, HIGH_WATERMARK, VERSION = "election", "high-watermark", "request-version"
 _MOST = 64
 
 
@@ -29,6 +33,9 @@ def call(name: str, arguments: Mapping[str, Json], where: str) -> tuple[Json, tu
     ``high-watermark``: of ``ends`` (of each voter's log as its leader knows it, the leader's own included;
     null: not known), ``epoch_start`` (the leader's log end when it was elected) and ``high_watermark`` (null:
     not known yet): the high watermark afterwards.
+    ``request-version``: of a ``request`` and the versions that its receiver has (``supported``: the oldest
+    and the newest; null: none): the ``version`` in which it goes out, or the ``answer`` that its sender gives
+    itself.
     """
     if name == ELECTION:
         voters, granted, rejected = (_ids(arguments, key, where) for key in ("voters", "granted", "rejected"))
@@ -42,7 +49,22 @@ def call(name: str, arguments: Mapping[str, Json], where: str) -> tuple[Json, tu
         mark = arguments.get("high_watermark")
         before = None if mark is None else _number(mark, f"{where}.arguments.high_watermark")
         return _high_watermark(known, start, before)
-    raise InputError(f"{where}.function: expected {ELECTION} or {HIGH_WATERMARK}.")
+    if name == VERSION:
+        request = codec.decode(arguments.get("request"), Request, f"{where}.arguments.request")
+        sending = versions.send(request, _range(arguments.get("supported"), f"{where}.arguments.supported"))
+        if sending.answer is None:
+            return {"version": sending.version}, sending.rules
+        return {"answer": codec.encode(sending.answer)}, sending.rules
+    raise InputError(f"{where}.function: expected {ELECTION}, {HIGH_WATERMARK} or {VERSION}.")
+
+
+def _range(data: Json, where: str) -> tuple[int, int] | None:
+    if data is None:
+        return None
+    if not isinstance(data, list) or len(data) != 2:
+        raise InputError(f"{where}: expected null or an array of the oldest and the newest version.")
+    low, high = (_number(each, where) for each in data)
+    return low, high
 
 
 def _number(data: Json, where: str) -> int:
@@ -92,6 +114,23 @@ def cases() -> Iterator[tuple[str, dict[str, Json]]]:
         for others in itertools.combinations_with_replacement((None, 0, 2, 3, 4), count - 1):
             for start, mark in ((0, None), (2, None), (2, 3), (3, 2)):
                 yield HIGH_WATERMARK, {"ends": [4, *others], "epoch_start": start, "high_watermark": mark}
+    yield from _version_cases()
+
+
+def _version_cases() -> Iterator[tuple[str, dict[str, Json]]]:
+    """Requests to peers of every age."""
+    sender, receiver = ReplicaKey(2, "B"), ReplicaKey(1, "A")
+    for request in (
+        VoteRequest(5, sender, receiver, 2, 4, False),
+        VoteRequest(4, sender, receiver, 2, 4, True),
+        BeginQuorumEpochRequest(5, 2, receiver, ()),
+        FetchRequest(5, sender, 4, 2, 3, 500),
+    ):
+        oldest, newest = versions.RANGES[type(request)]
+        ranges: list[Json] = [None, [newest + 1, newest + 2]]
+        ranges += [[0, each] for each in range(oldest, newest + 3)]
+        for supported in ranges:
+            yield VERSION, {"request": codec.encode(request), "supported": supported}
 
 
 def outcome_of(name: str, arguments: Mapping[str, Json], result: Json) -> str:
@@ -99,6 +138,12 @@ def outcome_of(name: str, arguments: Mapping[str, Json], result: Json) -> str:
     if name == ELECTION:
         voters = arguments["voters"]
         return f"{result} of {len(voters) if isinstance(voters, list) else 0}"
+    if name == VERSION:
+        request = arguments["request"]
+        kind = request["type"] if isinstance(request, dict) else None
+        asked = " as a pre-vote" if isinstance(request, dict) and request.get("pre_vote") else ""
+        goes_out = isinstance(result, dict) and "version" in result
+        return f"{kind}{asked} {'goes out' if goes_out else 'is answered by its sender'}"
     ends = arguments["ends"]
     size = len(ends) if isinstance(ends, list) else 0
     return f"{'stays' if result == arguments['high_watermark'] else 'moves'} of {size}"

@@ -23,7 +23,7 @@ CHOSEN = Dataset(
     1,
     "the vectors of a set",
     (
-        Column("kind", "string", "step, sequence or function"),
+        Column("kind", "string", "step, sequence, function or message"),
         Column("file", "string", "the file of the set that it is in"),
         Column("hash", "string", "SHA-256 of the vector's canonical JSON"),
         Column("covers", "array<string>", "the pairs of a rule and an outcome for which it was chosen"),

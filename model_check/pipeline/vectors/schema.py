@@ -10,12 +10,19 @@ from typing import Any
 
 import spec
 from model_check import codec
+from model_check.pipeline.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
 from reference.disk import Disk
 from reference.events import Event
 from reference.frozen import field_defaults, field_types, is_frozen
+from reference.messages import Message
 from reference.protocol import PRESETS
 from reference.replica import Replica
 from reference.step import Outcome
+
+FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
+#: Grows with every change of the format. 2: messages, and the function ``request-version``.
+VERSION = 2
+_KINDS = ("step", "sequence", "function", "message")
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _RULES = {"type": "array", "items": {"type": "string"}}
@@ -49,15 +56,18 @@ def schema() -> dict[str, Any]:
     function = {
         "kind": {"const": "function"},
         **common,
-        "function": {"enum": ["election", "high-watermark"]},
+        "function": {"enum": ["election", "high-watermark", "request-version"]},
         "arguments": {"type": "object"},
-        "result": {"type": ["string", "integer", "null"]},
+        "result": {"type": ["string", "integer", "object", "null"]},
         "rules": _RULES,
     }
     definitions["step"] = step
     definitions["sequence"] = _object(sequence, {"covers"})
     definitions["function"] = _object(function, {"covers"})
-    definitions["file"] = {"anyOf": [_file(kind) for kind in ("step", "sequence", "function")]}
+    definitions["message"] = _object(
+        {"kind": {"const": "message"}, **common, **_message(definitions)}, {"covers"}
+    )
+    definitions["file"] = {"anyOf": [_file(kind) for kind in _KINDS]}
     definitions["index"] = _index()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -73,9 +83,27 @@ def _outcome(definitions: dict[str, Any]) -> dict[str, Any]:
     return _object(fields, {"replica"})
 
 
+def _message(definitions: dict[str, Any]) -> dict[str, Any]:
+    """What a vector says of a message: what arrives, and what becomes of it. A body may be anything."""
+    texts = {"type": "string"}
+    refused = _object({"refused": {"enum": [*REASONS]}, "at": texts})
+    answer = _object(
+        {"answer": _object({"error": texts, "partition_error": texts}, {"error", "partition_error"})}
+    )
+    read = _object({"message": _type(Message, definitions)})
+    return {
+        "api": {"enum": [*APIS]},
+        "direction": {"enum": [REQUEST, RESPONSE]},
+        "version": {"type": "integer"},
+        "body": {},
+        "result": {"anyOf": [refused, answer, read]},
+        "rules": _RULES,
+    }
+
+
 def _file(kind: str) -> dict[str, Any]:
     items = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{kind}"}}
-    head = {"format": {"const": "kraftcheck-vectors"}, "version": {"const": 1}}
+    head = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
     said = {"specification": {"const": spec.VERSION}, "kind": {"const": kind}, "hash": _HASH}
     return _object({**head, **said, "vectors": items})
 
@@ -83,15 +111,15 @@ def _file(kind: str) -> dict[str, Any]:
 def _index() -> dict[str, Any]:
     entry = {
         "file": {"type": "string"},
-        "kind": {"enum": ["step", "sequence", "function"]},
+        "kind": {"enum": [*_KINDS]},
         "vectors": {"type": "integer", "minimum": 1},
         "hash": _HASH,
         "rules": _RULES,
     }
     return _object(
         {
-            "format": {"const": "kraftcheck-vectors-index"},
-            "version": {"const": 1},
+            "format": {"const": INDEX_FORMAT},
+            "version": {"const": VERSION},
             "specification": {"const": spec.VERSION},
             "complete": {"type": "boolean"},
             "files": {"type": "array", "items": _object(entry)},

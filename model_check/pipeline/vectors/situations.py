@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from types import NoneType
 from typing import Any, get_args
 
@@ -76,18 +77,28 @@ def protocols() -> dict[str, Protocol]:
 
 def of_tables(protocol: Protocol) -> Iterator[Asked]:
     """Every situation of the decision tables."""
+    for replica, happened in _situations():
+        if isinstance(happened, Disk):
+            yield Asked(protocol, replica, None, happened, start(protocol, replica, happened))
+        else:
+            yield Asked(protocol, replica, happened, None, ask(protocol, replica, happened).outcome)
+
+
+@cache
+def _situations() -> tuple[tuple[Replica, Event | Disk], ...]:
+    """Who it happens to and what, whatever the protocol; of a start, the disk."""
+    found: list[tuple[Replica, Event | Disk]] = []
     for table in TABLES.values():
         for cell in itertools.product(*table.columns.values()):
-            found = table.situation(dict(zip(table.columns, cell, strict=True)))
-            if found is None:
+            situation = table.situation(dict(zip(table.columns, cell, strict=True)))
+            if situation is None:
                 continue
-            replica, event = found
+            replica, event = situation
             if isinstance(event, str):
-                disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset)
-                yield Asked(protocol, replica, None, disk, start(protocol, replica, disk))
+                found.append((replica, Disk(replica.quorum_state, replica.log, replica.log.end_offset)))
             elif not any(problems(replica)):
-                replica = expecting_answer(replica, event)
-                yield Asked(protocol, replica, event, None, ask(protocol, replica, event).outcome)
+                found.append((expecting_answer(replica, event), event))
+    return tuple(found)
 
 
 def malformed(protocol: Protocol) -> Iterator[Asked]:

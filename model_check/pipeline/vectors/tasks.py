@@ -15,13 +15,14 @@ from functools import cache
 from typing import Any
 
 from model_check import scenario as scenarios
+from model_check.codec import Json
 from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.kraft.build import build
 from model_check.kraft.prelude import BrokenPrelude
 from model_check.kraft.symmetry import symmetric
 from model_check.pipeline.datasets import Column, Dataset
-from model_check.pipeline.vectors import functions, sequences, situations
+from model_check.pipeline.vectors import functions, message_cases, messages, sequences, situations
 from model_check.pipeline.vectors import vector as vectors
 from model_check.pipeline.vectors.asked import Asked, asking
 from model_check.pipeline.vectors.outcomes import SEPARATOR, features
@@ -29,15 +30,16 @@ from model_check.scenario import Scenario
 from reference.protocol import PRESETS, Protocol
 from reference.replica import Replica
 
-SCENARIO, TABLES, MALFORMED, FUNCTIONS, SCRIPTS = "scenario", "tables", "malformed", "functions", "scripts"
+SCENARIO, TABLES, MALFORMED = "scenario", "tables", "malformed"
+FUNCTIONS, SCRIPTS, MESSAGES = "functions", "scripts", "messages"
 
 CANDIDATES = Dataset(
     "vector-candidates",
     1,
     "what vectors are chosen from",
     (
-        Column("kind", "string", "step, sequence or function"),
-        Column("source", "string", "what it was found in: a scenario, or tables, malformed, scripts"),
+        Column("kind", "string", "step, sequence, function or message"),
+        Column("source", "string", "a scenario, or tables, malformed, scripts, functions, messages"),
         Column("tier", "int", "0: the protocol is production's; 1: another variant"),
         Column("features", "array<string>", "the pairs of a rule and an outcome that it covers, sorted"),
         Column("size", "bigint", "characters of the reference's text of the question"),
@@ -80,7 +82,7 @@ def tasks(chosen: list[Scenario], *, beyond: bool) -> list[Task]:
     if beyond:
         found += [Task(TABLES, name) for name in situations.protocols()]
         found += [Task(MALFORMED, name) for name in PRESETS]
-        found += [Task(FUNCTIONS, ""), Task(SCRIPTS, "")]
+        found += [Task(kind, "") for kind in (FUNCTIONS, SCRIPTS, MESSAGES)]
     return found
 
 
@@ -137,6 +139,8 @@ def _candidates(task: Task, max_states: int) -> Iterator[Candidate]:
         yield from _of_scenario(scenarios.from_data(task.scenario, task.name), max_states)
     elif task.kind == FUNCTIONS:
         yield from map(_function, functions.cases())
+    elif task.kind == MESSAGES:
+        yield from (_message(*case) for case in message_cases.cases())
     elif task.kind == SCRIPTS:
         yield from (_sequence(*found) for found in sequences.found_in(sequences.scripted()))
     else:
@@ -196,6 +200,39 @@ def _function(case: tuple[str, dict[str, Any]]) -> Candidate:
     return Candidate(
         vectors.FUNCTION, 0, pairs, len(text), _tie(text), lambda: vectors.of_function(name, arguments)
     )
+
+
+def _message(api: str, direction: str, version: int, body: Json) -> Candidate:
+    result, rules = messages.result_of(api, direction, version, body, api)
+    name, text = f"{api} {direction}", f"{api} {direction} {version} {body!r}"
+    refused = messages.refusal(api, direction, version, body)
+    if refused is not None:
+        word = f"refused, {refused.reason}"
+        pairs = [f"{name}{SEPARATOR}{word}", f"{direction}{SEPARATOR}{word} {refused.kind}"]
+    elif "answer" in result:
+        about = "several partitions" if messages.has_partitions(body) else "no partition"
+        pairs = [f"{rule}{SEPARATOR}{name} about {about}" for rule in rules]
+    else:
+        pairs = [f"{name}{SEPARATOR}{word}" for word in _shown(api, direction, version, body)]
+    return Candidate(
+        vectors.MESSAGE,
+        0,
+        tuple(sorted(pairs)),
+        len(text),
+        _tie(text),
+        lambda: vectors.of_message(api, direction, version, body),
+    )
+
+
+def _shown(api: str, direction: str, version: int, body: Json) -> Iterator[str]:
+    """What it shows that a decoder reads a message."""
+    assert isinstance(body, dict)
+    if messages.known(api, direction, version, body) != body:
+        yield "with fields of a later version"
+        return
+    yield f"version {version}"
+    if any(each.tagged and each.key in body for each in messages.places(api, direction, version)):
+        yield "with tagged fields"
 
 
 def _candidate(

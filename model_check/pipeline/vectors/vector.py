@@ -4,7 +4,8 @@ A vector is an object with ``kind``:
 
 * ``step``: a replica and an event (or ``"start"`` and a disk), and the outcome;
 * ``sequence``: a replica's configuration and what happens to it, one step after the other, with outcomes;
-* ``function``: a pure function of the protocol with its arguments and its result.
+* ``function``: a pure function of the protocol with its arguments and its result;
+* ``message``: a message as it arrives, malformed perhaps, and what becomes of it.
 
 Replicas, disks, events and outcomes have the form of :mod:`model_check.codec`. ``covers`` and ``hash`` are
 not part of what is hashed.
@@ -22,7 +23,7 @@ from model_check import codec
 from model_check.codec import Json
 from model_check.drive.generate import switches_of
 from model_check.errors import InputError
-from model_check.pipeline.vectors import functions
+from model_check.pipeline.vectors import functions, messages
 from model_check.pipeline.vectors.asked import Asked
 from model_check.variants import with_switches
 from reference.disk import Disk
@@ -32,7 +33,7 @@ from reference.protocol import KAFKA, PRESETS, Protocol
 from reference.replica import Replica
 from reference.step import Outcome, start, step
 
-STEP, SEQUENCE, FUNCTION = "step", "sequence", "function"
+STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
 START, CRASH = "start", "crash"
 #: What is not part of the content of a vector.
 _BESIDE = ("hash", "covers")
@@ -143,12 +144,27 @@ def of_function(name: str, arguments: Mapping[str, Json]) -> Vector:
     }
 
 
+def of_message(api: str, direction: str, version: int, body: Json) -> Vector:
+    """The vector of a message of :mod:`.messages`."""
+    result, rules = messages.result_of(api, direction, version, body, MESSAGE)
+    return {
+        "kind": MESSAGE,
+        "protocol": encode_protocol(KAFKA),
+        "api": api,
+        "direction": direction,
+        "version": version,
+        "body": body,
+        "result": result,
+        "rules": list(rules),
+    }
+
+
 # Reading.
 
 
 def rules(vector: Mapping[str, Any]) -> set[str]:
     """The rules that decided something in a vector that :func:`difference` has nothing to say about."""
-    if vector["kind"] == FUNCTION:
+    if vector["kind"] in (FUNCTION, MESSAGE):
         return set(vector["rules"])
     outcomes = [vector] if vector["kind"] == STEP else vector["steps"]
     return {rule for each in outcomes if "outcome" in each for rule in each["outcome"].get("rules", ())}
@@ -168,18 +184,30 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
             raise InputError(f"{where}.arguments: expected an object.")
         result, decided = functions.call(str(vector["function"]), arguments, where)
         return _compare({"result": result, "rules": list(decided)}, vector, where)
+    if kind == MESSAGE:
+        return _difference_of_message(vector, where)
     if kind == STEP:
         replica = codec.decode(vector.get("replica"), Replica, f"{where}.replica")
         return _difference_of_step(protocol, replica, replica, vector, where)[0]
     if kind == SEQUENCE:
         return _difference_of_sequence(protocol, vector, where)
-    raise InputError(f"{where}.kind: expected {STEP}, {SEQUENCE} or {FUNCTION}.")
+    raise InputError(f"{where}.kind: expected {STEP}, {SEQUENCE}, {FUNCTION} or {MESSAGE}.")
 
 
 def _require(vector: Mapping[str, Json], keys: Sequence[str], where: str) -> None:
     for key in keys:
         if key not in vector:
             raise InputError(f"{where}: the field '{key}' is missing.")
+
+
+def _difference_of_message(vector: Mapping[str, Json], where: str) -> str | None:
+    _require(vector, ("api", "direction", "version", "body", "result", "rules"), where)
+    version = vector["version"]
+    if type(version) is not int:
+        raise InputError(f"{where}.version: expected a number.")
+    named = str(vector["api"]), str(vector["direction"])
+    result, decided = messages.result_of(*named, version, vector["body"], where)
+    return _compare({"result": result, "rules": list(decided)}, vector, where)
 
 
 def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], where: str) -> str | None:

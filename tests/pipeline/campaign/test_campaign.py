@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,11 +108,43 @@ def test_a_folder_with_something_else_is_left_alone(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letters").write_text("kept")
     options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
     assert main(["pipeline", "campaign", *options]) == 2
     assert "there is something that is no campaign" in capsys.readouterr().err
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
     assert "there is nothing" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
+    assert main(["pipeline", "campaign", *options]) == 3
+    shutil.rmtree(results / "plan")
+    (batch,) = (results / "cells.v1").iterdir()
+    (batch / "_SUCCESS").unlink()
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 cells, of which 0 are finished" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("limit", "value", "name"),
+    [("--max-seconds", "1", "max_seconds"), ("--max-memory", "150M", "max_memory")],
+)
+def test_a_cell_that_goes_beyond_its_limit_is_undetermined(
+    limit: str, value: str, name: str, spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--scenario", "nightly-three-voters", limit, value, "--results", str(tmp_path / "results")]
+    assert main(["pipeline", "campaign", *options, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["cells"]["verdicts"] == {"undetermined": 1} and found["limits"]["cells"] == {name: 1}
+    (which,) = found["limits"]["which"]
+    assert which["distinct_states"] > 0 and which["scenario"] == "nightly-three-voters"
 
 
 @pytest.mark.parametrize(
@@ -189,10 +222,12 @@ def test_a_thousand_cells_are_killed_half_way(tmp_path: Path) -> None:
 def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(
-        "[[matrix]]\nscenarios = ['single-voter', 'flip-flop']\nengines = ['simulate']\nseeds = '0..29'\n"
+        "limits = { seconds = 3600 }\n"
+        "[[matrix]]\nscenarios = ['single-voter', 'flip-flop']\nengines = ['simulate']\n"
+        "seeds = '0..29'\nwalks = 20\n"
     )
     results = tmp_path / "results"
-    running = _start(results, str(file), "local-cluster[2,1,1024]")
+    running = _start(results, str(file), "local-cluster[2,1,2048]")
     while not _finished(results) and running.poll() is None:
         time.sleep(0.5)
     own = [pid for pid in _processes("CoarseGrainedExecutorBackend") if _descends(pid, running.pid)]
@@ -234,7 +269,14 @@ def test_mutants_come_to_the_same_end_as_by_kraftcheck_mutate(
     options = [part for word in chosen for part in ("--mutant", word)]
     results = str(tmp_path / "results")
     main(["pipeline", "campaign", *options, "--mutants-in", "own", "--results", results, "--json"])
-    found = json.loads(capsys.readouterr().out)["mutants"]["status"]
+    found = json.loads(capsys.readouterr().out)
     main(["mutate", *chosen, "--jobs", "2", "--json"])
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert found == {each["mutant"]: each["status"] for each in told}
+    assert found["mutants"]["status"] == {each["mutant"]: each["status"] for each in told}
+    kills = {(each["mutant"], each["property"], each["steps"]) for each in found["kills"]}
+    assert kills == {
+        (each["mutant"], run["property"], run["steps"])
+        for each in told
+        for run in each["runs"]
+        if run["verdict"] == "violated"
+    }

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from model_check.pipeline.campaign.matrix import Campaign, expand
 from model_check.pipeline.campaign.schemas import CELLS
 from model_check.sources import source_digest
 from model_check.trace import json_form
+
+MUTANT = Campaign.model_validate({"matrix": [{"mutants": ["vote-for-an-id"], "mutants-in": "own"}]})
 
 
 @pytest.fixture
@@ -116,6 +119,22 @@ def test_nothing_goes_on_for_a_caller_that_has_ended(monkeypatch: pytest.MonkeyP
     found = server.answer(cell_of(scenarios=["single-voter"]).task("sources"), receive)
     os.close(receive)
     assert found["verdict"] == "undetermined" and time.monotonic() - begin < 30
+
+
+def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_refuted(
+    caller: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> Any:
+        raise ValueError("no such log")
+
+    monkeypatch.setattr(explore, "_with_traces", fail)
+    cell = cell_of(scenarios=["finding-restart-as-candidate"])
+    assert told(cell, caller)["verdict"] == "failed"
+    monkeypatch.setattr(explore.worker, "become", lambda mutant: None)
+    (mutant,) = (each for each in expand(MUTANT) if each.mutant != "none")
+    found = told(replace(cell, mutant="some", mutant_content=mutant.mutant_content), caller)
+    assert found["verdict"] == "violated" and found["violated"][0]["trace"] is None
+    assert found.get("error") is None
 
 
 @pytest.mark.slow

@@ -9,12 +9,9 @@ import pytest
 
 from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import Exploration, Limits, System
+from model_check.engine.system import Exploration, System
 from model_check.errors import InputError
-from model_check.kraft.build import build
-from model_check.kraft.symmetry import symmetric
 from model_check.pipeline.explore.search import Distributed, Options, Spent, explore_on_spark
-from model_check.scenario import find, shipped
 from tests.engine.random_systems import random_system
 
 FIELDS = (
@@ -36,21 +33,22 @@ def require_same(found: Exploration, expected: Exploration) -> None:
     assert {each.property: each for each in found.violations} == by_name
 
 
-def scenario_system(name: str) -> System:
-    scenario = find(name)
-    system = build(scenario)
-    if scenario.reduction.symmetry:
-        symmetric(system, scenario)
-    return system
-
-
-@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", [24, 40, 98, 105, 106])
+@pytest.mark.parametrize(
+    "seed", [24, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (40, 98, 105, 106))]
+)
 def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
     found, spent = on_spark(spark, random_system(seed), tmp_path)
     require_same(found, explore(random_system(seed)))
-    assert spent.handed_over == 0
+    assert spent.handed_over == 0 and not spent.looked_ahead
+
+
+@pytest.mark.spark
+def test_small_levels_after_large_ones_are_explored_in_the_driver(spark: Any, tmp_path: Path) -> None:
+    found, spent = on_spark(spark, random_system(98), tmp_path, hand_over=5)
+    require_same(found, explore(random_system(98)))
+    assert found.levels == (1, 3, 8, 10, 4)
+    assert spent.handed_over == 2 and spent.states == 14 and spent.looked_ahead == 1
 
 
 @pytest.mark.nightly
@@ -70,9 +68,15 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("stage", ["append_visited", "write_level", "commit"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "write_level",
+        pytest.param("append_visited", marks=pytest.mark.slow),
+        pytest.param("commit", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -131,10 +135,38 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
     with pytest.raises(InputError, match="is not what was written; the run is damaged"):
         on_spark(spark, random_system(RESUMED), folder)
     last.write_text(text)
+    rows = max(path for path in (folder / "levels").glob("*/*.parquet"))
+    content = rows.read_bytes()
+    rows.unlink()
+    with pytest.raises(InputError, match="has not all states of the level; the run is damaged"):
+        on_spark(spark, random_system(RESUMED), folder)
+    rows.write_bytes(content)
     keys = max((folder / "keys").glob("0*"))
     keys.write_bytes(keys.read_bytes() + b"12345678")
     with pytest.raises(InputError, match=r"keys.*is not what was written; the run is damaged"):
         on_spark(spark, random_system(RESUMED), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_an_earlier_run_in_the_same_folder_ends(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from model_check.pipeline.explore.store import Store
+
+    inner = Store.write_level
+    begun = False
+
+    def begin_another(self: Store, *arguments: Any) -> None:
+        nonlocal begun
+        inner(self, *arguments)
+        if not begun:
+            begun = True
+            on_spark(spark, random_system(RESUMED), tmp_path)
+
+    monkeypatch.setattr(Store, "write_level", begin_another)
+    with pytest.raises(InputError, match="another run uses it now"):
+        on_spark(spark, random_system(RESUMED), tmp_path)
 
 
 @pytest.mark.spark
@@ -143,17 +175,6 @@ def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> N
     found, spent = on_spark(spark, small, tmp_path, hand_over=200_000)
     require_same(found, explore(small))
     assert spent.handed_over is None
-
-
-@pytest.mark.nightly
-@pytest.mark.spark
-@pytest.mark.parametrize("name", [name for name, each in shipped().items() if "ci" in each.tags])
-def test_scenarios(spark: Any, tmp_path: Path, name: str) -> None:
-    expected = explore(scenario_system(name), limits=Limits(max_states=5000))
-    if expected.limit is not None:
-        pytest.skip("more than some thousand states")
-    found, _ = on_spark(spark, scenario_system(name), tmp_path)
-    require_same(found, expected)
 
 
 def test_the_order_of_a_run_is_not_changed_by_who_asks() -> None:

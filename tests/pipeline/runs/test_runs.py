@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import Remark, judge
 from model_check.conform.recording import recording_of
 from model_check.conform.report import RunResult
+from model_check.pipeline.datasets import Column
+from model_check.pipeline.runs import results
 from model_check.pipeline.runs.rows import from_rows, to_row
 
 
@@ -66,3 +69,28 @@ def test_what_is_no_run_is_named(spark: Any, tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "empty").mkdir()
     assert main(["pipeline", "runs", str(tmp_path / "empty"), "-o", str(tmp_path / "more")]) == 2
     assert "there is no recorded run" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_nothing_half_written_is_left(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "runs" / "run-1", small_recording())
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(results, "FINDINGS", replace(results.FINDINGS, columns=(Column("none", "int", ""),)))
+        assert main(["pipeline", "runs", str(tmp_path / "runs"), "-o", str(out)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("kraftcheck: Spark could not do it: ")
+    assert captured.err.count("\n") == 1 and not out.exists()
+    assert main(["pipeline", "runs", str(tmp_path / "runs"), "-o", str(out)]) == 0
+
+
+@pytest.mark.spark
+def test_a_file_system_that_nobody_knows(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, out in (("nosuch://a/b", str(tmp_path / "out")), (str(tmp_path), "nosuch://a/b")):
+        assert main(["pipeline", "runs", folder, "-o", out]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("kraftcheck: nosuch://a/b") and "No FileSystem" in err and err.count("\n") == 1

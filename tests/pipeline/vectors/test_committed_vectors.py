@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -15,12 +16,14 @@ import spec
 from model_check import scenario
 from model_check.consult.citations import in_steps
 from model_check.drive.coverage import NOT_REACHED
-from model_check.pipeline.vectors import files, vector
+from model_check.pipeline.vectors import files, messages, tasks, vector
 from model_check.pipeline.vectors.outcomes import rules_of
 from model_check.pipeline.vectors.schema import schema
 
 SET = Path(__file__).parents[2] / "vectors"
-CONSUMER = SET / "consumer" / "consume.mjs"
+CONSUMERS = SET / "consumer"
+#: Of a Fetch request: its version has no high watermark.
+NO_HIGH_WATERMARK = 2**63 - 1
 MEGABYTES = 2.2
 
 
@@ -49,7 +52,8 @@ def numbers(value: Any) -> Iterator[int]:
 
 
 def test_every_number_fits_a_double() -> None:
-    assert all(abs(number) < 2**53 for _, each in members() for number in numbers(each))
+    large = [number for _, each in members() for number in numbers(each) if abs(number) >= 2**53]
+    assert set(large) <= {NO_HIGH_WATERMARK}
 
 
 def test_the_index_names_every_file() -> None:
@@ -60,11 +64,26 @@ def test_the_index_names_every_file() -> None:
 def test_every_vector_was_chosen_for_something_that_it_shows() -> None:
     for file, each in members():
         assert each["covers"], file
+        if each["kind"] == "message":
+            of_message = (each[key] for key in ("api", "direction", "version", "body"))
+            assert set(each["covers"]) <= set(tasks._message(*of_message).features)
+            continue
         shown = set(each.get("rules") or ())
         if each["kind"] != "function":
             outcomes = [each] if each["kind"] == "step" else each["steps"]
             shown = {rule for one in outcomes for rule in one.get("outcome", {}).get("rules", ())}
         assert set(rules_of(each["covers"])) <= shown, each["hash"]
+
+
+def test_every_message_is_read_in_each_version_and_refused_for_each_reason() -> None:
+    covered = {pair for _, each in members() if each["kind"] == "message" for pair in each["covers"]}
+    for api, direction in itertools.product(messages.APIS, (messages.REQUEST, messages.RESPONSE)):
+        if messages.layout(api, direction) is None:
+            continue
+        wanted = {f"version {version}" for version in messages.versions(api)}
+        wanted |= {f"refused, {reason}" for reason in messages.REASONS}
+        name = f"{api} {direction}"
+        assert {f"{name}: {word}" for word in wanted} <= covered
 
 
 def test_every_rule_that_a_step_can_show_has_a_vector_or_a_reason() -> None:
@@ -164,29 +183,32 @@ def test_the_schema_refuses_what_does_not_belong() -> None:
     entry, found = next(files.read(SET))
     data = {
         "format": files.FORMAT,
-        "version": 1,
+        "version": files.VERSION,
         "specification": spec.VERSION,
         "kind": entry["kind"],
         "hash": entry["hash"],
         "vectors": [*found[:1]],
     }
     assert [*problems(data, schema(), "file")] == []
-    for broken in ({"version": 2}, {"vectors": []}, {"vectors": [{**found[0], "more": 1}]}, {"extra": 1}):
+    for broken in ({"version": 1}, {"vectors": []}, {"vectors": [{**found[0], "more": 1}]}, {"extra": 1}):
         assert [*problems({**data, **broken}, schema(), "file")]
 
 
 # The consumer.
 
 
-def consume(folder: Path) -> subprocess.CompletedProcess[str]:
+def consume(folder: Path, consumer: str = "consume.mjs") -> subprocess.CompletedProcess[str]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs Node.js, and there is no 'node'")
-    return subprocess.run([node, str(CONSUMER), str(folder)], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [node, str(CONSUMERS / consumer), str(folder)], capture_output=True, text=True, timeout=60
+    )
 
 
-def test_the_consumer_is_short() -> None:
-    assert len(CONSUMER.read_text(encoding="utf-8").splitlines()) < 150
+@pytest.mark.parametrize(("consumer", "most"), [("consume.mjs", 149), ("messages.mjs", 99)])
+def test_the_consumer_is_short(consumer: str, most: int) -> None:
+    assert len((CONSUMERS / consumer).read_text(encoding="utf-8").splitlines()) <= most
 
 
 def test_the_consumer_agrees_and_says_what_it_has_checked() -> None:
@@ -194,6 +216,12 @@ def test_the_consumer_agrees_and_says_what_it_has_checked() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     checked = dict(line.split() for line in done.stdout.splitlines()[:-1])
     assert {"VOTE-10", "VOTE-8", "PREVOTE-13", "FETCH-9", "FETCH-23", "HWM-2", "DEF-2"} <= checked.keys()
+
+
+def test_the_consumer_of_messages_agrees() -> None:
+    done = consume(SET, "messages.mjs")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout.split()[0]) >= 10
 
 
 def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
@@ -215,16 +243,25 @@ def test_the_reference_contradicts_a_changed_vector() -> None:
     assert "outcome.effects: the reference has" in (vector.difference(changed, "vector") or "")
 
 
+@pytest.mark.parametrize("consumer", ["consume.mjs", "messages.mjs"])
+def test_a_set_of_another_version_is_refused(tmp_path: Path, consumer: str) -> None:
+    done = consume(changed(tmp_path, "index.json", '"version": 2', '"version": 3'), consumer)
+    assert done.returncode == 1
+    assert "does not know" in done.stderr
+
+
 @pytest.mark.parametrize(
-    ("name", "old", "new"),
+    ("consumer", "name", "old", "new"),
     [
-        ("steps/vote-request.json", '"granted":true', '"granted":false'),
-        ("functions.json", '"result":"won"', '"result":"lost"'),
-        ("functions.json", '"result":4', '"result":3'),
+        ("consume.mjs", "steps/vote-request.json", '"granted":true', '"granted":false'),
+        ("consume.mjs", "functions.json", '"result":"won"', '"result":"lost"'),
+        ("consume.mjs", "functions.json", '"result":4', '"result":3'),
+        ("messages.mjs", "functions.json", '"result":{"version":2}', '"result":{"version":1}'),
+        ("messages.mjs", "messages.json", '"type":"VoteRequest"', '"type":"VoteResponse"'),
     ],
 )
-def test_a_changed_vector_is_noticed(tmp_path: Path, name: str, old: str, new: str) -> None:
+def test_a_changed_vector_is_noticed(tmp_path: Path, consumer: str, name: str, old: str, new: str) -> None:
     folder = changed(tmp_path, name, old, new)
-    done = consume(folder)
+    done = consume(folder, consumer)
     assert done.returncode == 1
     assert name in done.stdout

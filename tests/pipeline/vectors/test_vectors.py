@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from model_check import cli, scenario
 from model_check.errors import InputError
-from model_check.pipeline.vectors import files, functions, situations, tasks, vector
+from model_check.kraft.node import execute
+from model_check.pipeline.vectors import asked, files, functions, situations, tasks, vector
 from model_check.pipeline.vectors.cover import cover_plainly
 from model_check.pipeline.vectors.outcomes import features, outcomes
+from reference.events import RequestTimedOut, Resign
 from reference.protocol import KAFKA, PRESETS
 from reference.step import step
 
@@ -89,11 +91,25 @@ def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
         assert wanted in words
 
 
+def test_what_is_asked_is_told_meanwhile_only() -> None:
+    replica = situations.tables.replica_in("Follower", leader="3")
+    assert replica is not None
+    with asked.asking() as outer:
+        execute(KAFKA, replica, RequestTimedOut(3))
+        with asked.asking() as inner:
+            execute(KAFKA, replica, RequestTimedOut(2))
+    told = [*outer]
+    execute(KAFKA, replica, Resign(9))
+    assert [*outer] == told
+    assert {each.event for each in inner} < {each.event for each in outer}
+    assert all(step(each.protocol, each.replica, each.event) == each.outcome for each in outer if each.event)
+
+
 def test_an_outcome_is_told_in_words() -> None:
-    asked = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
-    assert asked.event is not None
-    assert step(KAFKA, asked.replica, asked.event) == asked.outcome
-    assert any(pair.startswith("VOTE-10: VoteResponse ") for pair in features(asked.replica, asked.outcome))
+    found = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
+    assert found.event is not None
+    assert step(KAFKA, found.replica, found.event) == found.outcome
+    assert any(pair.startswith("VOTE-10: VoteResponse ") for pair in features(found.replica, found.outcome))
 
 
 @given(
@@ -151,7 +167,7 @@ def test_another_result_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFi
     ("name", "old", "new", "says"),
     [
         ("index.json", '"complete": true', '"complete": false', "not complete"),
-        ("index.json", '"version": 1', '"version": 9', "only version 1"),
+        ("index.json", '"version": 2', '"version": 9', "only version 2"),
         ("index.json", '"specification": 1', '"specification": 7', "follows version 7 of the specification"),
         ("index.json", "kraftcheck-vectors-index", "other", "is not the index"),
         ("index.json", "functions.json", "../functions.json", "is no list of files"),
@@ -206,7 +222,7 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, st.sampled_from(["step", "sequence", "function", 7]))
+@given(JSON, st.sampled_from(["step", "sequence", "function", "message", 7]))
 def test_what_is_no_vector_is_refused(data: object, kind: object) -> None:
     hostile = {**(data if isinstance(data, dict) else {"replica": data}), "kind": kind}
     hostile["protocol"] = {"preset": "kafka", "switches": {}}

@@ -1,0 +1,124 @@
+"""What Spark, its Java virtual machine and its tasks say of an error, in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from model_check.errors import InputError
+
+#: How to see all that Spark has to say.
+MORE = "--conf spark.log.level=ERROR tells more"
+_MOST = 300
+_DEPTH = 20
+_INPUT_ERROR = f"{InputError.__module__}.{InputError.__name__}"
+#: The end of what Python prints of an exception: its class and the first line of its text.
+_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t|].*\n|\n)*([A-Za-z_][\w.]*)(?:: (.*))?")
+#: What a virtual machine that does not come up says of why.
+_NO_MACHINE = re.compile(r'^Exception in thread "main" ([\w.$]+): (.*)', re.MULTILINE)
+_FROM_TASK = re.compile(r"most recent failure: .*?\): ([\w.$]+): (.*)")
+_CAUSED = re.compile(r"^Caused by: ([\w.$]+): (.*)", re.MULTILINE)
+#: The scheduler of a cluster that cannot be had.
+_ERROR = re.compile(r" ERROR \S+: (.*)")
+_REASON = re.compile(r" ERROR .*?: (.*Reason: .*)")
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """The exceptions that Spark raises; PySpark is there."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (Py4JError, PySparkException)
+
+
+@contextmanager
+def in_a_sentence() -> Iterator[None]:
+    """Raises InputError for an error of Spark, or of one of its tasks, that comes out of the context."""
+    try:
+        yield
+    except spark_errors() as error:
+        raise InputError(sentence(error)) from None
+
+
+def sentence(error: BaseException) -> str:
+    """What went wrong in the middle of work; of an InputError of a task its own sentence."""
+    from py4j.protocol import Py4JNetworkError
+
+    if isinstance(error, Py4JNetworkError):
+        return "Spark's Java process has ended; has it run out of memory (spark.driver.memory)?"
+    text = _whole(error)
+    if raised := _PYTHON.findall(text):
+        name, told = raised[-1]
+        if name == _INPUT_ERROR:
+            return str(told).strip()
+        return f"a task of Spark failed: {_named(name, told)}; {MORE}."
+    found = _CAUSED.findall(text) or _FROM_TASK.findall(text)
+    reason = _named(*found[-1]) if found else first_line(error)
+    return f"Spark could not do it: {reason}; {MORE}."
+
+
+def start_sentence(error: BaseException, said: Sequence[str]) -> str:
+    """Why Spark does not start; ``said``: the lines that its virtual machine has printed."""
+    from py4j.protocol import Py4JNetworkError
+
+    text = "\n".join(said)
+    if found := _NO_MACHINE.findall(text):
+        reason = _named(*found[-1])
+    elif found := _REASON.findall(text):
+        reason = _short(found[-1])
+    elif "JAVA_GATEWAY_EXITED" in str(error):
+        lines = [line for line in said if line.strip() and not line.startswith("WARNING:")]
+        reason = ": ".join(_short(line) for line in lines[:2]) or first_line(error)
+    elif isinstance(error, Py4JNetworkError) and (found := _ERROR.findall(text)):
+        reason = _short(found[-1])
+    else:
+        reason = _named_cause(error) or first_line(error)
+    return f"Spark does not start: {reason}."
+
+
+def first_line(error: BaseException) -> str:
+    """What ``error`` of Spark or of its virtual machine says, in a line, without the stack."""
+    from py4j.protocol import Py4JJavaError
+
+    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return _short(lines[0]) if lines else type(error).__name__
+
+
+def _whole(error: BaseException) -> str:
+    """All that is known of ``error``: the texts of the causes of causes."""
+    causes = [f"Caused by: {java.getClass().getName()}: {java.getMessage()}" for java in _causes(error)]
+    return "\n".join([str(error), *causes])
+
+
+def _causes(error: BaseException) -> Iterator[Any]:
+    """The exceptions of Java that ``error`` comes from, the innermost last, without that of the job."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    for _ in range(_DEPTH):
+        java = None if java is None else java.getCause()
+        if java is None:
+            return
+        yield java
+
+
+def _named_cause(error: BaseException) -> str | None:
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if java is None:
+        return None
+    *_, last = [java, *_causes(error)]
+    return _named(last.getClass().getName(), last.getMessage() or "")
+
+
+def _named(name: str, text: str) -> str:
+    """The exception ``name`` with ``text``, which alone would say too little where it is short."""
+    text = _short(text.partition("\n")[0])
+    short = re.split(r"[.$]", name)[-1]
+    if not text or text == "null":
+        return short
+    return text if len(text.split()) > 4 else f"{short}: {text}"
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split()).rstrip(".;")[:_MOST]
