@@ -27,7 +27,7 @@ WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
-.PHONY: help install check test fast slow scenarios mutants tlc spark java pages lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios proofs mutants tlc spark java pages lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -36,7 +36,7 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and every CI scenario against its expected verdict
 
-test: java lint types check slow mutants tlc spark ## everything CI runs: lint, types, `check`, slow tests, mutants, TLC, Spark
+test: java lint types check slow proofs mutants tlc spark ## everything CI runs: lint, types, `check`, slow tests, proofs, mutants, TLC, Spark
 
 nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
@@ -57,6 +57,9 @@ slow: $(INSTALLED) ## the slow tests alone
 
 scenarios: $(INSTALLED) ## the CI scenarios alone
 	$(KRAFTCHECK) check
+
+proofs: $(INSTALLED) ## prove the safety core for any number of replicas
+	$(KRAFTCHECK) prove
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
 	$(KRAFTCHECK) mutate

@@ -1,8 +1,9 @@
-"""Values of arguments that several commands take; each raises ArgumentTypeError for anything else."""
+"""Values of arguments that several commands take. What reads one raises ArgumentTypeError for others."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 
 MAX_THREADS = 256
@@ -31,6 +32,11 @@ def thread_count(text: str) -> int:
     if wanted > MAX_THREADS:
         raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS}, not {wanted}")
     return wanted
+
+
+def cores() -> int:
+    """How many processes can run at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def byte_count(text: str) -> int:

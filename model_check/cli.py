@@ -31,6 +31,7 @@ COMMANDS = {
     "museum": "bring back former defects of production and see how the checker refutes them",
     "conform": "hold recorded runs of production Kafka against the reference",
     "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
+    "prove": "prove the safety core for any number of replicas, epochs and records",
     "drive": "drive an implementation along generated traces and compare it with the reference",
     "logs": "rebuild and check what the log files of production nodes show",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from model_check.counterexamples import simplest_of
@@ -150,44 +151,25 @@ def check(
         return _of_prelude(scenario, broken)
     interchangeable = symmetric(system, scenario) if scenario.reduction.symmetry else ()
     covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
-    try:
-        exploration = explorer(
-            system if covering is None else cast(System, covering),
-            threads=threads,
-            limits=limits,
-            keep_going=keep_going,
-            partial_order=partial_order,
-            progress=progress,
-            checkpoint=checkpoint,
-        )
-    except Interrupted as interrupted:
-        if not report_interrupt:
-            raise
-        exploration = interrupted.found
-    except SymmetryError as error:
-        raise refused(scenario, f"it makes a difference who is who: {shortened(str(error))}") from None
-    covered = None
-    if covering is not None:
-        exploration, covered = covering.split(exploration)
-    liveness: tuple[Judged, ...] | None
-    graph_limit = None
-    try:
-        liveness = judge_eventually(scenario, exploration, threads, limits)
-    except IncompleteGraphError as incomplete:
-        liveness, graph_limit = None, incomplete.limit
-    except Interrupted:
-        if not report_interrupt:
-            raise
-        liveness, graph_limit = None, INTERRUPTED
-    differences = _differences(scenario, exploration, liveness)
-    if covered is not None and exploration.verdict is not Verdict.UNDETERMINED:
-        differences += _uncovered(scenario, covered)
+    run = partial(
+        explorer,
+        system if covering is None else cast(System, covering),
+        threads=threads,
+        limits=limits,
+        keep_going=keep_going,
+        partial_order=partial_order,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    exploration, covered = _explored(scenario, run, covering, report_interrupt)
+    judge = partial(judge_eventually, scenario, exploration, threads, limits)
+    liveness, graph_limit = _judged(judge, report_interrupt)
     taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
     return CheckResult(
         scenario,
         system,
         exploration,
-        differences,
+        _differences(scenario, exploration, liveness) + _uncovered(scenario, exploration, covered),
         liveness,
         interchangeable=interchangeable,
         covered=covered,
@@ -195,6 +177,35 @@ def check(
         kept=kept,
         graph_limit=graph_limit,
     )
+
+
+def _explored(
+    scenario: Scenario, run: Callable[[], Exploration], covering: Covering | None, report_interrupt: bool
+) -> tuple[Exploration, Covered | None]:
+    """What ``run`` finds, and apart from that what ``covering`` noted."""
+    try:
+        exploration = run()
+    except Interrupted as interrupted:
+        if not report_interrupt:
+            raise
+        exploration = interrupted.found
+    except SymmetryError as error:
+        raise refused(scenario, f"it makes a difference who is who: {shortened(str(error))}") from None
+    return (exploration, None) if covering is None else covering.split(exploration)
+
+
+def _judged(
+    judge: Callable[[], tuple[Judged, ...]], report_interrupt: bool
+) -> tuple[tuple[Judged, ...] | None, str | None]:
+    """What became of the *eventually* properties, or ``None`` and the limit that kept it open."""
+    try:
+        return judge(), None
+    except IncompleteGraphError as incomplete:
+        return None, incomplete.limit
+    except Interrupted:
+        if not report_interrupt:
+            raise
+        return None, INTERRUPTED
 
 
 def _require_names_of_coverage(scenario: Scenario) -> None:
@@ -206,7 +217,9 @@ def _require_names_of_coverage(scenario: Scenario) -> None:
             )
 
 
-def _uncovered(scenario: Scenario, covered: Covered) -> tuple[str, ...]:
+def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) -> tuple[str, ...]:
+    if covered is None or found.verdict is Verdict.UNDETERMINED:
+        return ()
     return tuple(
         f"{wanted} was expected to be covered, and is not"
         for wanted in scenario.expect.covers

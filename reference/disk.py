@@ -20,6 +20,8 @@ from reference.frozen import Frozen, replace
 from reference.log import Log
 from reference.replica import QuorumState
 
+_OF_THE_DISK = frozenset((Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot))
+
 
 class Disk(Frozen):
     """Durable state. ``quorum_state`` is ``None`` before the first start; the log is durable below
@@ -35,6 +37,8 @@ class Disk(Frozen):
 
 def apply(disk: Disk, effect: Effect) -> Disk:
     """``disk`` after ``effect``; effects that do not touch the disk leave it as it is."""
+    if type(effect) not in _OF_THE_DISK:
+        return disk
     if isinstance(effect, Persist):
         return replace(disk, quorum_state=effect.quorum_state)
     if isinstance(effect, AppendBatch):
@@ -48,9 +52,8 @@ def apply(disk: Disk, effect: Effect) -> Disk:
         return replace(disk, log=logs.with_snapshot(disk.log, effect.snapshot))
     if isinstance(effect, DeleteBefore):
         return replace(disk, log=logs.delete_before(disk.log, effect.id.end_offset))
-    if isinstance(effect, LoadSnapshot):
-        return replace(disk, log=logs.reset_to(effect.snapshot), flushed=effect.snapshot.id.end_offset)
-    return disk
+    assert isinstance(effect, LoadSnapshot)
+    return replace(disk, log=logs.reset_to(effect.snapshot), flushed=effect.snapshot.id.end_offset)
 
 
 def lose_power(disk: Disk) -> Disk:

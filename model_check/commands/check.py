@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,19 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.arguments import byte_count, positive, thread_count
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, entry, fitted, heading, say
+from model_check.cli import EXIT_EXPECTED
+from model_check.consult.terminal import console, entry, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
-from model_check.engine.explorer import INTERRUPTED, Progress
+from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written, write_atomically
+from model_check.results import as_data, exit_status, progress_line, report, summarize
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find, shipped
 from model_check.sources import source_digest
-from model_check.trace import Trace, json_form, terminal
+from model_check.trace import json_form
 from model_check.violations import in_words, more_data
 
 
@@ -117,7 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(as_data(result) | _more(result, arguments)), flush=True)
         else:
-            report(out, result, arguments)
+            kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
+            report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
             for line in in_words(result, _more(result, arguments)):
                 say(out, line, indent=4, hang=2)
         if arguments.traces is not None:
@@ -129,9 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
         summarize(out, results)
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
-    if any(result.differences for result in results):
-        return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
+    return exit_status(results)
 
 
 def _tell_interrupted(result: CheckResult) -> None:
@@ -218,120 +218,6 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
         raise InputError(str(error)) from None
 
 
-def progress_line(progress: Progress) -> str:
-    """What a status line says of a running exploration."""
-    estimate = "" if progress.estimate is None else f" of about {progress.estimate:,}"
-    return (
-        f"level {progress.level}, {progress.distinct:,} states{estimate}, frontier {progress.frontier:,}, "
-        f"{progress.rate:,.0f} states/s, {progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
-    )
-
-
-def as_data(result: CheckResult) -> dict[str, Any]:
-    """The result of one scenario for machines."""
-    found = result.exploration
-    return {
-        "scenario": result.scenario.name,
-        "expected": result.scenario.expect.verdict,
-        "verdict": result.verdict.value,
-        "in_prelude": result.prelude is not None,
-        "as_expected": result.as_expected,
-        "differences": list(result.differences),
-        "limit": result.limit,
-        "checkpoint": {"taken_up_at_depth": result.taken_up, "kept_to_depth": result.kept},
-        "distinct_states": found.distinct,
-        "interchangeable": list(result.interchangeable),
-        "states_with_renamed": found.states,
-        "generated_states": found.generated,
-        "skipped_steps": found.skipped,
-        "depth": found.depth,
-        "states_per_level": list(found.levels),
-        "cut_by_constraints": found.constrained,
-        "violations": [
-            {"property": violation.property, "steps": violation.depth} for violation in found.violations
-        ],
-        "goals_reached": list(found.reached_goals),
-        "goals_missing": list(found.missing_goals),
-        "reference_calls": found.calls,
-        "collision_probability": found.collision_probability,
-        "seconds": round(found.seconds, 3),
-        "visited_bytes": found.visited_bytes,
-        "peak_memory": found.peak_memory,
-        "liveness": [
-            {
-                "property": judged.name,
-                "holds": judged.holds,
-                "stem": judged.stem,
-                "cycle": judged.cycle,
-                "dead_end": judged.dead_end is not None,
-                "open_states": judged.open_states,
-                "states": judged.states,
-                "closed": judged.closed,
-            }
-            for judged in result.judged
-        ],
-    }
-
-
-def report(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
-    """Print the result of one scenario. Of ``arguments`` ``verbose`` and ``checkpoint`` matter."""
-    found = result.exploration
-    mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
-    if result.undetermined:
-        mark, style = f"UNDETERMINED ({result.limit})", "yellow"
-    violated = [f"{each.property} in {each.depth} steps" for each in found.violations]
-    for judged in result.judged:
-        if judged.lasso is not None:
-            violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
-        elif judged.dead_end is not None:
-            violated.append(f"{judged.name} out of reach after {judged.stem} steps")
-    verdict = f"violated: {violated[0]}" if violated else result.verdict.value
-    cut = sum(found.constrained.values())
-    line = (
-        f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
-        f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
-    )
-    fitted(out, line, mark, style)
-    for each in violated[1:]:
-        say(out, f"also violated: {each}", indent=4)
-    _tell_checkpoint(out, result, arguments)
-    if result.prelude is not None:
-        say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
-    if arguments.verbose and found.skipped:
-        factor = (found.generated + found.skipped) / found.generated
-        left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
-        say(out, f"{found.generated:,} steps generated, {left_out}", indent=4)
-    for judged in result.judged:
-        if judged.open_states:
-            share = f"{judged.open_states:,} of {judged.states:,} states"
-            say(out, f"{judged.name}: open beyond the bound on epochs from {share}", indent=4)
-        elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
-            states = f"the {judged.states:,} states with relative epochs are all"
-            say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
-    for difference in result.differences:
-        say(out, difference, "red", indent=4)
-    if result.differences or arguments.verbose:
-        for trace in result.traces():
-            out.print()
-            terminal.show(trace, out)
-            _say_how_simple(out, result, trace)
-
-
-def _tell_checkpoint(out: Console, result: CheckResult, arguments: argparse.Namespace) -> None:
-    """Where the search was taken up, and how to go on with it."""
-    if result.taken_up is not None:
-        say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
-    if result.kept is not None:
-        folder = arguments.checkpoint / result.scenario.name
-        # Time begins anew with each run, and is enough if a level was completed in it.
-        enough = result.limit == INTERRUPTED or (
-            result.limit == "max_seconds" and result.kept != result.taken_up
-        )
-        more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
-        same = f"the same command{more} goes on from there"
-        say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
-
-
 def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for of violations."""
     find_more = partial(
@@ -341,35 +227,6 @@ def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
         return find_more()
     with Console(stderr=True).status(f"{result.scenario.name}: looking into violations …"):
         return find_more()
-
-
-def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
-    """Whether this counterexample was chosen among those of its length, and by what."""
-    judged = {each.property for each in result.exploration.violations}
-    if result.prelude is not None or trace.property not in judged:
-        return
-    found = result.simplest.get(trace.property)
-    if found is None:
-        say(out, "There are too many states to look for the simplest one of this length; the first found.")
-        return
-    faults = ", ".join(found.faults) or "none"
-    simplest = (
-        "No other one of this length is simpler" if found.exact else "One of the simplest of its length"
-    )
-    say(
-        out,
-        f"{simplest}: faults: {faults}; replicas that act: {found.actors}; from one to another: "
-        f"{found.switches} times.",
-    )
-
-
-def _states(result: CheckResult) -> str:
-    """How many states were looked at, and for how many they stand."""
-    found = result.exploration
-    if not result.interchangeable:
-        return f"{found.distinct:,} states"
-    who = ", ".join(map(str, result.interchangeable))
-    return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
 
 
 def _tell_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
@@ -387,14 +244,3 @@ def _write_traces(result: CheckResult, folder: Path) -> None:
     for trace in result.traces():
         path = folder / f"{result.scenario.name}.{trace.property}.json"
         write_atomically(path, json_form.dumps(trace), create_folder=True)
-
-
-def summarize(out: Console, results: Iterable[CheckResult]) -> None:
-    """Print what all scenarios gave together."""
-    results = list(results)
-    expected = sum(result.as_expected for result in results)
-    states = sum(result.exploration.distinct for result in results)
-    seconds = sum(result.exploration.seconds for result in results)
-    out.print(
-        f"{expected} of {len(results)} scenarios as expected; {states:,} distinct states in {seconds:.1f} s"
-    )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from model_check.arguments import whole_number
 from model_check.conform.lockstep import compare
+from model_check.conform.options import add_options
 from model_check.conform.properties.judge import judge
 from model_check.conform.recording import read
 from model_check.conform.report import RunResult, as_json, exit_status
@@ -20,7 +20,7 @@ from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
 from model_check.consult.terminal import console, width
 from model_check.files import require_file_can_be_written, write_atomically
-from model_check.variants import add_protocol_options, read_protocol
+from model_check.variants import read_protocol
 from reference.protocol import Protocol
 
 
@@ -37,30 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="folders of recorded runs, or folders of such folders",
     )
-    add_protocol_options(parser)
-    parser.add_argument(
-        "--findings",
-        choices=("report", "fail"),
-        default="report",
-        help="whether properties that production violates make exit status 1 (default: report)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    add_options(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
-    parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")
-    parser.add_argument("--unexercised", action="store_true", help="also list the rules that decided no step")
-    parser.add_argument(
-        "--limit",
-        type=whole_number,
-        default=10,
-        metavar="N",
-        help="differences and findings shown in full per run (default: 10)",
-    )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="print the texts of rules and properties, and why something is not compared",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:

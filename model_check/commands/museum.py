@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 import spec
-from model_check.arguments import positive, thread_count
+from model_check.arguments import cores, positive, thread_count
 from model_check.cli import EXIT_EXPECTED
-from model_check.commands.mutate import cores, exit_status
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.mutation import campaign, museum, museum_page
-from model_check.mutation.campaign import Result, Status
+from model_check.mutation.campaign import Result, Status, exit_status
 from model_check.mutation.museum import Defect
 
 

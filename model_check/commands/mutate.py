@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -12,11 +11,11 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from model_check.arguments import positive, thread_count
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.arguments import cores, positive, thread_count
+from model_check.cli import EXIT_EXPECTED
 from model_check.consult.terminal import console, entry, fitted, heading, say, width
 from model_check.mutation import campaign, catalogue
-from model_check.mutation.campaign import Result, Run, Status
+from model_check.mutation.campaign import Result, Run, Status, exit_status
 from model_check.mutation.catalogue import Mutant, choose
 
 _STYLES = {
@@ -76,19 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         heading(out, summary(results))
     return exit_status(results)
-
-
-def cores() -> int:
-    """How many processes can run at a time."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def exit_status(results: Iterable[Result]) -> int:
-    """The command's exit status for these results."""
-    found = {result.status for result in results}
-    if found & {Status.SURVIVED, Status.FAILED}:
-        return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
 
 
 def summary(results: list[Result]) -> str:

@@ -24,7 +24,8 @@ from model_check.engine.build import build
 from model_check.engine.expand import expand
 from model_check.engine.judge import BAD, UNKNOWN, judge
 from model_check.engine.pool import Job, Pool, Stages
-from model_check.engine.tables import Tables, View, orbits
+from model_check.engine.tables import Tables, orbits
+from model_check.engine.view import View
 from model_check.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 18
@@ -310,7 +311,7 @@ class Blocks:
 
     def _resolve(self, workers: Sequence[Worker]) -> None:
         for worker in workers:
-            for key in np.unique(worker.misses[: worker.counters[transition.MISSES]]).tolist():
+            for key in sorted(set(worker.misses[: worker.counters[transition.MISSES]].tolist())):
                 self.tables.resolve(key)
             worker.counters[transition.MISSES] = 0
 

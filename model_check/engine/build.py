@@ -10,7 +10,7 @@ import numpy as np
 from model_check.engine.jit import compiled, inlined
 from model_check.engine.layout import COSTS, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
 from model_check.engine.native_map import find
-from model_check.engine.tables import (
+from model_check.engine.view import (
     BEFORE,
     CONSUMES,
     DUPLICATE,

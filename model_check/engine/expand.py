@@ -22,7 +22,6 @@ import numpy as np
 from model_check.engine.jit import compiled, inlined
 from model_check.engine.layout import COSTS, FLAGS, FORGETS, LABELS, NAMES, SENDS
 from model_check.engine.native_map import MULTIPLIER
-from model_check.engine.tables import ACT, BEFORE, CONSUMES, DELIVER, LINK, LOSE, OUTSIDE, TURNS_BACK
 from model_check.engine.transition import (
     CAPACITY,
     COUNTERS,
@@ -42,6 +41,7 @@ from model_check.engine.transition import (
     orbit,
     transition,
 )
+from model_check.engine.view import ACT, BEFORE, CONSUMES, DELIVER, LINK, LOSE, OUTSIDE, TURNS_BACK
 
 
 @inlined

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -306,6 +307,22 @@ class Search:
         )
 
 
+@contextmanager
+def told_of_the_disk(folder: Path | None) -> Iterator[None]:
+    """Raises DiskError where levels cannot be written, to ``folder`` or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        # Where no folder takes a temporary file tempfile has not found one.
+        place = folder or tempfile.tempdir or "temporary files"
+        raise DiskError(
+            f"{place}: cannot be written ({error.strerror}); the levels of an "
+            "exploration are kept there; make room, or choose another folder with TMPDIR or --checkpoint."
+        ) from None
+
+
 def explore(
     system: System,
     *,
@@ -345,7 +362,10 @@ def explore(
     )
     folder = None if checkpoint is None else checkpoint.folder
     try:
-        with Links(folder, fingerprints=checkpoint is not None) as links:
+        with (
+            told_of_the_disk(folder),
+            Links(folder, fingerprints=checkpoint is not None) as links,
+        ):
             search = Search(
                 system, tables, visited, blocks, links, limits, keep_going,
                 progress, on_candidates, on_states, checkpoint, representatives,
@@ -358,14 +378,5 @@ def explore(
             if limit == INTERRUPTED:
                 raise Interrupted(result)
             return result
-    except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            raise
-        # Where no folder takes a temporary file tempfile has not found one.
-        place = folder or tempfile.tempdir or "temporary files"
-        raise DiskError(
-            f"{place}: cannot be written ({error.strerror}); the levels of an "
-            "exploration are kept there; make room, or choose another folder with TMPDIR or --checkpoint."
-        ) from None
     finally:
         blocks.close()

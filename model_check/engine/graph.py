@@ -13,7 +13,8 @@ from model_check.engine.block import Batch, Worker
 from model_check.engine.explorer import explore
 from model_check.engine.representatives import Represent, Representatives
 from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, System
-from model_check.engine.tables import LOSE, Tables
+from model_check.engine.tables import Tables
+from model_check.engine.view import LOSE
 
 LOST = "lose"
 T = TypeVar("T")

@@ -16,7 +16,8 @@ from model_check.engine.block import Batch, Worker
 from model_check.engine.explorer import explore
 from model_check.engine.graph import LOST
 from model_check.engine.system import Limits, PathStep, System
-from model_check.engine.tables import LOSE, Tables
+from model_check.engine.tables import Tables
+from model_check.engine.view import LOSE
 from model_check.engine.witness import Witnessing, violated_in
 
 

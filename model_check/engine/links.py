@@ -1,7 +1,7 @@
 """What an exploration keeps of its levels on disk: how each state was first reached, and what it was.
 
 A level has one file of predecessor links, 8 bytes a state: two uint32, the number of the predecessor in the
-level before and the code of the step (see :mod:`model_check.engine.tables`); in level 0 the number is that
+level before and the code of the step (see :mod:`model_check.engine.view`); in level 0 the number is that
 of the initial state in the system's order. With ``fingerprints`` it has a second one, of the states'
 fingerprints, 8 bytes each: with the last level's rows that is all a search needs to be taken up again.
 """
@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class Links:
         self._fingerprints: AppendedFile | None = None
         self._written: list[Path] = []
 
-    def __enter__(self) -> Links:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -127,16 +127,20 @@ class Links:
             if file is not None:
                 file.flush()
 
+    def link_of(self, level: int, number: int) -> tuple[int, int]:
+        """(number in the level before, step) of state ``number`` of ``level``."""
+        self.flush()
+        with self.links_of(level).open("rb") as file:
+            file.seek(8 * number)
+            parent, code = np.frombuffer(file.read(8), np.uint32).tolist()
+        return parent, code
+
     def trace(self, level: int, number: int) -> tuple[int, list[int]]:
         """(number of the initial state, codes of the steps) on the way to state ``number`` of ``level``."""
-        self.flush()
         codes: list[int] = []
         while True:
-            with self.links_of(level).open("rb") as file:
-                file.seek(8 * number)
-                pair = np.frombuffer(file.read(8), np.uint32)
-            number = int(pair[0])
+            number, code = self.link_of(level, number)
             if level == 0:
                 return number, codes[::-1]
-            codes.append(int(pair[1]))
+            codes.append(code)
             level -= 1

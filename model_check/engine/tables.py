@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,57 +24,26 @@ from model_check.engine.columns import Column
 from model_check.engine.native_map import MULTIPLIER, NativeMap
 from model_check.engine.symmetry import Symmetry
 from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
+from model_check.engine.view import (
+    ACT,
+    BEFORE,
+    CONSUMES,
+    DELIVER,
+    DUPLICATE,
+    EXTRA,
+    FORGET_MESSAGE,
+    LIMIT,
+    LINK,
+    LOSE,
+    NEVER,
+    OUTSIDE,
+    RECORD,
+    TURNS_BACK,
+    View,
+)
 
-# Columns of a row behind the messages, from its end: the code of the step that led there first, and how many
-# messages were in flight before that step.
-LINK, BEFORE = -2, -1
-EXTRA = 2
-# Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
-DELIVER, ACT, RECORD, FORGET_MESSAGE, FORGET_LOCAL = 1, 2, 3, 4, 5
-LIMIT = 1 << 30
-# Flags of an outcome row.
-CONSUMES, OUTSIDE, TURNS_BACK = 1, 2, 4
-# Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
-PLAIN, DUPLICATE, LOSE = 0, 1, 2
 MASK64 = (1 << 64) - 1
 MAX_BUDGETS = 7
-NEVER = 1 << 62
-
-
-class View(NamedTuple):
-    """What the kernels see of the tables (arrays may be longer than what is in use).
-
-    memo, verdicts: pairs of :class:`~model_check.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
-    cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
-    | (delivered message + 1) << 32, sends as start << 20 | count,
-    label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
-    local_hash, message_hash, history_hash: uint64[n, permutations]; differences: the same of outcomes'
-    fingerprint differences (column 0 repeats theirs). destination: int32. outside: uint8, the local state is
-    outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).
-    budget_hash: uint64[7, 256]. projection_hash, history_projection_hash: uint64[n, invariants + 1], the last
-    column mixes the others. The rest describes the network.
-    """
-
-    memo: NDArray[np.int64]
-    verdicts: NDArray[np.int64]
-    outcomes: NDArray[np.int64]
-    pool: NDArray[np.int32]
-    local_hash: NDArray[np.uint64]
-    message_hash: NDArray[np.uint64]
-    history_hash: NDArray[np.uint64]
-    differences: NDArray[np.uint64]
-    destination: NDArray[np.int32]
-    outside: NDArray[np.uint8]
-    clock: NDArray[np.int64]
-    expiry: NDArray[np.int64]
-    budget_hash: NDArray[np.uint64]
-    projection_hash: NDArray[np.uint64]
-    history_projection_hash: NDArray[np.uint64]
-    components: int
-    capacity: int
-    loss: int
-    duplicates: int
-    duplicate_cost: int
 
 
 def content_hash(salt: Hashable, value: Hashable) -> int:
@@ -432,7 +401,7 @@ class Tables:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The arrays of :class:`View` that only grow, by their names there."""
+        """The arrays of :class:`~model_check.engine.view.View` that only grow, by their names there."""
         return {
             "outcomes": self._outcomes,
             "pool": self._pool,

@@ -14,7 +14,7 @@ import numpy as np
 from model_check.engine.jit import inlined
 from model_check.engine.layout import COSTS, DELTA, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
 from model_check.engine.native_map import MULTIPLIER, find
-from model_check.engine.tables import CONSUMES, FORGET_LOCAL, FORGET_MESSAGE, OUTSIDE, RECORD
+from model_check.engine.view import CONSUMES, FORGET_LOCAL, FORGET_MESSAGE, OUTSIDE, RECORD
 
 # What a transition is.
 DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)

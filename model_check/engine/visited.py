@@ -35,6 +35,20 @@ _HUGE = 4 << 20
 
 
 @inlined
+def probe(table: Any, key: Any) -> Any:
+    """The slot of ``table`` that holds ``key``, which is not 0, or the free one where it belongs."""
+    capacity = np.uint64(table.shape[0])
+    slot = ((key & _LOW) * capacity) >> _HALF
+    found = table[slot]
+    while found != key and found != 0:
+        slot += np.uint64(1)
+        if slot == capacity:
+            slot = np.uint64(0)
+        found = table[slot]
+    return slot
+
+
+@inlined
 def _insert(table: Any, fps: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, heads: Any) -> Any:
     """Insert ``fps[begin:end]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
@@ -53,14 +67,8 @@ def _insert(table: Any, fps: Any, order: Any, begin: Any, end: Any, room: Any, n
                 key = np.uint64(1)  # 0 is "empty"
             if heads[i] == key:
                 continue
-            slot = ((key & _LOW) * capacity) >> _HALF
-            found = table[slot]
-            while found != key and found != 0:
-                slot += np.uint64(1)
-                if slot == capacity:
-                    slot = np.uint64(0)
-                found = table[slot]
-            if found == key:
+            slot = probe(table, key)
+            if table[slot] == key:
                 continue
             if inserted == room:
                 return begin + i, inserted
@@ -103,15 +111,9 @@ def insert(
 
 @compiled
 def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
-    capacity = np.uint64(table.shape[0])
     for key in old:
         if key != 0:
-            slot = ((key & _LOW) * capacity) >> _HALF
-            while table[slot] != 0:
-                slot += np.uint64(1)
-                if slot == capacity:
-                    slot = np.uint64(0)
-            table[slot] = key
+            table[probe(table, key)] = key
 
 
 @compiled

@@ -63,9 +63,9 @@ def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str
     """
     written, whole = found.quorum_state, {found.quorum_state}
     for effect in effects:
-        if isinstance(effect, Persist):
+        if type(effect) is Persist:
             written = effect.quorum_state
-        elif isinstance(effect, Transition):
+        elif type(effect) is Transition:
             whole.add(written)
     return () if left.quorum_state in {*whole, written} else (names.QUORUM_STATE_IS_ATOMIC,)
 
@@ -75,18 +75,18 @@ def _effect_violations(
 ) -> Iterator[str]:
     epoch = before.epoch
     for effect in execution.effects:
-        if isinstance(effect, Transition):
+        if type(effect) is Transition:
             yield from _transition_violations(protocol, before, epoch, effect)
             if isinstance(event, RequestReceived | ResponseReceived) and effect.epoch > epoch:
                 yield from _disturbances(effect)
             epoch = effect.epoch
-        elif isinstance(effect, Truncate):
+        elif type(effect) is Truncate:
             known = before.high_watermark
             if known is not None and effect.offset < known:
                 yield names.NO_TRUNCATION_BELOW_HIGH_WATERMARK
             if execution.replica.log == before.log:
                 yield names.TRUNCATION_KEEPS_COMMITTED
-        elif isinstance(effect, Send) and isinstance(effect.request, VoteRequest):
+        elif type(effect) is Send and isinstance(effect.request, VoteRequest):
             request = effect.request
             if request.pre_vote and request.epoch > _epoch_known(before, event):
                 yield names.PRE_VOTE_CREATES_NO_EPOCH

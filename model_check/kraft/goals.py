@@ -20,7 +20,7 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     taken = [
         names.transition_goal(effect.source, effect.target)
         for effect in execution.effects
-        if isinstance(effect, Transition)
+        if type(effect) is Transition
     ]
     return tuple(dict.fromkeys((*taken, *_of_voters(before, execution))))
 
@@ -28,17 +28,17 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
     known = membership.in_force(membership.own_origin(before), before.log)
     for effect in execution.effects:
-        if isinstance(effect, LoadSnapshot):
+        if type(effect) is LoadSnapshot:
             yield names.GOAL_SNAPSHOT_LOADED
             if effect.snapshot.voters not in (None, known):
                 yield names.GOAL_VOTERS_FROM_SNAPSHOT
-        elif isinstance(effect, Truncate) and _is_in(before, known):
+        elif type(effect) is Truncate and _is_in(before, known):
             if not _is_in(before, membership.in_force(membership.own_origin(before), execution.replica.log)):
                 yield names.GOAL_VOTER_OBSERVES_AGAIN
-        elif isinstance(effect, Transition) and effect.target == "Leader":
+        elif type(effect) is Transition and effect.target == "Leader":
             if _knows_voters_from_snapshot(before):
                 yield names.GOAL_LEADS_BY_SNAPSHOT
-        elif isinstance(effect, HighWatermark):
+        elif type(effect) is HighWatermark:
             yield from _commit_goals(before, execution, effect.offset)
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
     if loading and _has_other_leader(before, execution.replica):

@@ -7,7 +7,8 @@ later are part of the same atomic step; a message that is never delivered makes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from model_check.kraft import unread
 from model_check.kraft.clock import Clock
@@ -22,6 +23,35 @@ from reference.step import Outcome, start, step
 from reference.voters import ReplicaKey
 
 _MAX_POLLS = 8
+
+#: Told of every question to the reference: what the replica was (of a start, what it is configured to be),
+#: what happened to it (of a start, the disk that is found), and the outcome.
+Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Meanwhile ``listener`` is told of all that nodes ask the reference in this process."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def _ask(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    outcome = step(protocol, replica, event)
+    for listener in _listeners:
+        listener(protocol, replica, event, outcome)
+    return outcome
+
+
+def _start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
+    outcome = start(protocol, identity, disk)
+    for listener in _listeners:
+        listener(protocol, identity, disk, outcome)
+    return outcome
 
 
 class Node(Frozen):
@@ -80,7 +110,7 @@ def execute(
     ``addable``: see :func:`model_check.kraft.unread.without_unread_fields`; ``expired`` are timers that the
     first poll finds expired besides; ``now`` is what the replica's clock shows, where clocks run.
     """
-    return _poll_on(protocol, (event,), step(protocol, replica, event), addable, expired, now)
+    return _poll_on(protocol, (event,), _ask(protocol, replica, event), addable, expired, now)
 
 
 def boot(
@@ -91,7 +121,7 @@ def boot(
     expired: tuple[Timer, ...] = (),
 ) -> Execution:
     """Start the process on ``disk``, which is as the process finds it; the rest as for :func:`execute`."""
-    return _poll_on(protocol, (), start(protocol, identity, disk), addable, expired)
+    return _poll_on(protocol, (), _start(protocol, identity, disk), addable, expired)
 
 
 def _poll_on(
@@ -110,7 +140,7 @@ def _poll_on(
         if effects and isinstance(effects[-1], Fatal | Stop):
             break
         event = Poll(expired, now=now)
-        polled = step(protocol, replica, event)
+        polled = _ask(protocol, replica, event)
         if not polled.effects and polled.replica == replica:
             break
         events += (event,)

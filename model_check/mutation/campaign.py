@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import model_check
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Mutant
 from model_check.scenario import find
@@ -82,6 +83,14 @@ class Result:
                 for run in self.runs
             ],
         }
+
+
+def exit_status(results: Iterable[Result]) -> int:
+    """1 where a mutant is not refuted as expected, otherwise 3 where one is undetermined, otherwise 0."""
+    found = {result.status for result in results}
+    if found & {Status.SURVIVED, Status.FAILED}:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
 
 
 def run(

@@ -17,6 +17,7 @@ import pytest
         ["check", "--threads", "2", "nightly-three-voters", "single-voter"],
         ["check", "--json", "nightly-three-voters", "single-voter"],
         ["graph", "nightly-three-voters", "--max-states", "90000000"],
+        ["prove", "--json"],
     ],
     ids=lambda arguments: arguments[0] + arguments[1],
 )

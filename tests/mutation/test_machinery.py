@@ -218,7 +218,7 @@ def test_choosing_by_id_and_by_rule() -> None:
 )
 def test_exit_status(statuses: list[Status], status: int) -> None:
     some = mutant(edit("a", "b"))
-    assert mutate.exit_status(Result(some, each, "") for each in statuses) == status
+    assert campaign.exit_status(Result(some, each, "") for each in statuses) == status
 
 
 def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
