@@ -25,11 +25,12 @@ from reference.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
+    FetchResponse,
     RemoveRaftVoterRequest,
     Request,
 )
 from reference.protocol import KIP595, KIP853
-from reference.replica import Replica, Unattached
+from reference.replica import QuorumState, Replica, Unattached
 from reference.step import Outcome
 from reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
 from tests.reference.test_cluster import GROUPS, IDS, Cluster, runs
@@ -203,10 +204,17 @@ class CompositeCluster(ChangingCluster):
 
 
 def _is_known(replica: Replica, event: Event | None, death: str) -> bool:
-    """Whether a death is one of two of production: a voter answers BeginQuorumEpoch after its removal (the
-    scenario finding-removed-voter-acknowledges), and a resigned leader that its receiver has not got among
-    its voters does not say where it listens (finding-resigned-leader-unknown).
+    """Whether a death is one of three of production: a voter answers BeginQuorumEpoch after its removal (the
+    scenario finding-removed-voter-acknowledges), a resigned leader that its receiver has not got among its
+    voters does not say where it listens (finding-resigned-leader-unknown), and a leader answers a replica
+    that remembers it but not its endpoints (finding-observer-of-one-controller).
     """
+    if isinstance(event, ResponseReceived) and isinstance(event.response, FetchResponse):
+        remembered = replica.quorum_state.leader is not None and isinstance(replica.role, Unattached)
+        return (
+            "a Fetch response of the current epoch reached a replica that is no Follower" in death
+            and remembered
+        )
     if isinstance(event, ResponseReceived) and isinstance(event.response, BeginQuorumEpochResponse):
         return "acknowledged the leader but is not a voter" in death and not replica.voters.find(event.source)
     if not isinstance(event, RequestReceived) or not isinstance(event.request, EndQuorumEpochRequest):
@@ -248,6 +256,12 @@ def test_no_other_death_is_taken_for_a_known_one() -> None:
     assert _is_known(replica, answer, outside)
     assert not _is_known(replica, answer, unknown)
     assert not _is_known(replace(replica, bootstrap_voters=static_voters((1, 2, 3))), answer, outside)
+    fetched = ResponseReceived(3, FetchResponse(1, 3))
+    no_follower = "1: a Fetch response of the current epoch reached a replica that is no Follower"
+    remembering = replace(replica, quorum_state=QuorumState(1, leader=3))
+    assert _is_known(remembering, fetched, no_follower)
+    assert not _is_known(replica, fetched, no_follower)
+    assert not _is_known(remembering, fetched, unknown)
 
 
 # The machines above would pass if nothing ever changed; without faults everything is reached.
