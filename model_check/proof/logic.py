@@ -85,10 +85,13 @@ class Update:
 
 @dataclass(frozen=True)
 class Axiom:
-    """What is taken for granted of the symbols that no action changes, and why that may be."""
+    """What is assumed of the symbols that no action changes.
+
+    ``proofs`` are the statements by which it is true of what the symbols stand for: numbers and finite sets.
+    """
 
     name: str
-    because: str
+    proofs: tuple[str, ...]
     formula: Formula
 
 

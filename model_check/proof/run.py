@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import z3
 
 from model_check.errors import InputError
-from model_check.proof.arithmetic import STATEMENTS, Statement
+from model_check.proof.arithmetic import STATEMENTS
 from model_check.proof.ground import check
 from model_check.proof.logic import System
 from model_check.proof.mutants import Mutant, mutants, refute
@@ -23,6 +23,7 @@ from model_check.proof.obligations import (
     possibilities,
 )
 from model_check.proof.solve import Result, Verdict, is_possible, prove
+from model_check.proof.statements import Statement
 
 #: In place of the name of a conjunct: the action can be taken. In place of that of an action: arithmetic.
 POSSIBLE, ARITHMETIC = "possible", "arithmetic"
@@ -123,7 +124,7 @@ def _decide(statement: Statement, seconds: float) -> Result:
     """A statement that is to hold is proved if its negation has no model; the other kind if it has one."""
     started = time.monotonic()
     solver = z3.Solver()
-    solver.add(z3.Not(statement.formula))
+    solver.add(statement.premise, z3.Not(statement.conclusion))
     answer = check(solver, seconds)
     verdict = Verdict.UNDETERMINED
     if answer != z3.unknown:

@@ -4,9 +4,10 @@ import pytest
 import z3
 
 import spec
-from model_check.proof.arithmetic import STATEMENTS, Statement
+from model_check.proof.arithmetic import STATEMENTS
 from model_check.proof.logic import System
 from model_check.proof.obligations import Obligation, invariant, obligations
+from model_check.proof.statements import Statement
 from model_check.proof.structures import Search
 from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
 from model_check.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, before
@@ -83,5 +84,5 @@ def test_every_action_has_something_to_prove(system: System) -> None:
 def test_an_arithmetic_statement_is_not_vacuous(statement: Statement) -> None:
     """The premises can be met."""
     solver = z3.Solver()
-    solver.add(statement.formula.arg(0))
+    solver.add(statement.premise)
     assert solver.check() == z3.sat
