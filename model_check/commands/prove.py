@@ -21,19 +21,27 @@ from model_check.proof.mutants import Mutant
 from model_check.proof.solve import Induction, Result, Verdict
 from model_check.proof.system import SYSTEMS
 
-_STYLES = {Verdict.PROVED: "green", Verdict.FAILED: "bold red", Verdict.UNDETERMINED: "yellow"}
+_STYLES = {
+    Verdict.PROVED: "green",
+    Verdict.WITHIN_BOUNDS: "green",
+    Verdict.FOUND: "green",
+    Verdict.FAILED: "bold red",
+    Verdict.UNDETERMINED: "yellow",
+}
 
 EPILOG = """\
 A name is that of a system, an action or a conjunct, or several of these
-joined by colons. Without any: everything.
+joined by colons; 'arithmetic' and 'bounded' are places as systems are.
+Without any: everything.
 
   kraftcheck prove
   kraftcheck prove grant-vote LogMatching
   kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
+  kraftcheck prove bounded:without-VSET-8
   kraftcheck prove --mutants grant-vote
 
-Exit status: 0 all is proved (--mutants: every mutant is refuted), 1 something is not, 2 bad input,
-3 undetermined.
+Exit status: 0 all is proved, or holds within its bounds (--mutants: every mutant is refuted), 1 something
+is not, 2 bad input, 3 undetermined.
 """
 
 
@@ -76,16 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
             if work.place != place:
                 place = work.place
                 say(out, place, "bold")
-            _print(out, work.system, result)
+            _print(out, work.system, result, verbose=bool(arguments.names))
     if not arguments.json:
         _print_total(out, results, selection.unchanged)
     return _status(result.verdict for result in results)
 
 
 def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> None:
-    proved = sum(result.verdict is Verdict.PROVED for result in results)
     seconds = sum(result.seconds for result in results)
-    text = f"{proved} of {len(results)} proved in {seconds:.1f} s"
+    asked = [result for result in results if result.action == proofs.BOUNDED]
+    wanted = len(results) - len(asked)
+    proved = sum(result.verdict is Verdict.PROVED for result in results)
+    parts = [f"{proved} of {wanted} proved"] if wanted else []
+    if asked:
+        answered = sum(result.is_as_expected for result in asked)
+        parts.append(f"{answered} of {len(asked)} questions about bounded runs answered as expected")
+    text = f"{', '.join(parts)} in {seconds:.1f} s"
     if unchanged:
         text += f"; {unchanged} conjuncts speak of nothing that an action changes and need no proof for it"
     say(out, text)
@@ -106,6 +120,8 @@ def as_data(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "seconds": round(result.seconds, 3),
     }
+    if result.run:
+        data["run"] = list(result.run)
     if result.found is not None:
         data["before"] = report.lines_of(result.found.before)
         data["parameters"] = {
@@ -116,9 +132,12 @@ def as_data(result: Result) -> dict[str, Any]:
     return data
 
 
-def _print(out: Console, system: System | None, result: Result) -> None:
+def _print(out: Console, system: System | None, result: Result, *, verbose: bool) -> None:
     line = f"  {result.action:20} {result.conjunct:31} {result.seconds:5.2f} s"
     fitted(out, line, result.verdict.value, _STYLES[result.verdict])
+    if verbose or result.verdict is Verdict.FAILED:
+        for each in result.run:
+            say(out, each, indent=4, hang=4)
     if result.found is not None:
         assert system is not None
         _print_induction(out, system, result, result.found)

@@ -200,10 +200,9 @@ ELECTIONS = (
         ("S-1",),
     ),
     Conjunct(
-        "NoReturnAfterLeading",
+        "ElectedKnowThemselves",
         "who was elected has itself down as leader as long as it is in that epoch",
         lambda s: every((R,), lambda n: Implies(s.led(s.epoch(n), n), s.leader(n, n))),
-        ("S-6",),
     ),
 )
 
@@ -422,10 +421,12 @@ COMMITMENT = (
 THEOREMS = (
     Conjunct(
         "SingleKnownLeaderPerEpoch",
-        "no two replicas have different leaders down for one epoch",
+        "whom a replica has down as leader was elected in its epoch, and nobody else was",
         lambda s: every(
-            (R, R, R, R),
-            lambda r, n, q, m: Implies(And(s.leader(r, n), s.leader(q, m), s.epoch(r) == s.epoch(q)), n == m),
+            (R, R, R),
+            lambda r, n, m: Implies(
+                s.leader(r, n), And(s.led(s.epoch(r), n), Implies(s.led(s.epoch(r), m), n == m))
+            ),
         ),
         ("S-2",),
     ),
@@ -449,19 +450,29 @@ THEOREMS = (
     ),
     Conjunct(
         "StateMachineSafety",
-        "no two replicas know of different committed records at one offset",
-        lambda s: every(
-            (R, E, X, X, R, E, X, X, X, E, E),
-            lambda r, e, x, z, q, f, w, u, y, g, h: Implies(
-                And(
-                    s.known(r, e, x, z),
-                    s.known(q, f, w, u),
-                    at_most(y, z),
-                    at_most(y, u),
-                    s.holds(r, y, g),
-                    s.holds(q, y, h),
+        "what a replica knows to be committed was committed by a leader, and no leader ever commits another "
+        "record there",
+        lambda s: And(
+            every(
+                (R, E, X, X, X, E),
+                lambda r, e, x, z, y, g: Implies(
+                    And(s.known(r, e, x, z), at_most(y, z), s.holds(r, y, g)),
+                    And(s.committed(e, x), at_most(y, x), s.record(e, y, g)),
                 ),
-                g == h,
+            ),
+            every(
+                (E, X, E, X, X, E, E),
+                lambda e, x, f, w, y, g, h: Implies(
+                    And(
+                        s.committed(e, x),
+                        s.committed(f, w),
+                        at_most(y, x),
+                        at_most(y, w),
+                        s.record(e, y, g),
+                        s.record(f, y, h),
+                    ),
+                    g == h,
+                ),
             ),
         ),
         ("S-17",),

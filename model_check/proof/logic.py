@@ -161,10 +161,21 @@ class Conjunct:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What holds of each step: ``formula`` takes the states before and after it."""
+
+    name: str
+    says: str
+    formula: Callable[[State, State], Formula]
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class System:
     """A transition system with the invariant that is claimed for it.
 
-    ``initial`` describes the initial states, in conditions that are named like guards.
+    ``initial`` describes the initial states. ``theorems`` follow from the invariant, ``changes`` hold of each
+    step from a state in which it holds.
     """
 
     name: str
@@ -174,6 +185,7 @@ class System:
     actions: tuple[Action, ...]
     conjuncts: tuple[Conjunct, ...]
     theorems: tuple[Conjunct, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     def state(self) -> State:
         """The state before an action: every symbol means itself."""

@@ -40,8 +40,7 @@ from model_check.proof.vocabulary import (
 
 #: The statements by which a set of epochs or offsets has a first element, if it has any.
 LEAST_NUMBER = ("least-number-begins", "least-number-goes-on", "least-number-ends")
-CHANGE_SYMBOLS = (
-    *SYMBOLS,
+SET_HISTORY = (
     Symbol("config", (Offset, Epoch), "record {0}@{1} brings a voter set", ghost=True),
     Symbol("set_of", (Offset, Epoch), "record {0}@{1} brings {value}", Voters, True, "config"),
     Symbol(
@@ -72,6 +71,7 @@ CHANGE_SYMBOLS = (
         "committed",
     ),
 )
+CHANGE_SYMBOLS = SYMBOLS + SET_HISTORY
 
 
 def set_by(s: State, d: Term, x: Term) -> Term:
@@ -108,7 +108,7 @@ def _with(
 ) -> Step:
     """``step`` with more; what a majority is, is said anew."""
     kept = tuple(guard for guard in step.guards if guard.name != "a majority is one")
-    return Step(kept + guards, step.updates + updates, principles, lemmas)
+    return Step(kept + guards, step.updates + updates, principles, lemmas + step.lemmas)
 
 
 def _rival_lemmas(s: State, c: Term, e: Term, p: Term, h: Term) -> tuple[Lemma, ...]:
