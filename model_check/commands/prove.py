@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -28,6 +28,8 @@ _STYLES = {
     Verdict.FAILED: "bold red",
     Verdict.UNDETERMINED: "yellow",
 }
+
+Work = TypeVar("Work")
 
 EPILOG = """\
 A name is that of a system, an action or a conjunct, or several of these
@@ -71,23 +73,34 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{work.place}:{work.name}")
         return EXIT_EXPECTED
     out, results = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
     place = None
-    with screen.status("") as status:
-        for done, work in enumerate(selection.works):
-            status.update(f"{done} of {len(selection.works)}: {work.name}")
-            result = proofs.carry_out(work, arguments.timeout)
-            results.append(result)
-            if arguments.json:
-                print(json.dumps({"system": work.place} | as_data(result)), flush=True)
-                continue
-            if work.place != place:
-                place = work.place
-                say(out, place, "bold")
-            _print(out, work.system, result, verbose=bool(arguments.names))
+    for work in _in_turn(selection.works, lambda work: work.name, quiet=arguments.json):
+        result = proofs.carry_out(work, arguments.timeout)
+        results.append(result)
+        if arguments.json:
+            print(json.dumps({"system": work.place} | as_data(result)), flush=True)
+            continue
+        place = _print_place(out, work.place, place)
+        _print(out, work.system, result, verbose=bool(arguments.names))
     if not arguments.json:
         _print_total(out, results, selection.unchanged)
     return _status(result.verdict for result in results)
+
+
+def _in_turn(works: Sequence[Work], name: Callable[[Work], str], *, quiet: bool) -> Iterator[Work]:
+    """``works``, one after the other; a terminal shows which is being done."""
+    screen = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
+    with screen.status("") as status:
+        for done, work in enumerate(works):
+            status.update(f"{done} of {len(works)}: {name(work)}")
+            yield work
+
+
+def _print_place(out: Console, place: str, before: str | None) -> str:
+    """Name the place where it is another than ``before``."""
+    if place != before:
+        say(out, place, "bold")
+    return place
 
 
 def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> None:
@@ -95,13 +108,14 @@ def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> Non
     asked = [result for result in results if result.action == proofs.BOUNDED]
     wanted = len(results) - len(asked)
     proved = sum(result.verdict is Verdict.PROVED for result in results)
-    parts = [f"{proved} of {wanted} proved"] if wanted else []
+    parts = [f"{proved} of {wanted} proved"] if wanted or not asked else []
     if asked:
         answered = sum(result.is_as_expected for result in asked)
         parts.append(f"{answered} of {len(asked)} questions about bounded runs answered as expected")
     text = f"{', '.join(parts)} in {seconds:.1f} s"
     if unchanged:
-        text += f"; {unchanged} conjuncts speak of nothing that an action changes and need no proof for it"
+        what = "1 conjunct speaks" if unchanged == 1 else f"{unchanged} conjuncts speak"
+        text += f"; {what} of nothing that an action changes, and nothing is to be proved there"
     say(out, text)
 
 
@@ -169,20 +183,15 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
             print(f"{system.name}: {mutant.name}")
         return EXIT_EXPECTED
     out, statuses = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
     place = None
-    with screen.status("") as status:
-        for system, mutant in chosen:
-            result = proofs.refute(system, mutant, arguments.timeout)
-            statuses.append(_mutant_status(result))
-            status.update(f"{len(statuses)} of {len(chosen)} mutants")
-            if arguments.json:
-                print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
-                continue
-            if system.name != place:
-                place = system.name
-                say(out, place, "bold")
-            _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
+    for system, mutant in _in_turn(chosen, lambda each: each[1].name, quiet=arguments.json):
+        result = proofs.refute(system, mutant, arguments.timeout)
+        statuses.append(_mutant_status(result))
+        if arguments.json:
+            print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
+            continue
+        place = _print_place(out, system.name, place)
+        _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
     if not arguments.json:
         heading(out, f"{statuses.count(EXIT_EXPECTED)} of {len(chosen)} mutants refuted")
     return max(statuses, key=(EXIT_EXPECTED, EXIT_UNDETERMINED, EXIT_DIFFERS).index, default=EXIT_EXPECTED)

@@ -15,7 +15,8 @@ from model_check.proof.structures import SIZES, Search, Structure
 
 #: How long the first attempt may take, in seconds: what can be proved at once is proved in much less.
 FIRST_ATTEMPT = 5.0
-#: How long the second one may, before larger counterexamples are looked for.
+#: How long the same with candidate models may take before counterexamples are looked for, and between these.
+BRIEF_ATTEMPT = 1.0
 SECOND_ATTEMPT = 10.0
 #: How long a counterexample is made smaller, in seconds.
 MINIMISING = 5.0
@@ -65,8 +66,8 @@ class Result:
 def prove(system: System, obligation: Obligation, seconds: float) -> Result:
     """Prove ``obligation``, or find a small counterexample, in about ``seconds``.
 
-    The solver gets the negated goal twice, first to look for a contradiction among the facts at hand, then
-    with candidate models to refute. In between and after that, small structures are searched exhaustively.
+    The solver gets the negated goal, first to look for a contradiction among the facts at hand, then with
+    candidate models to refute. In between and after that, small structures are searched exhaustively.
     """
     started = time.monotonic()
 
@@ -78,6 +79,8 @@ def prove(system: System, obligation: Obligation, seconds: float) -> Result:
         return Result(obligation.action, obligation.conjunct, obligation.says, verdict, took, found)
 
     if _refuted(system, obligation, min(FIRST_ATTEMPT, seconds), with_models=False):
+        return result(Verdict.PROVED)
+    if left() > 0 and _refuted(system, obligation, min(BRIEF_ATTEMPT, left()), with_models=True):
         return result(Verdict.PROVED)
     for number, sizes in enumerate(SIZES):
         if left() <= 0:
