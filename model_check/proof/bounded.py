@@ -185,8 +185,8 @@ def _replicate(runs: Runs, bounds: Bounds, leader: Value, epoch: Value) -> None:
 
 def _demand_order(runs: Runs, bounds: Bounds, candidates: list[Value]) -> None:
     """Replicas have no order: number those that stand in the order in which they do, and the others by the
-    sets that they are in. Others only act on themselves, so what they do in one round has no order either, and
-    each run is one of those that are left, with its replicas renamed.
+    sets that they are in. What others do in one round has no order either, each acts on itself alone: so each
+    run is one of those that are left, with its replicas renamed.
     """
     circuit = runs.circuit
     for number, candidate in enumerate(candidates):
