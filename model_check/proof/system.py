@@ -6,10 +6,11 @@ import z3
 
 from model_check.proof.changes import changes
 from model_check.proof.elections import ELECTIONS
-from model_check.proof.invariant import CONJUNCTS, THEOREMS
+from model_check.proof.invariant import CONJUNCTS
 from model_check.proof.logic import Formula, State, System, every
 from model_check.proof.replication import REPLICATION
 from model_check.proof.symbols import HISTORY, MESSAGES, SYMBOLS
+from model_check.proof.theorems import THEOREMS
 from model_check.proof.vocabulary import (
     ADJACENT_MAJORITIES,
     MAJORITIES,

@@ -129,17 +129,18 @@ def test_majorities_and_changes_are_those_of_sets() -> None:
         assert (runs.circuit.solve(10, (*given, is_larger)) is not False) == one_more
 
 
-@pytest.mark.parametrize("name", ["two-elections-1", "two-elections-3"])
+@pytest.mark.parametrize("name", ["two-elections-3", "three-elections-2"])
 def test_few_replicas_keep_what_is_asked(name: str) -> None:
-    assert carry_out(Work(None, QUESTION[name]), 60).verdict is Verdict.WITHIN_BOUNDS
+    assert carry_out(Work(None, QUESTION[name]), 300).verdict is Verdict.WITHIN_BOUNDS
 
 
 def test_without_the_guard_on_own_commits_a_run_loses_a_record() -> None:
-    answer = ask(QUESTION["without-VSET-9"], 60)
+    answer = ask(QUESTION["without-VSET-9"], 300)
     assert answer.found
-    assert answer.lines[0] == "the voters are {1,2,3}"
+    assert answer.lines[0].startswith("the voters are {1,")
     assert answer.lines[-1] == "breaks CommittedRecordIsInLaterLogs"
     assert sum(" is elected by " in line for line in answer.lines) == 2
+    assert any(" appends {" in line for line in answer.lines)
     assert any(" commits to " in line for line in answer.lines)
 
 
@@ -152,6 +153,6 @@ def test_a_run_that_should_not_be_is_a_failure(
 ) -> None:
     monkeypatch.setattr(bounded, "ask", lambda question, seconds: bounded.Answer(True, ("a run",)))
     monkeypatch.setattr("model_check.proof.run.ask", bounded.ask)
-    assert main(["prove", "two-elections-1", "--json"]) == 1
+    assert main(["prove", "two-elections-3", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["run"]) == ("failed", ["a run"])

@@ -57,7 +57,7 @@ def test_where_nothing_changes_nothing_is_claimed(capsys: pytest.CaptureFixture[
 
 
 def test_a_run_that_was_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "bounded:without-VSET-7"]) == 0
+    assert main(["prove", "bounded:without-VSET-7", "--timeout", "300"]) == 0
     out = capsys.readouterr().out
     assert "run found" in out and "    1. 1 stands for election" in out
     assert "1 of 1 questions about bounded runs answered as expected" in out and "0 of 0" not in out
