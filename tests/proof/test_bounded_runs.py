@@ -145,7 +145,7 @@ def test_without_the_guard_on_own_commits_a_run_loses_a_record() -> None:
 
 
 def test_what_is_not_known_in_time_is_undetermined() -> None:
-    assert carry_out(Work(None, QUESTION["two-elections-9"]), 0.01).verdict is Verdict.UNDETERMINED
+    assert carry_out(Work(None, QUESTION["two-elections-3"]), 0.01).verdict is Verdict.UNDETERMINED
 
 
 def test_a_run_that_should_not_be_is_a_failure(
