@@ -14,7 +14,7 @@ from rich.text import Text
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, heading, say
-from model_check.proof import report
+from model_check.proof import interrupts, report
 from model_check.proof import run as proofs
 from model_check.proof.logic import System
 from model_check.proof.mutants import Mutant
@@ -65,8 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
-    if arguments.mutants:
-        return _run_mutants(arguments)
+    with interrupts.noticed():
+        return _run_mutants(arguments) if arguments.mutants else _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     selection = proofs.select(SYSTEMS, arguments.names)
     if arguments.list:
         for work in selection.works:
