@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -14,26 +14,36 @@ from rich.text import Text
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, fitted, heading, say
-from model_check.proof import report
+from model_check.proof import interrupts, report
 from model_check.proof import run as proofs
 from model_check.proof.logic import System
 from model_check.proof.mutants import Mutant
 from model_check.proof.solve import Induction, Result, Verdict
 from model_check.proof.system import SYSTEMS
 
-_STYLES = {Verdict.PROVED: "green", Verdict.FAILED: "bold red", Verdict.UNDETERMINED: "yellow"}
+_STYLES = {
+    Verdict.PROVED: "green",
+    Verdict.WITHIN_BOUNDS: "green",
+    Verdict.FOUND: "green",
+    Verdict.FAILED: "bold red",
+    Verdict.UNDETERMINED: "yellow",
+}
+
+Work = TypeVar("Work")
 
 EPILOG = """\
 A name is that of a system, an action or a conjunct, or several of these
-joined by colons. Without any: everything.
+joined by colons; 'arithmetic' and 'bounded' are places as systems are.
+Without any: everything.
 
   kraftcheck prove
   kraftcheck prove grant-vote LogMatching
   kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
+  kraftcheck prove bounded:without-VSET-8
   kraftcheck prove --mutants grant-vote
 
-Exit status: 0 all is proved (--mutants: every mutant is refuted), 1 something is not, 2 bad input,
-3 undetermined.
+Exit status: 0 all is proved, or holds within its bounds (--mutants: every mutant is refuted), 1 something
+is not, 2 bad input, 3 undetermined.
 """
 
 
@@ -55,39 +65,60 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
-    if arguments.mutants:
-        return _run_mutants(arguments)
+    with interrupts.noticed():
+        return _run_mutants(arguments) if arguments.mutants else _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     selection = proofs.select(SYSTEMS, arguments.names)
     if arguments.list:
         for work in selection.works:
             print(f"{work.place}:{work.name}")
         return EXIT_EXPECTED
     out, results = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
     place = None
-    with screen.status("") as status:
-        for done, work in enumerate(selection.works):
-            status.update(f"{done} of {len(selection.works)}: {work.name}")
-            result = proofs.carry_out(work, arguments.timeout)
-            results.append(result)
-            if arguments.json:
-                print(json.dumps({"system": work.place} | as_data(result)), flush=True)
-                continue
-            if work.place != place:
-                place = work.place
-                say(out, place, "bold")
-            _print(out, work.system, result)
+    for work in _in_turn(selection.works, lambda work: work.name, quiet=arguments.json):
+        result = proofs.carry_out(work, arguments.timeout)
+        results.append(result)
+        if arguments.json:
+            print(json.dumps({"system": work.place} | as_data(result)), flush=True)
+            continue
+        place = _print_place(out, work.place, place)
+        _print(out, work.system, result, verbose=bool(arguments.names))
     if not arguments.json:
         _print_total(out, results, selection.unchanged)
     return _status(result.verdict for result in results)
 
 
+def _in_turn(works: Sequence[Work], name: Callable[[Work], str], *, quiet: bool) -> Iterator[Work]:
+    """``works``, one after the other; a terminal shows which is being done."""
+    screen = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
+    with screen.status("") as status:
+        for done, work in enumerate(works):
+            status.update(f"{done} of {len(works)}: {name(work)}")
+            yield work
+
+
+def _print_place(out: Console, place: str, before: str | None) -> str:
+    """Name the place where it is another than ``before``."""
+    if place != before:
+        say(out, place, "bold")
+    return place
+
+
 def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> None:
-    proved = sum(result.verdict is Verdict.PROVED for result in results)
     seconds = sum(result.seconds for result in results)
-    text = f"{proved} of {len(results)} proved in {seconds:.1f} s"
+    asked = [result for result in results if result.action == proofs.BOUNDED]
+    wanted = len(results) - len(asked)
+    proved = sum(result.verdict is Verdict.PROVED for result in results)
+    parts = [f"{proved} of {wanted} proved"] if wanted or not asked else []
+    if asked:
+        answered = sum(result.is_as_expected for result in asked)
+        parts.append(f"{answered} of {len(asked)} questions about bounded runs answered as expected")
+    text = f"{', '.join(parts)} in {seconds:.1f} s"
     if unchanged:
-        text += f"; {unchanged} conjuncts speak of nothing that an action changes and need no proof for it"
+        what = "1 conjunct speaks" if unchanged == 1 else f"{unchanged} conjuncts speak"
+        text += f"; {what} of nothing that an action changes, and nothing is to be proved there"
     say(out, text)
 
 
@@ -106,6 +137,8 @@ def as_data(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "seconds": round(result.seconds, 3),
     }
+    if result.run:
+        data["run"] = list(result.run)
     if result.found is not None:
         data["before"] = report.lines_of(result.found.before)
         data["parameters"] = {
@@ -116,9 +149,12 @@ def as_data(result: Result) -> dict[str, Any]:
     return data
 
 
-def _print(out: Console, system: System | None, result: Result) -> None:
+def _print(out: Console, system: System | None, result: Result, *, verbose: bool) -> None:
     line = f"  {result.action:20} {result.conjunct:31} {result.seconds:5.2f} s"
     fitted(out, line, result.verdict.value, _STYLES[result.verdict])
+    if verbose or result.verdict is Verdict.FAILED:
+        for each in result.run:
+            say(out, each, indent=4, hang=4)
     if result.found is not None:
         assert system is not None
         _print_induction(out, system, result, result.found)
@@ -150,20 +186,15 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
             print(f"{system.name}: {mutant.name}")
         return EXIT_EXPECTED
     out, statuses = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
     place = None
-    with screen.status("") as status:
-        for system, mutant in chosen:
-            result = proofs.refute(system, mutant, arguments.timeout)
-            statuses.append(_mutant_status(result))
-            status.update(f"{len(statuses)} of {len(chosen)} mutants")
-            if arguments.json:
-                print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
-                continue
-            if system.name != place:
-                place = system.name
-                say(out, place, "bold")
-            _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
+    for system, mutant in _in_turn(chosen, lambda each: each[1].name, quiet=arguments.json):
+        result = proofs.refute(system, mutant, arguments.timeout)
+        statuses.append(_mutant_status(result))
+        if arguments.json:
+            print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
+            continue
+        place = _print_place(out, system.name, place)
+        _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
     if not arguments.json:
         heading(out, f"{statuses.count(EXIT_EXPECTED)} of {len(chosen)} mutants refuted")
     return max(statuses, key=(EXIT_EXPECTED, EXIT_UNDETERMINED, EXIT_DIFFERS).index, default=EXIT_EXPECTED)

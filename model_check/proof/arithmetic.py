@@ -8,14 +8,17 @@ of linear arithmetic, which the solver decides.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise, product
 
 import z3
 
 from model_check.proof.logic import Formula
+from model_check.proof.majorities import MAJORITY_FORMULAS, majority
+from model_check.proof.naturals import NATURALS
+from model_check.proof.statements import Statement
+from model_check.proof.vocabulary import majorities_meet
 
-#: High watermarks are checked for each number of voters up to this one.
+#: What two changes do to majorities is said for each number of voters up to this one.
 MOST_VOTERS = 9
 
 
@@ -51,135 +54,79 @@ class Sets:
         """The two sets have an element in common."""
         return self.size(lambda region: one in region and other in region) > 0
 
-    def differ_by_one(self, one: str, other: str) -> Formula:
-        """One element at most is added, or one is removed."""
+    def adjacent(self, one: str, other: str) -> Formula:
+        """The sets are the same, or one of them has one element more than the other."""
         return self.size(lambda region: (one in region) != (other in region)) <= 1
 
     def is_majority(self, part: str, whole: str) -> Formula:
-        """``part`` has at least as many voters as ``reference.voters.majority`` demands of ``whole``."""
-        return z3.And(self.is_within(part, whole), self.of(part) >= self.of(whole) / 2 + 1)
+        """``part`` has as many voters as ``reference.voters.majority`` demands of ``whole``, or more."""
+        return z3.And(self.is_within(part, whole), self.of(part) >= majority(self.of(whole)))
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A statement of arithmetic. ``holds`` is whether it is to be proved, or to be refuted by an example."""
-
-    name: str
-    says: str
-    rules: tuple[str, ...]
-    formula: Formula
-    holds: bool = True
-
-
-def _same_voters() -> Formula:
-    sets = Sets("A", "B", "V")
-    premise = z3.And(sets.natural(), sets.is_majority("A", "V"), sets.is_majority("B", "V"))
-    return z3.Implies(premise, sets.meet("A", "B"))
-
-
-def _one_change() -> Formula:
-    sets = Sets("A", "B", "V", "W")
-    majorities = z3.And(sets.is_majority("A", "V"), sets.is_majority("B", "W"))
-    return z3.Implies(z3.And(sets.natural(), majorities, sets.differ_by_one("V", "W")), sets.meet("A", "B"))
+def _meeting(
+    name: str, says: str, rules: tuple[str, ...], path: tuple[str, ...], *given: Formula, holds: bool = True
+) -> Statement:
+    """Majorities A of the first and B of the last of the voter sets in ``path`` meet, each of these being
+    adjacent to the one before.
+    """
+    sets = Sets("A", "B", *path)
+    first, last = sets.is_majority("A", path[0]), sets.is_majority("B", path[-1])
+    adjacent = z3.And(True, *(sets.adjacent(one, other) for one, other in pairwise(path)))
+    implication = majorities_meet(first, last, adjacent, sets.meet("A", "B"))
+    return Statement(
+        name,
+        says,
+        rules,
+        z3.And(sets.natural(), implication.arg(0), *given),
+        implication.arg(1),
+        holds,
+    )
 
 
-def _two_changes(voters: int | None = None) -> Formula:
-    """Of ``voters`` voters at first; without that, of any number."""
-    sets = Sets("A", "B", "U", "V", "W")
-    majorities = z3.And(sets.is_majority("A", "U"), sets.is_majority("B", "W"))
-    changes = z3.And(sets.differ_by_one("U", "V"), sets.differ_by_one("V", "W"))
-    not_empty = z3.And(sets.of("U") > 0, sets.of("V") > 0, sets.of("W") > 0)
-    number = z3.BoolVal(True) if voters is None else sets.of("U") == voters
-    return z3.Implies(z3.And(sets.natural(), majorities, changes, not_empty, number), sets.meet("A", "B"))
+def _two_changes(*, even: bool | None = None, voters: int | None = None) -> Statement:
+    """From any number of voters, from an even number, or from ``voters``."""
+    path, rules = ("U", "V", "W"), ("VSET-8",)
+    sets = Sets("A", "B", *path)
+    size, not_empty = sets.of("U"), z3.And(*(sets.of(each) > 0 for each in path))
+    if voters is not None:
+        says = f"majorities two changes from {voters} voters {'need not meet' if voters % 2 else 'meet'}"
+        name = f"two-changes-of-{voters}"
+        return _meeting(name, says, rules, path, not_empty, size == voters, holds=voters % 2 == 0)
+    if even:
+        says = "majorities two changes from an even number of voters meet"
+        return _meeting("two-changes-of-even", says, rules, path, not_empty, size % 2 == 0)
+    says = "majorities of two voter sets need not meet two changes apart"
+    return _meeting("two-changes", says, rules, path, not_empty, holds=False)
 
 
-def _replaced() -> Formula:
+def _replaced() -> Statement:
     """One voter leaves and another comes in one change, as the checks of VSET-7 would allow it."""
     sets = Sets("A", "B", "V", "W")
     majorities = z3.And(sets.is_majority("A", "V"), sets.is_majority("B", "W"))
     added = sets.size(lambda region: "W" in region and "V" not in region)
     removed = sets.size(lambda region: "V" in region and "W" not in region)
-    return z3.Implies(z3.And(sets.natural(), majorities, added <= 1, removed <= 1), sets.meet("A", "B"))
-
-
-def _lost_or_open() -> Formula:
-    """An election is lost exactly if those that have not rejected are no majority."""
-    voters, rejected, granted = z3.Ints("voters rejected granted")
-    sizes = z3.And(voters > 0, rejected >= 0, granted >= 0, granted + rejected <= voters)
-    lost = voters - rejected < voters / 2 + 1
-    can_win = z3.And(granted <= voters - rejected, voters - rejected >= voters / 2 + 1)
-    return z3.Implies(sizes, lost == z3.Not(can_win))
-
-
-def _check_quorum() -> Formula:
-    """Voters heard from, and the leader if it is one, are a majority exactly if they are enough."""
-    voters, heard, own = z3.Ints("voters heard own")
-    sizes = z3.And(voters > 0, heard >= 0, own >= 0, own <= 1, heard + own <= voters)
-    return z3.Implies(sizes, (heard >= voters / 2 + 1 - own) == (heard + own >= voters / 2 + 1))
-
-
-def _high_watermark(voters: int) -> Formula:
-    """The end offset that a leader adopts is the largest one that a majority has reached."""
-    ends = [z3.Int(f"end{number}") for number in range(voters)]
-    largest_first = z3.And(True, *(one >= other for one, other in pairwise(ends)))
-    reached, larger = ends[voters // 2], z3.Int("larger")
-
-    def at_least(offset: z3.ArithRef) -> z3.ArithRef:
-        return z3.Sum([z3.If(end >= offset, 1, 0) for end in ends])
-
-    needed = voters // 2 + 1
-    beyond = z3.Implies(larger > reached, at_least(larger) < needed)
-    return z3.Implies(largest_first, z3.And(at_least(reached) >= needed, beyond))
-
-
-STATEMENTS = (
-    Statement("same-voters", "two majorities of one voter set meet", ("DEF-2",), _same_voters()),
-    Statement(
-        "one-change",
-        "majorities of two voter sets meet if one voter was added or removed",
-        ("VSET-7", "VSET-8"),
-        _one_change(),
-    ),
-    Statement(
-        "two-changes",
-        "majorities of two voter sets need not meet two changes apart",
-        ("VSET-8",),
-        _two_changes(),
-        holds=False,
-    ),
-    Statement(
+    return Statement(
         "one-replaced",
         "majorities of two voter sets need not meet if a voter is replaced by another in one change",
         ("VSET-7",),
-        _replaced(),
+        z3.And(sets.natural(), majorities, added <= 1, removed <= 1),
+        sets.meet("A", "B"),
         holds=False,
+    )
+
+
+STATEMENTS = (
+    *NATURALS,
+    _meeting("same-voters", "two majorities of one voter set meet", ("DEF-2",), ("V",)),
+    _meeting(
+        "one-change",
+        "majorities of two voter sets meet if one voter was added or removed, or none",
+        ("VSET-7", "VSET-8"),
+        ("V", "W"),
     ),
-    Statement(
-        "election-lost", "an election is given up exactly if it cannot be won", ("VOTE-21",), _lost_or_open()
-    ),
-    Statement(
-        "check-quorum",
-        "a leader that has heard from as many as it needs has heard from a majority, itself included",
-        ("CHECKQ-2",),
-        _check_quorum(),
-    ),
-    *(
-        Statement(
-            f"two-changes-of-{voters}",
-            f"majorities two changes from {voters} voters {'meet' if voters % 2 == 0 else 'need not meet'}",
-            ("VSET-8",),
-            _two_changes(voters),
-            holds=voters % 2 == 0,
-        )
-        for voters in range(1, MOST_VOTERS + 1)
-    ),
-    *(
-        Statement(
-            f"high-watermark-{voters}",
-            f"the high watermark of {voters} voters is the largest offset that a majority has reached",
-            ("HWM-1",),
-            _high_watermark(voters),
-        )
-        for voters in range(1, MOST_VOTERS + 1)
-    ),
+    _two_changes(),
+    _two_changes(even=True),
+    _replaced(),
+    *MAJORITY_FORMULAS,
+    *(_two_changes(voters=voters) for voters in range(1, MOST_VOTERS + 1)),
 )

@@ -7,6 +7,7 @@ from itertools import product
 
 import z3
 
+from model_check.proof.interrupts import raise_if_seen
 from model_check.proof.logic import Formula, Term
 
 _MILLISECONDS = 1000
@@ -56,6 +57,7 @@ def is_in(term: Term, elements: Domain) -> Formula:
 
 def check(solver: z3.Solver, seconds: float) -> z3.CheckSatResult:
     """The solver's answer, unknown after ``seconds``. Raises KeyboardInterrupt if it was interrupted."""
+    raise_if_seen()
     solver.set("timeout", max(int(seconds * _MILLISECONDS), 1))
     answer = solver.check()
     # While it works, the solver takes the signal itself.

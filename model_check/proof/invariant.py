@@ -200,10 +200,9 @@ ELECTIONS = (
         ("S-1",),
     ),
     Conjunct(
-        "NoReturnAfterLeading",
+        "ElectedKnowThemselves",
         "who was elected has itself down as leader as long as it is in that epoch",
         lambda s: every((R,), lambda n: Implies(s.led(s.epoch(n), n), s.leader(n, n))),
-        ("S-6",),
     ),
 )
 
@@ -419,52 +418,4 @@ COMMITMENT = (
     ),
 )
 
-THEOREMS = (
-    Conjunct(
-        "SingleKnownLeaderPerEpoch",
-        "no two replicas have different leaders down for one epoch",
-        lambda s: every(
-            (R, R, R, R),
-            lambda r, n, q, m: Implies(And(s.leader(r, n), s.leader(q, m), s.epoch(r) == s.epoch(q)), n == m),
-        ),
-        ("S-2",),
-    ),
-    Conjunct(
-        "SelfVoteSurvivesRestart",
-        "who has voted for itself votes for nobody else in that epoch",
-        lambda s: every((R, E, R), lambda r, e, c: Implies(And(s.votes(r, e, r), s.votes(r, e, c)), c == r)),
-        ("S-4",),
-    ),
-    Conjunct(
-        "LeaderCompleteness",
-        "what a leader has committed is in the log of every leader of a larger epoch",
-        lambda s: every(
-            (E, X, X, E, E, R),
-            lambda e, x, y, g, f, n: Implies(
-                And(s.committed(e, x), at_most(y, x), s.record(e, y, g), s.led(f, n), before(e, f)),
-                s.record(f, y, g),
-            ),
-        ),
-        ("S-12",),
-    ),
-    Conjunct(
-        "StateMachineSafety",
-        "no two replicas know of different committed records at one offset",
-        lambda s: every(
-            (R, E, X, X, R, E, X, X, X, E, E),
-            lambda r, e, x, z, q, f, w, u, y, g, h: Implies(
-                And(
-                    s.known(r, e, x, z),
-                    s.known(q, f, w, u),
-                    at_most(y, z),
-                    at_most(y, u),
-                    s.holds(r, y, g),
-                    s.holds(q, y, h),
-                ),
-                g == h,
-            ),
-        ),
-        ("S-17",),
-    ),
-)
 CONJUNCTS = ELECTIONS + LOGS + COMMITMENT

@@ -85,10 +85,13 @@ class Update:
 
 @dataclass(frozen=True)
 class Axiom:
-    """What is taken for granted of the symbols that no action changes, and why that may be."""
+    """What is assumed of the symbols that no action changes.
+
+    ``proofs`` are the statements by which it is true of what the symbols stand for: numbers and finite sets.
+    """
 
     name: str
-    because: str
+    proofs: tuple[str, ...]
     formula: Formula
 
 
@@ -158,10 +161,21 @@ class Conjunct:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What holds of each step: ``formula`` takes the states before and after it."""
+
+    name: str
+    says: str
+    formula: Callable[[State, State], Formula]
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class System:
     """A transition system with the invariant that is claimed for it.
 
-    ``initial`` describes the initial states, in conditions that are named like guards.
+    ``initial`` describes the initial states. ``theorems`` follow from the invariant, ``changes`` hold of each
+    step from a state in which it holds.
     """
 
     name: str
@@ -171,6 +185,7 @@ class System:
     actions: tuple[Action, ...]
     conjuncts: tuple[Conjunct, ...]
     theorems: tuple[Conjunct, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     def state(self) -> State:
         """The state before an action: every symbol means itself."""

@@ -44,7 +44,7 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class Possibility:
-    """An action can be taken from some state in which the invariant holds."""
+    """An action can be taken from some state in which the invariant holds, or there is an initial state."""
 
     action: str
     hypotheses: tuple[Formula, ...]
@@ -113,12 +113,22 @@ def of_action(
             yield Unchanged(action.name, conjunct.name)
         else:
             yield Obligation(action.name, conjunct.name, conjunct.says, known, goal, named, state, after)
+    for each in system.changes:
+        if wanted(action.name, each.name):
+            goal = each.formula(state, after)
+            if goal.eq(each.formula(state, state)):
+                yield Unchanged(action.name, each.name)
+            else:
+                yield Obligation(action.name, each.name, each.says, known, goal, named, state, after)
 
 
 def possibilities(system: System) -> Iterator[Possibility]:
-    """That each action can be taken: otherwise what is proved of it says nothing."""
+    """That there are initial states and each action can be taken: otherwise what is proved of them says
+    nothing.
+    """
     state = system.state()
     held = invariant(system, state)
+    yield Possibility(INITIALLY, (system.initial(state),), (), state)
     for action in system.actions:
         terms, step = action.step(state)
         guards = tuple(guard.formula for guard in step.guards)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import z3
 
 from model_check.proof.elections import is_flushed
-from model_check.proof.logic import Action, Beside, Formula, Guard, State, Step, Term, Update, every
+from model_check.proof.logic import Action, Beside, Formula, Guard, Lemma, State, Step, Term, Update, every
 from model_check.proof.symbols import ends
 from model_check.proof.vocabulary import (
     FOLLOWER,
@@ -41,6 +41,13 @@ def _append(s: State, w: Term, x: Term) -> Step:
             Update("holds", lambda r, o, f: z3.Or(s.holds(r, o, f), z3.And(r == w, o == x, f == e))),
             Update("unflushed", lambda r, o: z3.Or(s.unflushed(r, o), z3.And(r == w, o == x))),
             Update("record", lambda f, o, g: z3.Or(s.record(f, o, g), z3.And(f == e, o == x, g == e))),
+        ),
+        lemmas=(
+            Lemma(
+                "RecordIsNew",
+                "no log has or had a record with this offset and epoch",
+                z3.And(z3.Not(s.record(e, x, e)), every((Replica,), lambda r: z3.Not(s.holds(r, x, e)))),
+            ),
         ),
     )
 
@@ -128,6 +135,16 @@ def _commit(s: State, w: Term, x: Term, g: Term, q: Term) -> Step:
             Update(
                 "known",
                 lambda r, f, o, y: z3.Or(s.known(r, f, o, y), z3.And(r == w, f == e, o == x, at_most(y, x))),
+            ),
+        ),
+        lemmas=(
+            Lemma(
+                "MajorityHolds",
+                "a majority of the voters holds the record, on disk",
+                every(
+                    (Replica,),
+                    lambda v: z3.Implies(member(v, q), z3.And(s.holds(v, x, e), z3.Not(s.unflushed(v, x)))),
+                ),
             ),
         ),
     )

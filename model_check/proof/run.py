@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 import z3
 
 from model_check.errors import InputError
-from model_check.proof.arithmetic import STATEMENTS, Statement
+from model_check.proof.arithmetic import STATEMENTS
+from model_check.proof.bounded import QUESTIONS, Question, ask
 from model_check.proof.ground import check
 from model_check.proof.logic import System
 from model_check.proof.mutants import Mutant, mutants, refute
@@ -23,22 +25,27 @@ from model_check.proof.obligations import (
     possibilities,
 )
 from model_check.proof.solve import Result, Verdict, is_possible, prove
+from model_check.proof.statements import Statement
 
-#: In place of the name of a conjunct: the action can be taken. In place of that of an action: arithmetic.
-POSSIBLE, ARITHMETIC = "possible", "arithmetic"
+#: In place of the name of a conjunct: the action can be taken.
+POSSIBLE = "possible"
+#: In place of the name of a system: statements about numbers and finite sets; questions about runs.
+ARITHMETIC, BOUNDED = "arithmetic", "bounded"
 
 
 @dataclass(frozen=True)
 class Work:
-    """Something to prove; ``system`` is ``None`` for arithmetic."""
+    """Something to prove; ``system`` is ``None`` for what has a place of its own."""
 
     system: System | None
-    what: Obligation | Possibility | Statement
+    what: Obligation | Possibility | Statement | Question
 
     @property
     def place(self) -> str:
-        """The system, or that it is arithmetic."""
-        return ARITHMETIC if self.system is None else self.system.name
+        """The system, or the place of its own."""
+        if self.system is not None:
+            return self.system.name
+        return ARITHMETIC if isinstance(self.what, Statement) else BOUNDED
 
     @property
     def name(self) -> str:
@@ -79,22 +86,24 @@ def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
             else:
                 works.append(Work(system, each))
         works += [Work(system, each) for each in possibilities(system) if wanted(each.action, POSSIBLE)]
-    for statement in STATEMENTS:
-        if not asked or asked & words_of(ARITHMETIC, statement.name):
-            works.append(Work(None, statement))
+    alone = [Work(None, statement) for statement in STATEMENTS]
+    alone += [Work(None, question) for question in QUESTIONS]
+    works += [work for work in alone if not asked or asked & words_of(work.place, work.name)]
     return Selection(tuple(works), unchanged)
 
 
 def words_of(place: str, *parts: str) -> frozenset[str]:
-    """All names that mean something to prove, among others or alone."""
-    name = ":".join(parts)
-    return frozenset((place, name, f"{place}:{name}", *parts))
+    """All names that mean something to prove, among others or alone: any of its parts, in their order."""
+    names = (place, *parts)
+    chosen = chain.from_iterable(combinations(names, size) for size in range(1, len(names) + 1))
+    return frozenset(":".join(each) for each in chosen)
 
 
 def _places(systems: Sequence[System]) -> Iterator[tuple[str, ...]]:
     """Where there is something to prove, or might be."""
     for system in systems:
         state = system.state()
+        yield system.name, INITIALLY, POSSIBLE
         for conjunct in system.conjuncts:
             yield system.name, INITIALLY, conjunct.name
         for theorem in system.theorems:
@@ -103,16 +112,22 @@ def _places(systems: Sequence[System]) -> Iterator[tuple[str, ...]]:
             yield system.name, action.name, POSSIBLE
             for conjunct in system.conjuncts:
                 yield system.name, action.name, conjunct.name
+            for change in system.changes:
+                yield system.name, action.name, change.name
             for lemma in action.step(state)[1].lemmas:
                 yield system.name, action.name, lemma.name
     for statement in STATEMENTS:
         yield ARITHMETIC, statement.name
+    for question in QUESTIONS:
+        yield BOUNDED, question.name
 
 
 def carry_out(work: Work, seconds: float) -> Result:
     """The verdict on ``work``, in about ``seconds``."""
     if isinstance(work.what, Statement):
         return _decide(work.what, seconds)
+    if isinstance(work.what, Question):
+        return _answer(work.what, seconds)
     assert work.system is not None
     if isinstance(work.what, Obligation):
         return prove(work.system, work.what, seconds)
@@ -123,13 +138,25 @@ def _decide(statement: Statement, seconds: float) -> Result:
     """A statement that is to hold is proved if its negation has no model; the other kind if it has one."""
     started = time.monotonic()
     solver = z3.Solver()
-    solver.add(z3.Not(statement.formula))
+    solver.add(statement.premise, z3.Not(statement.conclusion))
     answer = check(solver, seconds)
     verdict = Verdict.UNDETERMINED
     if answer != z3.unknown:
         verdict = Verdict.PROVED if (answer == z3.unsat) == statement.holds else Verdict.FAILED
     took = time.monotonic() - started
     return Result(ARITHMETIC, statement.name, statement.says, verdict, took)
+
+
+def _answer(question: Question, seconds: float) -> Result:
+    """There is a run that breaks what is asked, or none within bounds; either may be what is to be."""
+    started = time.monotonic()
+    answer = ask(question, seconds)
+    verdict = Verdict.UNDETERMINED
+    if answer.found is not None:
+        expected = Verdict.WITHIN_BOUNDS if question.holds else Verdict.FOUND
+        verdict = Verdict.FAILED if answer.found == question.holds else expected
+    took = time.monotonic() - started
+    return Result(BOUNDED, question.name, question.says, verdict, took, run=answer.lines)
 
 
 def select_mutants(systems: Sequence[System], names: Sequence[str]) -> tuple[tuple[System, Mutant], ...]:

@@ -15,16 +15,19 @@ from model_check.proof.structures import SIZES, Search, Structure
 
 #: How long the first attempt may take, in seconds: what can be proved at once is proved in much less.
 FIRST_ATTEMPT = 5.0
-#: How long the second one may, before larger counterexamples are looked for.
+#: How long the same with candidate models may take before counterexamples are looked for, and between these.
+BRIEF_ATTEMPT = 1.0
 SECOND_ATTEMPT = 10.0
 #: How long a counterexample is made smaller, in seconds.
 MINIMISING = 5.0
 
 
 class Verdict(Enum):
-    """What became of an obligation. A limit that was hit first is never a proof."""
+    """What became of an obligation or a question. A limit that was hit first is never a proof."""
 
     PROVED = "proved"
+    WITHIN_BOUNDS = "holds within bounds"
+    FOUND = "run found"
     FAILED = "failed"
     UNDETERMINED = "undetermined"
 
@@ -41,7 +44,10 @@ class Induction:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one obligation, the time it took in seconds, and what speaks against it."""
+    """The verdict on one obligation, the time it took in seconds, and what speaks against it.
+
+    ``run`` is, line by line, the run that a question asked for.
+    """
 
     action: str
     conjunct: str
@@ -49,13 +55,19 @@ class Result:
     verdict: Verdict
     seconds: float
     found: Induction | None = None
+    run: tuple[str, ...] = ()
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether the verdict is the one that was to be."""
+        return self.verdict not in (Verdict.FAILED, Verdict.UNDETERMINED)
 
 
 def prove(system: System, obligation: Obligation, seconds: float) -> Result:
     """Prove ``obligation``, or find a small counterexample, in about ``seconds``.
 
-    The solver gets the negated goal twice, first to look for a contradiction among the facts at hand, then
-    with candidate models to refute. In between and after that, small structures are searched exhaustively.
+    The solver gets the negated goal, first to look for a contradiction among the facts at hand, then with
+    candidate models to refute. In between and after that, small structures are searched exhaustively.
     """
     started = time.monotonic()
 
@@ -67,6 +79,8 @@ def prove(system: System, obligation: Obligation, seconds: float) -> Result:
         return Result(obligation.action, obligation.conjunct, obligation.says, verdict, took, found)
 
     if _refuted(system, obligation, min(FIRST_ATTEMPT, seconds), with_models=False):
+        return result(Verdict.PROVED)
+    if left() > 0 and _refuted(system, obligation, min(BRIEF_ATTEMPT, left()), with_models=True):
         return result(Verdict.PROVED)
     for number, sizes in enumerate(SIZES):
         if left() <= 0:

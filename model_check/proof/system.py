@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import z3
 
+from model_check.proof.changes import changes
 from model_check.proof.elections import ELECTIONS
-from model_check.proof.invariant import CONJUNCTS, THEOREMS
+from model_check.proof.invariant import CONJUNCTS
 from model_check.proof.logic import Formula, State, System, every
 from model_check.proof.replication import REPLICATION
-from model_check.proof.symbols import SYMBOLS
+from model_check.proof.symbols import HISTORY, MESSAGES, SYMBOLS
+from model_check.proof.theorems import THEOREMS
 from model_check.proof.vocabulary import (
     ADJACENT_MAJORITIES,
     MAJORITIES,
@@ -19,7 +21,7 @@ from model_check.proof.vocabulary import (
     Epoch,
     Offset,
 )
-from model_check.proof.voter_changes import CHANGE_ACTIONS, CHANGE_SYMBOLS
+from model_check.proof.voter_changes import CHANGE_ACTIONS, CHANGE_SYMBOLS, SET_HISTORY
 from model_check.proof.voter_invariant import CHANGE_CONJUNCTS, CHANGE_THEOREMS
 
 
@@ -44,7 +46,14 @@ def _initial(s: State) -> Formula:
 
 
 FIXED_VOTERS = System(
-    "fixed-voters", SYMBOLS, ORDERS + MAJORITIES, _initial, ELECTIONS + REPLICATION, CONJUNCTS, THEOREMS
+    "fixed-voters",
+    SYMBOLS,
+    ORDERS + MAJORITIES,
+    _initial,
+    ELECTIONS + REPLICATION,
+    CONJUNCTS,
+    THEOREMS,
+    changes(MESSAGES + HISTORY),
 )
 
 
@@ -62,5 +71,6 @@ CHANGING_VOTERS = System(
     CHANGE_ACTIONS,
     CHANGE_CONJUNCTS,
     CHANGE_THEOREMS,
+    changes(MESSAGES + HISTORY + SET_HISTORY),
 )
 SYSTEMS = (FIXED_VOTERS, CHANGING_VOTERS)

@@ -33,11 +33,14 @@ from model_check.proof.vocabulary import (
     adjacent,
     at_most,
     before,
+    first_in_epoch,
+    first_pair,
     majority_of,
 )
 
-CHANGE_SYMBOLS = (
-    *SYMBOLS,
+#: The statements by which a set of epochs or offsets has a first element, if it has any.
+LEAST_NUMBER = ("least-number-begins", "least-number-goes-on", "least-number-ends")
+SET_HISTORY = (
     Symbol("config", (Offset, Epoch), "record {0}@{1} brings a voter set", ghost=True),
     Symbol("set_of", (Offset, Epoch), "record {0}@{1} brings {value}", Voters, True, "config"),
     Symbol(
@@ -68,6 +71,7 @@ CHANGE_SYMBOLS = (
         "committed",
     ),
 )
+CHANGE_SYMBOLS = SYMBOLS + SET_HISTORY
 
 
 def set_by(s: State, d: Term, x: Term) -> Term:
@@ -104,7 +108,7 @@ def _with(
 ) -> Step:
     """``step`` with more; what a majority is, is said anew."""
     kept = tuple(guard for guard in step.guards if guard.name != "a majority is one")
-    return Step(kept + guards, step.updates + updates, principles, lemmas)
+    return Step(kept + guards, step.updates + updates, principles, lemmas + step.lemmas)
 
 
 def _rival_lemmas(s: State, c: Term, e: Term, p: Term, h: Term) -> tuple[Lemma, ...]:
@@ -152,16 +156,7 @@ def _become_leader(s: State, c: Term, q: Term, p: Term, h: Term) -> Step:
         return z3.And(s.committed(d, x), before(d, e), z3.Not(s.holds(c, x, d)))
 
     def first(d: Term, x: Term) -> Formula:
-        return z3.And(
-            lacked(d, x),
-            every(
-                (Epoch, Offset),
-                lambda g, y: z3.Implies(
-                    z3.And(s.committed(g, y), before(g, e), z3.Not(s.holds(c, y, g))),
-                    z3.Or(before(d, g), z3.And(d == g, at_most(x, y))),
-                ),
-            ),
-        )
+        return first_pair(lacked, d, x)
 
     one = z3.Const("first.epoch", Epoch), z3.Const("first.offset", Offset)
     nothing = every(
@@ -180,7 +175,7 @@ def _become_leader(s: State, c: Term, q: Term, p: Term, h: Term) -> Step:
         principles=(
             Principle(
                 "a first record that was committed and is lacked",
-                "finite sets: in a finite history finitely many records were committed",
+                (*LEAST_NUMBER, "least-pair"),
                 z3.Or(nothing, first(*one)),
                 (("first_epoch", one[0]), ("first_offset", one[1])),
             ),
@@ -211,15 +206,7 @@ def _commit(s: State, w: Term, x: Term, g: Term, q: Term, p: Term, h: Term) -> S
         return z3.And(s.led(f, n), before(d, f), z3.Not(s.record(f, x, d)))
 
     def first(f: Term, n: Term) -> Formula:
-        return z3.And(
-            lacks(f, n),
-            every(
-                (Epoch, Replica),
-                lambda k, m: z3.Implies(
-                    z3.And(s.led(k, m), before(d, k), z3.Not(s.record(k, x, d))), at_most(f, k)
-                ),
-            ),
-        )
+        return first_in_epoch(lacks, f, n)
 
     one = z3.Const("first.epoch", Epoch), z3.Const("first.leader", Replica)
     nobody = every(
@@ -240,7 +227,7 @@ def _commit(s: State, w: Term, x: Term, g: Term, q: Term, p: Term, h: Term) -> S
         principles=(
             Principle(
                 "a first leader of a larger epoch that lacks the record",
-                "finite sets: in a finite history finitely many leaders were elected",
+                (*LEAST_NUMBER, "least-in-epoch"),
                 z3.Or(nobody, first(*one)),
                 (("first_epoch", one[0]), ("first_leader", one[1])),
             ),

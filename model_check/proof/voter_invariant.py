@@ -5,8 +5,9 @@ from __future__ import annotations
 import z3
 
 from model_check.proof.elections import no_leader, no_vote
-from model_check.proof.invariant import COMMITMENT, ELECTIONS, LOGS, THEOREMS
+from model_check.proof.invariant import COMMITMENT, ELECTIONS, LOGS
 from model_check.proof.logic import Conjunct, Formula, State, Term, every, some
+from model_check.proof.theorems import THEOREMS
 from model_check.proof.vocabulary import (
     FOLLOWER,
     ORIGIN,

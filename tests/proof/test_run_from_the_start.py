@@ -29,6 +29,41 @@ CHANGE = [
     "count-fetch",
     "commit",
 ]
+PRE_VOTES = [
+    "become-prospective",
+    "ask-for-pre-vote",
+    "grant-pre-vote",
+    "become-candidate",
+    "become-prospective",
+    "ask-for-pre-vote",
+    "hear-of-pre-vote",
+]
+RETURNING = [
+    *ELECTION,
+    "tell-leader",
+    "follow",
+    "become-prospective",
+    "return-to-leader",
+    "become-prospective",
+    "lose-pre-vote",
+    "resign",
+    "restart",
+    "leave-resigned",
+]
+# Two is a majority alone: it leads without a record that the leader before it has appended.
+DIVERGENCE = [
+    "become-prospective",
+    "ask-for-pre-vote",
+    "grant-pre-vote",
+    *ELECTION[1:],
+    "append",
+    "become-prospective",
+    "become-candidate",
+    "become-leader",
+    "tell-leader",
+    "follow",
+    "truncate",
+]
 
 
 def unrolled(system: System, names: list[str]) -> tuple[list[Formula], dict[str, z3.ExprRef], State]:
@@ -70,6 +105,20 @@ def _terms(system: System, names: list[str]) -> list[z3.ExprRef]:
 def test_a_record_is_committed_and_known_to_be(system: System) -> None:
     search, _ = search_for(system, ELECTION + REPLICATION + COMMITMENT + LEARNING, (2, 1, 2, 2))
     assert search.find(120)
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+@pytest.mark.parametrize(
+    "names", [PRE_VOTES, RETURNING, DIVERGENCE], ids=["pre-votes", "returning", "divergence"]
+)
+def test_other_actions_are_taken_from_the_start(system: System, names: list[str]) -> None:
+    search, _ = search_for(system, names, (2, 1, 3, 2))
+    assert search.find(120)
+
+
+def test_every_action_is_in_a_run() -> None:
+    taken = {*ELECTION, *REPLICATION, *COMMITMENT, *LEARNING, *CHANGE, *PRE_VOTES, *RETURNING, *DIVERGENCE}
+    assert taken == {action.name for system in SYSTEMS for action in system.actions}
 
 
 def test_a_voter_set_is_changed_and_committed() -> None:

@@ -1,0 +1,39 @@
+"""Ctrl-C is not lost in calls of the solver's library."""
+
+import contextlib
+import ctypes
+import signal
+
+import pytest
+import z3
+
+from model_check.proof.ground import check
+from model_check.proof.interrupts import noticed
+
+
+@pytest.fixture(autouse=True)
+def handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own handler, also where whoever runs the tests has the signal ignored."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+
+
+def test_an_interrupt_that_was_dropped_ends_the_next_question() -> None:
+    with noticed(), contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), noticed():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        check(z3.Solver(), 1)
+
+
+def test_an_interrupt_that_became_another_exception_is_one_again() -> None:
+    with pytest.raises(KeyboardInterrupt), noticed():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ctypes.ArgumentError("argument 1") from None
+
+
+def test_other_exceptions_stay_what_they_are() -> None:
+    with pytest.raises(ctypes.ArgumentError), noticed():
+        raise ctypes.ArgumentError("argument 1")
