@@ -1,0 +1,58 @@
+"""The points in which production does what the proved systems do not: steps outside the proof that are expected.
+
+Each is a guard without which the proof fails, and a finding in production; see "What is proved of what" in
+``docs/proofs.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model_check.proof.tie.walk import Taken
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``name`` is how reports call it; ``says`` what production does; ``guards`` are (action, guard) that fail."""
+
+    name: str
+    says: str
+    guards: frozenset[tuple[str, str]]
+    finding: str
+
+
+DIFFERENCES = (
+    Difference(
+        "unflushed-log-shown",
+        "fetches, stands for election or asks for votes with a log that it has not flushed",
+        frozenset(
+            {
+                ("fetch", "which is flushed"),
+                ("become-candidate", "its log is flushed"),
+                ("ask-for-votes", "which is flushed"),
+            }
+        ),
+        "finding-restart-before-write-back",
+    ),
+    Difference(
+        "unflushed-log-counted",
+        "a leader counts its own log before it is flushed",
+        frozenset({("count-own-log", "which is flushed")}),
+        "finding-removal-before-flush",
+    ),
+    Difference(
+        "candidate-under-leader",
+        "a restart makes a Candidate of the own vote although a leader is stored",
+        frozenset({("restart", "no Candidate if it knows a leader")}),
+        "finding-second-leader-of-epoch",
+    ),
+)
+NAMES = frozenset(each.name for each in DIFFERENCES)
+
+
+def difference(taken: Taken, guard: str) -> str | None:
+    """The name of the listed difference by which ``guard`` of an action that was taken fails."""
+    for each in DIFFERENCES:
+        if (taken.action, guard) in each.guards:
+            return each.name
+    return None
