@@ -13,6 +13,7 @@ from rich.text import Text
 
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.commands import tie
 from model_check.consult.terminal import console, fitted, heading, say
 from model_check.proof import report
 from model_check.proof import run as proofs
@@ -31,8 +32,11 @@ joined by colons. Without any: everything.
   kraftcheck prove grant-vote LogMatching
   kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
   kraftcheck prove --mutants grant-vote
+  kraftcheck prove --tie parity-crash grow-and-restart
+  kraftcheck prove --tie --mutants
 
-Exit status: 0 all is proved (--mutants: every mutant is refuted), 1 something is not, 2 bad input,
+Exit status: 0 all is proved (--mutants: every mutant is refuted; --tie: no step or state is outside the
+proof but what docs/proofs.md lists), 1 something is not, 2 bad input,
 3 undetermined.
 """
 
@@ -48,6 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
     )
     parser.add_argument(
+        "--tie",
+        action="store_true",
+        help="judge all that the checker explores of scenarios (NAME) by the proof; with --mutants, mutants "
+        "of the reference",
+    )
+    parser.add_argument(
         "--timeout", type=positive, default=60, metavar="S", help="for one line of the report (default: 60)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
@@ -55,6 +65,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
+    if arguments.tie:
+        return tie.run(arguments)
     if arguments.mutants:
         return _run_mutants(arguments)
     selection = proofs.select(SYSTEMS, arguments.names)

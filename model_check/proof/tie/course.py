@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from model_check.engine.system import PathStep
@@ -48,6 +48,7 @@ from reference.messages import (
     EpochResponse,
     FetchRequest,
     FetchResponse,
+    UpdateRaftVoterResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -74,7 +75,7 @@ class Translator:
         try:
             own = own_of(node, self.component_of)
         except NotAbstract as why:
-            return Sequence((), (str(why),), (), frozenset(), False, frozenset())
+            return Sequence((), (str(why),), (), frozenset(), forgets=False, knows=frozenset())
         course = _Course(self, component, node, message, own)
         course.run(step)
         return course.walk.sequence()
@@ -103,7 +104,8 @@ class _Course:
         self._disk = node.disk
         self._handled: int | None = None
         self._counts_flush = False
-        self.walk = Walk(translator.actions, component, own)
+        flushes = translator.system.identities[component].can_become_voter
+        self.walk = Walk(translator.actions, component, own, flushes=flushes)
 
     # -- the whole step -------------------------------------------------------------------------------
 
@@ -253,7 +255,11 @@ class _Course:
         walk = self.walk
         newer = stored is not None and stored.epoch > walk.own.epoch
         last = walk.own.end[0]
+        knows_leader = bool(walk.own.leader)
         walk.take("restart", NO_PROCESS if newer else role, last)
+        if role == "Candidate" and knows_leader and self._changing:
+            # Where the guard says that this does not happen, the action does not say what comes of it.
+            walk.own = replace(walk.own, leader=frozenset())
         if newer:
             assert stored is not None
             walk.take("hear-of-epoch", stored.epoch)
@@ -411,8 +417,12 @@ class _Course:
         """An answer without records is taken as well: nothing comes after the end of the log."""
         walk = self.walk
         fetched = isinstance(after.role, Follower) and after.role.has_fetched
-        if fetched and not walk.own.fetching and isinstance(self._payload, FetchResponse):
+        if not fetched or walk.own.fetching:
+            return
+        if isinstance(self._payload, FetchResponse):
             walk.take("take-records", walk.own.epoch, *walk.own.end, walk.own.end[0])
+        elif isinstance(self._payload, UpdateRaftVoterResponse):
+            walk.take("hear-from-leader")
 
     def _flush(self, offset: int) -> None:
         if any(each > offset for each in self.walk.own.unflushed):

@@ -76,6 +76,11 @@ def voter_sets_of(log: Log, start: frozenset[int]) -> dict[Record, frozenset[int
     return found
 
 
+def _said_by(stored: QuorumState) -> tuple[int, int | None, int | None]:
+    """Epoch, leader and vote; an old file does not say on which disk the replica is that got the vote."""
+    return stored.epoch, stored.leader, None if stored.voted is None else stored.voted.id
+
+
 def own_of(node: Node, component_of: dict[int, int]) -> Own:
     """What the proof's structures say of ``node``; ``component_of``: components by replica id.
 
@@ -87,7 +92,7 @@ def own_of(node: Node, component_of: dict[int, int]) -> Own:
     replica = node.replica
     role, fetching, covered = NO_PROCESS, False, None
     if replica is not None:
-        if replica.quorum_state != stored:
+        if _said_by(replica.quorum_state) != _said_by(stored):
             raise NotAbstract("epoch, vote or leader of the process are not those of its file")
         if replica.log.batches != log.batches:
             raise NotAbstract("the log of the process is not that of its disk")

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
@@ -35,7 +38,7 @@ class Tie:
     proof's system does anything, not counted as distinct; ``pairs``: local states with an event that were
     judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``: with every way to
     it. ``broken``: conjuncts that do not hold somewhere; ``evaluated``: structures in which they were
-    evaluated, all together.
+    evaluated, all together. ``behind``: states behind a step that is a listed difference.
     """
 
     scenario: str
@@ -51,6 +54,7 @@ class Tie:
     on_all_ways: Passed
     broken: tuple[conjuncts.Broken, ...]
     evaluated: int
+    behind: int
     seconds: float
 
     @property
@@ -96,7 +100,8 @@ def tie(
     say("transitions, with a shortest way to each state")
     pasts = pasts_of(explored, judged, start.facts)
     passed = pass_over(explored, judged, pasts, pasts)
-    verdicts = _conjuncts(explored, translator, judged, pasts, say)
+    behind = holds(pasts, judged, OUTSIDE)
+    verdicts = _conjuncts(explored, translator, judged, pasts, behind, say)
     steps = explored.steps
     transitions, losses = explored.distinct_transitions()
     found = Tie(
@@ -113,20 +118,25 @@ def tie(
         on_all_ways=on_all_ways,
         broken=verdicts.broken,
         evaluated=verdicts.evaluated,
+        behind=int(behind.sum()),
         seconds=time.monotonic() - started,
     )
     return Work(scenario, system, explored, translator, judged, pasts, found)
 
 
 def _conjuncts(
-    explored: Explored, translator: Translator, judged: Judged, pasts: Bits, say: Progress
+    explored: Explored,
+    translator: Translator,
+    judged: Judged,
+    pasts: Bits,
+    behind: NDArray[np.bool_],
+    say: Progress,
 ) -> conjuncts.Verdicts:
     actions = translator.actions
     structures = conjuncts.Structures(
         explored, actions.system, judged.facts, pasts, translator.component_of, actions.universe.voters
     )
-    outside = holds(pasts, judged, OUTSIDE)
-    return conjuncts.judge(structures, outside, lambda name, count: say(f"{name} in {count:,} structures"))
+    return conjuncts.judge(structures, behind, lambda name, count: say(f"{name} in {count:,} structures"))
 
 
 def _translator(system: KRaftSystem, explored: Explored) -> Translator:

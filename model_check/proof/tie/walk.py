@@ -12,12 +12,16 @@ from model_check.proof.tie.own import Own
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An action with its parameters, the replica before it, and the guards that do not hold."""
+    """An action with its parameters, the replica before it, and the guards that do not hold.
+
+    ``flushes``: whether the replica flushes what it fetches, as all do that may become voters.
+    """
 
     action: str
     parameters: tuple[Any, ...]
     before: Own
     failed: tuple[str, ...] = ()
+    flushes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,9 @@ class Sequence:
 class Walk:
     """Takes actions of ``actor``, which is as ``own`` says before them."""
 
-    def __init__(self, actions: Actions, actor: int, own: Own) -> None:
+    def __init__(self, actions: Actions, actor: int, own: Own, *, flushes: bool = True) -> None:
         self._actions = actions
+        self._flushes = flushes
         self.actor = actor
         self.own = own
         self.taken: list[Taken] = []
@@ -70,7 +75,8 @@ class Walk:
                     failed.append(need.guard)
             else:
                 self._needs.append(Needed(len(self.taken), need))
-        self.taken.append(Taken(action, whole, self.own, tuple(dict.fromkeys(failed))))
+        failed = list(dict.fromkeys(failed))
+        self.taken.append(Taken(action, whole, self.own, tuple(failed), self._flushes))
         self.own = fired.own
         if fired.forgets:
             self._forgets = True
@@ -86,10 +92,6 @@ class Walk:
         """What is done rests on ``fact``, which an earlier step has made true."""
         if fact not in self._adds:
             self._needs.append(Needed(len(self.taken), Need(why, fact, True)))
-
-    def has_added(self, *fact: Any) -> bool:
-        """Whether an action of this walk has made ``fact`` true."""
-        return fact in self._adds
 
     def problem(self, text: str) -> None:
         """No action explains something."""
