@@ -1,4 +1,4 @@
-"""``kraftcheck prove --tie``: the steps and states of the reference, as the checker explores it, in the proof."""
+"""``kraftcheck prove --tie``: what the checker explores of the reference, judged by the proof."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
+from rich.status import Status
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console, fitted, heading, say
@@ -16,7 +17,7 @@ from model_check.errors import InputError
 from model_check.proof.tie import report, scenarios
 from model_check.proof.tie.differences import BY_NAME
 from model_check.proof.tie.mutants import TIED, Verdict, refute
-from model_check.proof.tie.run import Tie, Work, tie
+from model_check.proof.tie.run import Progress, Tie, Work, tie
 from model_check.scenario import find
 
 #: How many violations of a scenario are told in full.
@@ -36,9 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
     for scenario in chosen:
         with screen.status(scenario.name) as status:
-            work = tie(
-                scenario, progress=lambda text, name=scenario.name: status.update(f"{name}: {text}")
-            )
+            work = tie(scenario, progress=_told(status, scenario.name))
         done.append(work.tie)
         if arguments.json:
             print(json.dumps(as_data(work)), flush=True)
@@ -49,6 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_EXPECTED if all(each.holds for each in done) else EXIT_DIFFERS
 
 
+def _told(status: Status, name: str) -> Progress:
+    return lambda text: status.update(f"{name}: {text}")
+
+
 def _print(out: Console, work: Work) -> None:
     found = work.tie
     line = (
@@ -57,7 +60,9 @@ def _print(out: Console, work: Work) -> None:
     )
     fitted(out, line, "tied" if found.holds else "NOT TIED", "green" if found.holds else "bold red")
     for name, count in sorted(found.passed.outside.items()):
-        say(out, f"{name}: {count:,} transitions; production {BY_NAME[name].says}", "yellow", indent=4, hang=2)
+        say(
+            out, f"{name}: {count:,} transitions; production {BY_NAME[name].says}", "yellow", indent=4, hang=2
+        )
     if found.behind:
         failing = [each.conjunct.name for each in found.broken if not each.states]
         text = f"behind those: {found.behind:,} states"
@@ -96,8 +101,8 @@ def _print_total(out: Console, done: list[Tie]) -> None:
     clean = sum(not each.passed.outside for each in done)
     heading(
         out,
-        f"{sum(each.holds for each in done)} of {len(done)} scenarios tied ({clean} without any step outside the "
-        f"proof): {transitions:,} distinct transitions, {states:,} states, "
+        f"{sum(each.holds for each in done)} of {len(done)} scenarios tied ({clean} without any step outside "
+        f"the proof): {transitions:,} distinct transitions, {states:,} states, "
         f"{sum(each.pairs for each in done):,} pairs in {sum(each.seconds for each in done):.0f} s",
     )
 

@@ -25,7 +25,9 @@ def element(sort: str, number: int, structure: Structure) -> str:
     if sort == Role.name():
         return str(Role.constructor(number).name())
     if sort == Voters.name():
-        return f"the voters {_set(structure.voters[number])}" if structure.voters else f"voter set {number + 1}"
+        return (
+            f"the voters {_set(structure.voters[number])}" if structure.voters else f"voter set {number + 1}"
+        )
     assert sort == Epoch.name()
     return f"epoch {number}"
 

@@ -25,6 +25,7 @@ from model_check.proof.tie.judgement import OUTSIDE, reasons_of
 from model_check.scenario import Scenario
 from reference.disk import Disk
 
+
 @dataclass(frozen=True)
 class Beginning:
     """What holds in the initial state, by the run that leads there; ``lacks`` is what of that run the proof
@@ -78,7 +79,12 @@ def _first_starts(system: KRaftSystem, components: range | list[int]) -> Iterato
         empty = Node(None, Disk(directory=identity.key.directory))
         if system.nodes[component] == empty:
             continue
-        yield component, empty, None, next(restart(system.wiring, system.protocols[component], empty, identity))
+        yield (
+            component,
+            empty,
+            None,
+            next(restart(system.wiring, system.protocols[component], empty, identity)),
+        )
 
 
 def _along(system: KRaftSystem, path: tuple[PathStep, ...]) -> Iterator[Before]:

@@ -31,7 +31,9 @@ _REPLICA = "Replica"
 
 @dataclass(frozen=True)
 class Broken:
-    """``conjunct`` does not hold in so many states (``digests`` counts different ones), and first in ``state``."""
+    """``conjunct`` does not hold in ``state``, the first of ``states`` of which none is behind a step that is
+    a listed difference (of ``after_difference`` that are, where ``states`` is 0).
+    """
 
     conjunct: Conjunct
     state: int
@@ -71,9 +73,7 @@ class Structures:
                 self.owns.append(Own())
                 self.unknown.append(number)
         self._symbols = {symbol.name: symbol for symbol in system.symbols}
-        self.domain = Domain(
-            explored.locals_.shape[1], *self._sizes(), voters
-        )
+        self.domain = Domain(explored.locals_.shape[1], *self._sizes(), voters)
 
     def _sizes(self) -> tuple[int, int]:
         """How many epochs and offsets occur."""

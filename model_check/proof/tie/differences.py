@@ -1,4 +1,4 @@
-"""The points in which production does what the proved systems do not: steps outside the proof that are expected.
+"""Where production does what the proved systems do not: steps outside the proof that are expected.
 
 Each is a guard without which the proof fails, and a finding in production; see "What is proved of what" in
 ``docs/proofs.md``.
@@ -13,8 +13,8 @@ from model_check.proof.tie.walk import Taken
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``name`` is how reports call it; ``says`` what production does; ``guards`` are (action, guard) that fail;
-    ``scenario`` shows it.
+    """``name`` is how reports call it; ``says`` what production does; ``guards`` are the (action, guard)
+    that fail; ``scenario`` shows it.
     """
 
     name: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch, Worker
+from model_check.engine.block import Batch
 from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import Collector, edges_of
 from model_check.engine.system import Exploration, Limits, PathStep
@@ -73,7 +73,9 @@ class Explored:
         return found[::-1]
 
     def distinct_transitions(self) -> tuple[int, int]:
-        """How many different (state, action, successor) there are, those with a loss apart: (steps, losses)."""
+        """How many different (state, action, successor) there are, losses of messages apart, and of those
+        how many.
+        """
         losses = self.edge_codes & 3 == LOSE
         names: dict[object, int] = {}
         tables = self.tables
@@ -87,7 +89,9 @@ class Explored:
             labels = actions[(self.edge_codes[begin:end][kept] >> 2).astype(np.int64)]
             order = np.lexsort((labels, pairs))
             pairs, labels = pairs[order], labels[order]
-            counted += int(np.count_nonzero((np.diff(pairs) != 0) | (np.diff(labels) != 0))) + bool(len(pairs))
+            counted += int(np.count_nonzero((np.diff(pairs) != 0) | (np.diff(labels) != 0))) + bool(
+                len(pairs)
+            )
         return counted, int(losses.sum())
 
 
@@ -111,9 +115,6 @@ class _Tree(Collector):
         self.parents.append(batch.parents.astype(np.int64) + self.level_begin)
         self.codes.append(batch.codes)
         super().on_states(batch)
-
-    def on_candidates(self, base: int, workers: list[Worker]) -> None:
-        super().on_candidates(base, workers)
 
 
 def explore_whole(

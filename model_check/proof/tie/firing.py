@@ -169,9 +169,7 @@ class Actions:
                 after[name] = holds()
         return after, needs
 
-    def _history(
-        self, compiled: _Compiled, own: Own, parameters: tuple[Any, ...]
-    ) -> tuple[list[Fact], bool]:
+    def _history(self, compiled: _Compiled, own: Own, parameters: tuple[Any, ...]) -> tuple[list[Fact], bool]:
         adds: list[Fact] = []
         forgets = False
         for symbol, body, is_function in compiled.history:

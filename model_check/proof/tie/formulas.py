@@ -98,7 +98,7 @@ class _Writer:
     def write(self, term: Term, positive: bool | None, bound: tuple[str, ...] = ()) -> str:
         """``term``; ``positive``: whether it serves a guard if it holds (``None``: the facts decide)."""
         if z3.is_var(term):
-            return bound[-1 - z3.get_var_index(term)]
+            return bound[-1 - int(z3.get_var_index(term))]
         if z3.is_quantifier(term):
             return self._quantifier(term, positive, bound)
         kind = term.decl().kind()
@@ -131,7 +131,9 @@ class _Writer:
         if kind in (z3.Z3_OP_AND, z3.Z3_OP_OR):
             arguments = sorted(arguments, key=self._asks)
             word = " and " if kind == z3.Z3_OP_AND else " or "
-            return f"({word.join(self.write(each, positive, bound) for each in arguments) or word == ' and '})"
+            return (
+                f"({word.join(self.write(each, positive, bound) for each in arguments) or word == ' and '})"
+            )
         if kind == z3.Z3_OP_EQ and arguments[0].sort() != z3.BoolSort():
             return "({} == {})".format(*(self.write(each, None, bound) for each in arguments))
         if kind == z3.Z3_OP_DISTINCT and len(arguments) == 2 and arguments[0].sort() != z3.BoolSort():
@@ -208,7 +210,9 @@ def compile_update(
     arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]
     places = _places(terms) | {each.decl().name(): f"a{number}" for number, each in enumerate(arguments)}
     body = _Writer(symbols, places, {"p0", "a0"}).write(meaning(*arguments), None)
-    names = [f"a{number}" for number in range(len(arguments))] + [f"p{number}" for number in range(len(terms))]
+    names = [f"a{number}" for number in range(len(arguments))] + [
+        f"p{number}" for number in range(len(terms))
+    ]
     return _function(universe, ["own", "fact", "value", *names], body)
 
 

@@ -59,7 +59,7 @@ class Judged:
 
     ``sequences``: by number of the outcome, where a transition uses it. ``adds``, ``takes``, ``wanted``,
     ``unwanted``: uint64[outcomes, words]; ``broken``: uint8[outcomes], a guard fails or no action explains
-    what is done; ``acts``: whether any action is taken. ``pairs``: local states with an event that were judged.
+    what is done; ``acts``: whether any action is taken. ``pairs``: how many local states with an event.
     """
 
     facts: Facts
@@ -152,8 +152,10 @@ def _rows(
 
 
 def reasons_of(sequence: Sequence) -> list[str]:
-    """Why ``sequence`` is outside the proof whatever was before, in words; listed differences by their name."""
+    """Why ``sequence`` is outside the proof whatever was before; listed differences by their name."""
     found = [
-        difference(taken, guard) or f"{taken.action}: {guard}" for taken in sequence.taken for guard in taken.failed
+        difference(taken, guard) or f"{taken.action}: {guard}"
+        for taken in sequence.taken
+        for guard in taken.failed
     ]
     return list(dict.fromkeys([*found, *sequence.problems]))

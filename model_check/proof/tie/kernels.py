@@ -10,7 +10,7 @@ import numpy as np
 from model_check.engine.jit import compiled
 
 #: What a transition lacks: bits of its mark.
-MISSES, HAS_UNWANTED, BROKEN, MISSES_ELSEWHERE, TAINTED = 1, 2, 4, 8, 16
+MISSES, HAS_UNWANTED, BROKEN = 1, 2, 4
 
 
 @compiled
@@ -32,7 +32,8 @@ def forward(parents, steps, adds, takes, pasts, first):
 
 @compiled
 def always_and_ever(sources, targets, steps, adds, takes, always, ever):
-    """One round over all edges: what holds in a state on every way to it (``always``), and on some (``ever``).
+    """One round over all edges: what holds in a state on every way to it (``always``), and on some
+    (``ever``): uint64[states, words] each.
 
     Returns how many rows have changed; call it until none does.
     """

@@ -12,7 +12,7 @@ from model_check.proof.tie import kernels
 from model_check.proof.tie.differences import NAMES
 from model_check.proof.tie.explored import Explored
 from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.judgement import OUTSIDE, WORD, Bits, Judged, reasons_of
+from model_check.proof.tie.judgement import WORD, Bits, Judged, reasons_of
 from model_check.proof.tie.walk import Needed
 
 #: How many transitions that the proof does not have are kept.
@@ -32,18 +32,17 @@ class Lack:
 
 @dataclass(frozen=True)
 class Passed:
-    """``outside``: transitions that are listed differences, by name; ``behind``: those that lack something
-    behind such a transition; ``lacking``: how many others the proof does not have, ``lacks`` the first.
+    """``outside``: transitions that are listed differences, by name; ``lacking``: how many others the proof
+    does not have, ``lacks`` the first.
     """
 
     outside: dict[str, int]
-    behind: int
     lacking: int
     lacks: tuple[Lack, ...]
 
 
 def pasts_of(explored: Explored, judged: Judged, start: frozenset[Fact]) -> Bits:
-    """The facts of each state, by the shortest way to it that the exploration has found: uint64[states, words]."""
+    """The facts of each state, by the shortest way to it that was found: uint64[states, words]."""
     pasts = np.zeros((explored.states, judged.facts.words), np.uint64)
     pasts[0] = judged.facts.row(start)
     kernels.forward(explored.parents, explored.tree_steps, judged.adds, judged.takes, pasts, 1)
@@ -61,15 +60,12 @@ def pass_over(explored: Explored, judged: Judged, has: Bits, may: Bits) -> Passe
     """Judge all transitions. ``has`` and ``may``: which facts each state has, and which it may have."""
     steps = explored.steps
     marks = np.zeros(len(steps), np.uint8)
-    kernels.judge(
-        explored.sources, steps, has, may, judged.wanted, judged.unwanted, judged.broken, marks
-    )
+    kernels.judge(explored.sources, steps, has, may, judged.wanted, judged.unwanted, judged.broken, marks)
     marked = np.flatnonzero(marks)
-    behind = holds(may, judged, OUTSIDE)[explored.sources[marked]]
     outside: Counter[str] = Counter()
-    lacking, behinds, lacks = 0, 0, list[Lack]()
+    lacking, lacks = 0, list[Lack]()
     reasons = {number: reasons_of(judged.sequences[number]) for number in np.unique(steps[marked]).tolist()}
-    for edge, after in zip(marked.tolist(), behind.tolist(), strict=True):
+    for edge in marked.tolist():
         found = reasons[int(steps[edge])]
         listed = set(found) <= NAMES
         if found and listed:
@@ -77,13 +73,10 @@ def pass_over(explored: Explored, judged: Judged, has: Bits, may: Bits) -> Passe
         misses = marks[edge] & (kernels.MISSES | kernels.HAS_UNWANTED)
         if listed and not misses:
             continue
-        if after:
-            behinds += 1
-            continue
         lacking += 1
         if len(lacks) < _SHOWN:
             lacks.append(_lack(explored, judged, has, may, edge, found))
-    return Passed(dict(outside), behinds, lacking, tuple(lacks))
+    return Passed(dict(outside), lacking, tuple(lacks))
 
 
 def _lack(explored: Explored, judged: Judged, has: Bits, may: Bits, edge: int, reasons: list[str]) -> Lack:
@@ -97,7 +90,7 @@ def _lack(explored: Explored, judged: Judged, has: Bits, may: Bits, edge: int, r
 
 
 def all_ways(explored: Explored, judged: Judged, start: frozenset[Fact]) -> tuple[Bits, Bits]:
-    """What holds in a state whichever way led to it, and what holds on some way: uint64[states, words] each."""
+    """What holds in a state whichever way led to it, and what on some way: uint64[states, words] each."""
     words = judged.facts.words
     always = np.full((explored.states, words), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
     ever = np.zeros((explored.states, words), np.uint64)

@@ -1,4 +1,4 @@
-"""How a step outside the proof is read, and a state in which a conjunct fails: like counterexamples to induction."""
+"""How a step outside the proof is read, and a state in which a conjunct fails."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _structure(
 
 def lines_of_state(work: Work, state: int) -> list[str]:
     """A state with its past by a shortest way, line by line."""
-    facts = []
+    facts: list[Fact] = []
     for component, number in enumerate(work.explored.locals_[state].tolist()):
         node = cast(Node, work.explored.tables.locals[number][1])
         try:
@@ -121,7 +121,8 @@ def _facts_of(work: Work, component: int, own: Own) -> Iterator[Fact]:
             if value:
                 yield Fact(symbol, (component,))
         else:
-            yield Fact(symbol, (component,), _number(symbol.result.name(), value, ()) if symbol.result else None)
+            assert symbol.result is not None
+            yield Fact(symbol, (component,), _number(symbol.result.name(), value, ()))
 
 
 def _past(work: Work, row: Bits) -> Iterator[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -34,11 +35,12 @@ Progress = Callable[[str], None]
 class Tie:
     """What was found of a scenario.
 
-    ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: those in which the
-    proof's system does anything, not counted as distinct; ``pairs``: local states with an event that were
-    judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``: with every way to
-    it. ``broken``: conjuncts that do not hold somewhere; ``evaluated``: structures in which they were
-    evaluated, all together. ``behind``: states behind a step that is a listed difference.
+    ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: how many steps are
+    actions of the proof's system, and not steps in which it stays as it is; ``pairs``: local states with an
+    event that were judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``:
+    with every way to it. ``actions``: in how many steps each action is taken. ``broken``: conjuncts that do
+    not hold somewhere; ``evaluated``: structures in which they were evaluated, all together. ``behind``:
+    states behind a step that is a listed difference.
     """
 
     scenario: str
@@ -52,6 +54,7 @@ class Tie:
     beginning: Beginning
     passed: Passed
     on_all_ways: Passed
+    actions: dict[str, int]
     broken: tuple[conjuncts.Broken, ...]
     evaluated: int
     behind: int
@@ -116,12 +119,23 @@ def tie(
         beginning=start,
         passed=passed,
         on_all_ways=on_all_ways,
+        actions=_actions(judged, steps),
         broken=verdicts.broken,
         evaluated=verdicts.evaluated,
         behind=int(behind.sum()),
         seconds=time.monotonic() - started,
     )
     return Work(scenario, system, explored, translator, judged, pasts, found)
+
+
+def _actions(judged: Judged, steps: NDArray[np.int32]) -> dict[str, int]:
+    """In how many transitions each action is taken."""
+    found: Counter[str] = Counter()
+    for number, count in zip(*np.unique(steps, return_counts=True), strict=True):
+        if number >= 0:
+            for name in {taken.action for taken in judged.sequences[int(number)].taken}:
+                found[name] += int(count)
+    return dict(found)
 
 
 def _conjuncts(

@@ -1,7 +1,7 @@
 """One mutant of the reference, judged by the proof in an interpreter of its own.
 
-``python -m model_check.proof.tie.worker MUTANT SCENARIO`` makes the mutant before anything of the reference is
-imported, and writes one JSON object to standard output.
+``python -m model_check.proof.tie.worker MUTANT SCENARIO`` makes the mutant before anything of the reference
+is imported, and writes one JSON object to standard output.
 """
 
 from __future__ import annotations
