@@ -60,9 +60,11 @@ def _print(out: Console, work: Work) -> None:
     )
     fitted(out, line, "tied" if found.holds else "NOT TIED", "green" if found.holds else "bold red")
     for name, count in sorted(found.passed.outside.items()):
-        say(
-            out, f"{name}: {count:,} transitions; production {BY_NAME[name].says}", "yellow", indent=4, hang=2
-        )
+        style = "bold red" if name in found.unexpected else "yellow"
+        text = f"{name}: {count:,} transitions; production {BY_NAME[name].says}"
+        if name in found.unexpected:
+            text += "; in this scenario it should not"
+        say(out, text, style, indent=4, hang=2)
     if found.behind:
         failing = [each.conjunct.name for each in found.broken if not each.states]
         text = f"behind those: {found.behind:,} states"

@@ -25,7 +25,7 @@ class Difference:
 
 BROKER = Difference(
     "broker-log-shown",
-    "a broker fetches with a log that it has not flushed; it counts for nothing (HWM-5)",
+    "fetches as a broker, whose log counts for nothing (HWM-5), with records that it has not flushed",
     frozenset({("fetch", "which is flushed")}),
     "observer",
 )
@@ -33,7 +33,7 @@ DIFFERENCES = (
     BROKER,
     Difference(
         "unflushed-log-shown",
-        "fetches, stands for election or asks for votes with a log that it has not flushed",
+        "fetches, stands for election or asks for votes with records that it has not flushed",
         frozenset(
             {
                 ("fetch", "which is flushed"),
@@ -45,13 +45,13 @@ DIFFERENCES = (
     ),
     Difference(
         "unflushed-log-counted",
-        "a leader counts its own log before it is flushed",
+        "counts the own log of a leader before it is flushed",
         frozenset({("count-own-log", "which is flushed")}),
         "finding-removal-before-flush",
     ),
     Difference(
         "candidate-under-leader",
-        "a restart makes a Candidate of the own vote although a leader is stored",
+        "makes a Candidate of the own vote at a restart, although a leader is stored",
         frozenset({("restart", "no Candidate if it knows a leader")}),
         "finding-second-leader-of-epoch",
     ),

@@ -44,7 +44,7 @@ class LogEffects(Scene):
             if new is None:
                 walk.take("append", offset)
                 continue
-            committed = -1 if walk.own.covered is None else walk.own.covered
+            committed = walk.own.covered or 0
             assumed = frozenset({("set_of", *place, voters)})
             walk.take("append-voters", offset, *place, committed, new, assumed=assumed)
             place, voters = (offset, batch.epoch), new

@@ -23,6 +23,7 @@ from model_check.proof.tie.firing import Actions
 from model_check.proof.tie.formulas import Universe
 from model_check.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
 from model_check.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
+from model_check.proof.tie.scenarios import allowed
 from model_check.scenario import Scenario
 
 #: Records that one step may append and epochs that it may enter before a crash takes them back.
@@ -61,10 +62,15 @@ class Tie:
     seconds: float
 
     @property
+    def unexpected(self) -> frozenset[str]:
+        """Listed differences that occur where they should not."""
+        return frozenset(self.passed.outside) - allowed(self.scenario)
+
+    @property
     def holds(self) -> bool:
         """Whether nothing is outside the proof but what is listed, and what comes of that."""
         lacking = self.beginning.lacks or self.passed.lacking or self.on_all_ways.lacking
-        return not lacking and not any(each.states for each in self.broken)
+        return not lacking and not self.unexpected and not any(each.states for each in self.broken)
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,9 @@ def tie(
     started = time.monotonic()
     say = progress or (lambda _: None)
     check_beginning(scenario)
+    # The run that leads to the initial state is judged here, and not by the properties.
+    unjudged = scenario.check.model_copy(update={"prelude": False})
+    scenario = scenario.model_copy(update={"check": unjudged})
     system = build(scenario)
     system.judge_nothing()
     explored = explore_whole(

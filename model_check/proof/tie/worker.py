@@ -51,7 +51,7 @@ def _judge(scenario: str) -> dict[str, Any]:
 def _why(work: Work) -> list[str]:
     from model_check.proof.tie.report import lines_of_lack
 
-    found = list(work.tie.beginning.lacks)
+    found = [*work.tie.beginning.lacks, *sorted(work.tie.unexpected)]
     for lack in work.tie.passed.lacks or work.tie.on_all_ways.lacks:
         found += dict(lines_of_lack(work, lack))["what fails"]
     told = list(dict.fromkeys(found))[:_TOLD]
