@@ -22,7 +22,8 @@ CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself"
 def without_write_back(scenario: Scenario) -> Scenario:
     """``scenario`` with processes that find what the one before has written and not flushed."""
     environment = scenario.environment.model_copy(update={"write_back": False})
-    return scenario.model_copy(update={"environment": environment})
+    name = f"{scenario.name}-without-write-back"
+    return scenario.model_copy(update={"name": name, "environment": environment})
 
 
 def judged(name: str) -> Tie:

@@ -1,4 +1,4 @@
-"""Formulas as the tie evaluates them are those that Z3 proves: compared with Z3 on random small structures."""
+"""Formulas as the tie evaluates them are those that Z3 proves: compared with Z3 on random structures."""
 
 import random
 from collections.abc import Callable
@@ -34,7 +34,7 @@ each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: syst
 
 
 class Structures:
-    """Structures of two replicas, for Z3 and for the tie. There are two sets of voters, one of them larger."""
+    """Structures of two replicas, for Z3 and for the tie. There are two sets of voters."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -118,7 +118,10 @@ class Structures:
         return Own(
             structure["epoch", replica],
             self.domain.roles[structure["role", replica]],
-            *(true_of(name) for name in ("voted", "leader", "holds", "unflushed")),
+            true_of("voted"),
+            true_of("leader"),
+            true_of("holds"),
+            true_of("unflushed"),
             structure["fetching", replica],
         )
 
@@ -178,10 +181,10 @@ def compare(
     symbols = {symbol.name: symbol for symbol in system.symbols}
     terms, step = action.step(system.state())
     numbers = [chosen.randrange(structures.domain.sizes[term.sort().name()]) for term in terms]
-    parameters = [structures.value(term.sort(), number) for term, number in zip(terms, numbers, strict=True)]
-    given = [
-        (term, structures.term(term.sort(), number)) for term, number in zip(terms, numbers, strict=True)
-    ]
+    sorts = [term.sort() for term in terms]
+    parameters = [structures.value(sort, number) for sort, number in zip(sorts, numbers, strict=True)]
+    elements = [structures.term(sort, number) for sort, number in zip(sorts, numbers, strict=True)]
+    given = list(zip(terms, elements, strict=True))
     own = structures.own(structure, numbers[0])
     fact, value = structures.answers(structure)
     verdicts = set()
