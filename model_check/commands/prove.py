@@ -13,7 +13,6 @@ from rich.text import Text
 
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.commands import tie
 from model_check.consult.terminal import console, fitted, heading, say
 from model_check.proof import report
 from model_check.proof import run as proofs
@@ -21,6 +20,7 @@ from model_check.proof.logic import System
 from model_check.proof.mutants import Mutant
 from model_check.proof.solve import Induction, Result, Verdict
 from model_check.proof.system import SYSTEMS
+from model_check.proof.tie import terminal
 
 _STYLES = {Verdict.PROVED: "green", Verdict.FAILED: "bold red", Verdict.UNDETERMINED: "yellow"}
 
@@ -66,7 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
     if arguments.tie:
-        return tie.run(arguments)
+        judge = terminal.run_mutants if arguments.mutants else terminal.run
+        return judge(arguments.names, only_list=arguments.list, as_json=arguments.json)
     if arguments.mutants:
         return _run_mutants(arguments)
     selection = proofs.select(SYSTEMS, arguments.names)

@@ -153,6 +153,12 @@ def test_a_mutant_of_the_reference_breaks_the_tie(mutant: str) -> None:
     assert verdict.breaks and verdict.why
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", sorted(set(TIED.values()) - set(CLEAN)))
+def test_without_a_mutant_there_is_nothing_to_notice(scenario: str) -> None:
+    judged(scenario)
+
+
 def test_no_scenario_is_named_twice() -> None:
     assert len(set(scenarios.ALL)) == len(scenarios.ALL) >= 8
     assert dataclasses.is_dataclass(Tie)

@@ -11,7 +11,8 @@ import z3
 
 from model_check.proof.logic import Action, Beside, Symbol, System
 from model_check.proof.structures import VOTER_SETS, Search
-from model_check.proof.system import SYSTEMS
+from model_check.proof.system import CHANGING_VOTERS, SYSTEMS
+from model_check.proof.tie.beginning import first_facts
 from model_check.proof.tie.formulas import Universe, compile_guard, compile_update
 from model_check.proof.tie.own import SYMBOLS, Own
 from model_check.proof.tie.tensors import Domain, Evaluation
@@ -207,6 +208,29 @@ def compare(
                 expected = structures.value(symbol.result, expected)
             assert found == expected, (action.name, symbol.name, place)
     return verdicts
+
+
+@each_system
+def test_runs_begin_where_the_proof_begins(system: System) -> None:
+    """An empty disk without process, and the facts that hold initially, are an initial state of the proof."""
+    domain = Domain(REPLICAS, EPOCHS, OFFSETS, VOTERS)
+    facts = first_facts(VOTERS, changing=system is CHANGING_VOTERS)
+    values = {}
+    for symbol in system.symbols:
+        kind = bool if symbol.result is None else np.int64
+        values[symbol.name] = np.zeros((1, *domain.shape(symbol)), kind)
+        for fact in facts:
+            if fact[0] == symbol.name and symbol.result is None:
+                values[symbol.name][(0, *fact[1:])] = True
+    own = Own()
+    assert (own.epoch, own.voted | own.leader | own.unflushed, own.fetching) == (0, frozenset(), False)
+    values["role"][:] = domain.roles.index(own.role)
+    for replica in range(REPLICAS):
+        for record in own.holds:
+            values["holds"][(0, replica, *record)] = True
+    evaluation = Evaluation(domain, values, 1)
+    assert evaluation.holds(system.initial(system.state())).all()
+    assert all(evaluation.holds(each.formula(system.state())).all() for each in system.conjuncts)
 
 
 @each_system

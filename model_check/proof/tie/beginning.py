@@ -69,6 +69,8 @@ def steps_before(scenario: Scenario, system: KRaftSystem) -> Iterator[Before]:
     run = Prelude(way, others, judged=False)
     run.run(replicas.everybody.index(leader))
     yield from _along(way, run.path)
+    (begins,) = initial_states(system)
+    assert all(begins.locals[each] == run.state.locals[each] for each in others), "the run leads elsewhere"
     yield from _first_starts(system, fresh)
 
 
@@ -102,17 +104,18 @@ def _along(system: KRaftSystem, path: tuple[PathStep, ...]) -> Iterator[Before]:
         state = done.target
 
 
-def first_facts(translator: Translator) -> frozenset[Fact]:
-    """What holds of messages and history before anything has happened."""
+def first_facts(voters: frozenset[int], *, changing: bool) -> frozenset[Fact]:
+    """What holds of messages and history before anything has happened, with these ``voters``."""
     facts: set[Fact] = {("record", 0, 0, 0)}
-    if translator.changing:
-        facts |= {("config", 0, 0), ("set_of", 0, 0, translator.actions.universe.voters)}
+    if changing:
+        facts |= {("config", 0, 0), ("set_of", 0, 0, voters)}
     return frozenset(facts)
 
 
 def beginning(scenario: Scenario, translator: Translator) -> Beginning:
     """The run to the initial state, judged step by step."""
-    facts, lacks = set(first_facts(translator)), list[str]()
+    voters = translator.actions.universe.voters
+    facts, lacks = set(first_facts(voters, changing=translator.changing)), list[str]()
     for component, node, message, step in steps_before(scenario, translator.system):
         sequence = translator.sequence(component, node, message, step)
         reasons = reasons_of(sequence)

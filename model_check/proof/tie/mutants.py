@@ -11,9 +11,51 @@ from typing import Any
 from model_check.errors import InputError
 
 #: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
-TIED: dict[str, str] = {}
-#: How many reasons are told.
-_TOLD = 2
+TIED = {
+    # Elections and voting.
+    "majority-is-half": "parity-crash",
+    "pre-votes-counted-as-votes": "three-voters-crash",
+    "pre-vote-grant-recorded": "parity-message-loss",
+    "pre-vote-raises-epoch": "parity-message-loss",
+    "old-leader-followed": "two-voters-restart",
+    "grant-without-comparing-logs": "parity-leader-removes-itself",
+    "vote-without-comparing-logs": "parity-leader-removes-itself",
+    # Persistence and restarts.
+    "vote-not-persisted": "parity-crash",
+    "answer-before-persisting": "parity-crash",
+    "own-vote-not-persisted": "parity-crash",
+    "new-epoch-not-persisted": "parity-crash",
+    "following-not-persisted": "parity-crash",
+    "leadership-not-persisted": "parity-crash",
+    "quorum-state-written-in-place": "parity-crash",
+    "candidate-restarts-without-vote": "parity-crash",
+    "leader-restarts-as-leader": "parity-crash",
+    "leader-restarts-unattached": "parity-crash",
+    "vote-dropped-on-restart": "parity-crash",
+    "vote-dropped-on-restart-as-follower": "parity-crash",
+    "leader-does-not-flush": "parity-crash",
+    "follower-does-not-flush": "parity-crash",
+    # Logs that part.
+    "every-offset-is-valid": "parity-leader-removes-itself",
+    "truncate-below-high-watermark": "parity-leader-removes-itself",
+    "diverging-fetch-counts": "parity-leader-removes-itself",
+    # Commitment.
+    "commit-at-epoch-start": "parity-crash",
+    "majority-index-rounded-down": "parity-crash",
+    "sent-counts-as-stored": "parity-crash",
+    "high-watermark-goes-back": "mutants-timed-out-change",
+    "removed-leader-counts-itself": "mutants-leader-removed",
+    "leader-counts-the-old-voters": "voters-grow-1-to-3",
+    # Voter changes.
+    "two-changes-at-once": "mutants-two-changes",
+    "voter-set-is-a-delta": "mutants-two-changes",
+    "two-changes-lose-records": "mutants-two-removals",
+    "change-on-uncommitted-voters": "mutants-timed-out-change",
+    "voter-set-applied-on-commit": "mutants-timed-out-change",
+    "voter-set-applied-on-commit-by-followers": "parity-leader-removes-itself",
+    "change-before-own-commit": "mutants-early-change",
+    "single-server-change-bug": "mutants-early-change",
+}
 
 
 @dataclass(frozen=True)

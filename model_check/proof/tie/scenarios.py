@@ -20,6 +20,7 @@ SMALL = (
 #: Without any step outside the proof, and with more than ten million transitions.
 LARGE = (
     "three-voters-crash",
+    "three-voters-diverge",
     "three-voters-elect",
     "parity-three-voters",
     "upgrade-reverted",

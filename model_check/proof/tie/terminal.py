@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -24,26 +23,26 @@ from model_check.scenario import find
 _TOLD = 3
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command. Raises InputError for a scenario that cannot be judged."""
-    if arguments.mutants:
-        return _run_mutants(arguments)
-    names = arguments.names or list(scenarios.ALL)
-    if arguments.list:
+def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
+    """Judge the scenarios ``names`` (none: all that are named in :mod:`model_check.proof.tie.scenarios`) and
+    print what was found; the exit status. Raises InputError for a scenario that cannot be judged.
+    """
+    names = names or scenarios.ALL
+    if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
     chosen = [find(name) for name in names]
     out, done = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
     for scenario in chosen:
         with screen.status(scenario.name) as status:
             work = tie(scenario, progress=_told(status, scenario.name))
         done.append(work.tie)
-        if arguments.json:
+        if as_json:
             print(json.dumps(as_data(work)), flush=True)
         else:
             _print(out, work)
-    if not arguments.json:
+    if not as_json:
         _print_total(out, done)
     return EXIT_EXPECTED if all(each.holds for each in done) else EXIT_DIFFERS
 
@@ -138,29 +137,31 @@ def as_data(work: Work) -> dict[str, Any]:
     }
 
 
-def _run_mutants(arguments: argparse.Namespace) -> int:
-    """Mutants of the reference: here a tie that breaks is what is expected."""
-    for name in arguments.names:
+def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
+    """Judge the mutants ``names`` (none: all in ``TIED``) and print whether each breaks the tie, as it
+    should; the exit status. Raises InputError for another name.
+    """
+    for name in names:
         if name not in TIED:
             raise InputError(
                 f"no mutant '{name}' is known to break the tie; there are {', '.join(sorted(TIED))}."
             )
-    names = arguments.names or list(TIED)
-    if arguments.list:
+    names = names or tuple(TIED)
+    if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
     out, seen = console(), 0
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or arguments.json)
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
     with screen.status("") as status:
         for name in names:
             status.update(name)
             verdict = refute(name)
             seen += verdict.breaks
-            if arguments.json:
+            if as_json:
                 print(json.dumps({"mutant": name, "scenario": TIED[name], **verdict.as_data()}), flush=True)
             else:
                 _print_mutant(out, name, verdict)
-    if not arguments.json:
+    if not as_json:
         heading(out, f"{seen} of {len(names)} mutants break the tie")
     return EXIT_EXPECTED if seen == len(names) else EXIT_DIFFERS
 
