@@ -21,6 +21,7 @@ from model_check.proof.tie.course import Translator
 from model_check.proof.tie.explored import Explored, explore_whole
 from model_check.proof.tie.firing import Actions
 from model_check.proof.tie.formulas import Universe
+from model_check.proof.tie.given import with_votes
 from model_check.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
 from model_check.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
 from model_check.proof.tie.scenarios import allowed
@@ -95,7 +96,7 @@ def tie(
     check_beginning(scenario)
     # The run that leads to the initial state is judged here, and not by the properties.
     unjudged = scenario.check.model_copy(update={"prelude": False})
-    scenario = scenario.model_copy(update={"check": unjudged})
+    scenario = with_votes(scenario.model_copy(update={"check": unjudged}))
     system = build(scenario)
     system.judge_nothing()
     explored = explore_whole(
