@@ -38,7 +38,7 @@ def test_what_is_not_tied_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kraftcheck trace show peer-without-pre-vote-by-flag --path" in out
 
 
-@pytest.mark.parametrize("arguments", [["nothing"], ["divergence"], ["--mutants", "nothing"]])
+@pytest.mark.parametrize("arguments", [["nothing"], ["snapshot-beside-log"], ["--mutants", "nothing"]])
 def test_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--tie", *arguments]) == 2
     assert capsys.readouterr().err.startswith("kraftcheck: ")

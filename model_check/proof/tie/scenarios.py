@@ -11,6 +11,7 @@ SMALL = (
     "parity-message-loss",
     "two-voters-restart",
     "parity-two-crashes",
+    "parity-divergence",
     "parity-leader-removes-itself",
     "grow-and-restart",
     "grow-and-power-loss",
@@ -37,6 +38,7 @@ LARGE = (
 #: In which production does what the proved systems do not.
 DIFFERING = (
     "parity-observer",
+    "finding-restart-before-write-back",
     "finding-single-voter-power-loss",
     "finding-removal-before-flush",
     "finding-second-leader-of-epoch",
@@ -51,6 +53,7 @@ _EXPECTED = {
     "upgrade-and-removal": _COUNTED,
     "auto-join-again": _COUNTED,
     "parity-observer": frozenset({"broker-log-shown"}),
+    "finding-restart-before-write-back": frozenset({"unflushed-log-shown"}),
     "finding-single-voter-power-loss": _COUNTED | {"unflushed-log-shown"},
     "finding-removal-before-flush": _COUNTED,
     "finding-second-leader-of-epoch": _COUNTED | {"candidate-under-leader"},
