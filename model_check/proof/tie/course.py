@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Execution, Node
@@ -82,10 +82,10 @@ class Course(ElectionEffects, LogEffects):
             return
         for name in SYMBOLS:
             found = getattr(walk.own, name)
-            if found != getattr(expected, name):
+            wanted = getattr(expected, name)
+            if found != wanted:
                 walk.problem(
-                    f"the actions leave {name} {_shown(found)}, and the replica has "
-                    f"{_shown(getattr(expected, name))}"
+                    f"the actions leave {name}: {_shown(name, found)}; the replica has {_shown(name, wanted)}"
                 )
         covered = -1 if walk.own.covered is None else walk.own.covered
         if expected.covered is not None and expected.covered > covered:
@@ -162,5 +162,11 @@ class Course(ElectionEffects, LogEffects):
             walk.problem("the proof knows of no snapshots")
 
 
-def _shown(value: object) -> str:
-    return f"{{{', '.join(map(str, sorted(value)))}}}" if isinstance(value, frozenset) else str(value)
+def _shown(name: str, value: Any) -> str:
+    """A field of a replica; replicas are named by numbers from 1 on, as in all reports."""
+    if name in ("voted", "leader"):
+        return ", ".join(str(each + 1) for each in sorted(value)) or "nobody"
+    if name in ("holds", "unflushed"):
+        texts = ("@".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in sorted(value))
+        return ", ".join(texts) or "none"
+    return str(value)

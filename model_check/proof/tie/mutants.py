@@ -18,6 +18,8 @@ TIED = {
     "pre-vote-grant-recorded": "parity-message-loss",
     "pre-vote-raises-epoch": "parity-message-loss",
     "old-leader-followed": "two-voters-restart",
+    "old-epoch-responses-accepted": "mutants-old-epoch",
+    "resigned-leader-votes": "mutants-two-candidates",
     "grant-without-comparing-logs": "parity-leader-removes-itself",
     "vote-without-comparing-logs": "parity-leader-removes-itself",
     # Persistence and restarts.
@@ -37,12 +39,16 @@ TIED = {
     "follower-does-not-flush": "parity-crash",
     # Logs that part.
     "every-offset-is-valid": "parity-leader-removes-itself",
+    "compare-offsets-only": "three-voters-diverge",
+    "position-beyond-the-end-of-its-epoch": "diverged-tail",
+    "epochs-survive-truncation": "diverged-epochs",
     "truncate-below-high-watermark": "parity-leader-removes-itself",
     "diverging-fetch-counts": "parity-leader-removes-itself",
     # Commitment.
     "commit-at-epoch-start": "parity-crash",
     "majority-index-rounded-down": "parity-crash",
     "sent-counts-as-stored": "parity-crash",
+    "high-watermark-beyond-own-log": "mutants-catch-up",
     "high-watermark-goes-back": "mutants-timed-out-change",
     "removed-leader-counts-itself": "mutants-leader-removed",
     "leader-counts-the-old-voters": "voters-grow-1-to-3",

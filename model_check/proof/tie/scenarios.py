@@ -23,6 +23,7 @@ LARGE = (
     "three-voters-crash",
     "three-voters-diverge",
     "three-voters-elect",
+    "divergence",
     "parity-three-voters",
     "upgrade-reverted",
     "addition-answered-on-append",
