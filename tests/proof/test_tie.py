@@ -9,7 +9,7 @@ from model_check.errors import InputError
 from model_check.proof.system import CHANGING_VOTERS
 from model_check.proof.tie import scenarios
 from model_check.proof.tie.judgement import OUTSIDE
-from model_check.proof.tie.mutants import TIED, refute
+from model_check.proof.tie.mutants import TIED, UNSEEN, refute
 from model_check.proof.tie.passes import all_ways, pass_over
 from model_check.proof.tie.report import again, lines_of_broken, lines_of_lack, lines_of_state
 from model_check.proof.tie.run import Tie, Work, tie
@@ -157,6 +157,13 @@ def test_larger_scenarios_than_fit_are_refused() -> None:
 def test_a_mutant_of_the_reference_breaks_the_tie(mutant: str) -> None:
     verdict = refute(mutant)
     assert verdict.breaks and verdict.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", sorted(UNSEEN))
+def test_what_the_tie_does_not_notice_it_does_not_notice(mutant: str) -> None:
+    scenario, _ = UNSEEN[mutant]
+    assert not refute(mutant, scenario).breaks
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ TIED = {
     "old-leader-followed": "two-voters-restart",
     "old-epoch-responses-accepted": "mutants-old-epoch",
     "resigned-leader-votes": "mutants-two-candidates",
+    "grant-without-looking-at-vote": "mutants-two-candidates",
     "grant-without-comparing-logs": "parity-leader-removes-itself",
     "vote-without-comparing-logs": "parity-leader-removes-itself",
     # Persistence and restarts.
@@ -35,11 +36,13 @@ TIED = {
     "leader-restarts-unattached": "parity-crash",
     "vote-dropped-on-restart": "parity-crash",
     "vote-dropped-on-restart-as-follower": "parity-crash",
+    "vote-of-a-prospective-not-persisted": "mutants-two-candidates",
     "leader-does-not-flush": "parity-crash",
     "follower-does-not-flush": "parity-crash",
     # Logs that part.
     "every-offset-is-valid": "parity-leader-removes-itself",
     "compare-offsets-only": "three-voters-diverge",
+    "truncation-keeps-epoch-start": "mutants-diverged",
     "position-beyond-the-end-of-its-epoch": "diverged-tail",
     "epochs-survive-truncation": "diverged-epochs",
     "truncate-below-high-watermark": "parity-leader-removes-itself",
@@ -61,6 +64,31 @@ TIED = {
     "voter-set-applied-on-commit-by-followers": "parity-leader-removes-itself",
     "change-before-own-commit": "mutants-early-change",
     "single-server-change-bug": "mutants-early-change",
+}
+
+_NOT_NEEDED = "the proof makes no use of the guard: safety does not rest on it"
+_LESS = "less is cut than may be; what is cut too little, the next fetch finds again"
+_ALIVE = "nothing wrong happens, but less or later than it should"
+_TWICE = "another guard refuses the same: no behaviour changes that the proof sees"
+#: By mutant that the tie does not notice, the scenario in which it was looked for, and why it does not.
+UNSEEN = {
+    "leader-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
+    "fetching-follower-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
+    "candidate-without-pre-votes": ("parity-message-loss", _NOT_NEEDED),
+    "candidate-vote-rule-removed": ("parity-crash", _NOT_NEEDED),
+    "diverging-end-of-wrong-epoch": ("mutants-diverged", _LESS),
+    "truncate-to-the-leaders-end": ("mutants-diverged", _LESS),
+    "truncates-where-the-leader-says": ("diverged-epochs", _LESS),
+    "no-record-opens-the-epoch": ("parity-crash", _ALIVE),
+    "old-epoch-requests-accepted": ("two-voters-restart", _ALIVE),
+    "start-not-persisted": ("parity-crash", _ALIVE),
+    "known-leader-rule-removed": ("parity-crash", _TWICE),
+    "truncation-guard-removed": ("mutants-committed", _TWICE),
+    "batch-behind-a-gap-appended": ("diverged-epochs", _TWICE),
+    "update-on-uncommitted-voters": (
+        "mutants-moved-voter",
+        "the set has the same ids as the one before it: a record like any other",
+    ),
 }
 
 
