@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_check.kraft.node import Node
-from model_check.proof.logic import Conjunct, Symbol, System
+from model_check.proof.logic import Conjunct, System
 from model_check.proof.tie import kernels
 from model_check.proof.tie.explored import Explored
-from model_check.proof.tie.formulas import Fact
 from model_check.proof.tie.judgement import WORD, Bits, Facts
 from model_check.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
 from model_check.proof.tie.tensors import Domain, Evaluation, instances, symbols_in
@@ -216,6 +215,3 @@ def _evaluate(
         evaluation = Evaluation(structures.domain, structures.values(part, names), len(part))
         found[begin : begin + size] = evaluation.holds(formula)
     return found
-
-
-__all__ = ["Broken", "Fact", "Structures", "Symbol", "Verdicts", "judge"]

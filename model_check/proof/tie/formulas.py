@@ -17,7 +17,7 @@ from typing import Any
 import z3
 
 from model_check.proof.logic import Formula, Symbol, Term
-from model_check.proof.vocabulary import Epoch, Offset, Replica, Role, Voters
+from model_check.proof.vocabulary import Epoch, Offset, Replica, Role
 
 #: A symbol and its arguments: a relation that holds; of a function the last argument is its value. Replicas
 #: are numbers of components, epochs their numbers, offsets the reference's plus 1, voter sets sets.
@@ -214,6 +214,3 @@ def compile_update(
         f"p{number}" for number in range(len(terms))
     ]
     return _function(universe, ["own", "fact", "value", *names], body)
-
-
-__all__ = ["Answer", "Fact", "Universe", "Voters", "compile_guard", "compile_update"]

@@ -19,7 +19,7 @@ from model_check.proof.tie.passes import Lack
 from model_check.proof.tie.run import Work
 from model_check.proof.tie.tensors import subsets
 from model_check.proof.tie.walk import Taken
-from model_check.proof.vocabulary import Quorum, Role, Voters
+from model_check.proof.vocabulary import Role
 from model_check.trace.build import walk
 from model_check.trace.narrate import path_text
 
@@ -152,6 +152,3 @@ def _fact_text(work: Work, fact: tuple[Any, ...]) -> str:
     if found.symbol.result is not None and found.value is not None:
         value = report.element(found.symbol.result.name(), found.value, structure)
     return found.symbol.says.format(*names, value=value).replace("@epoch ", "@")
-
-
-__all__ = ["Quorum", "Voters", "again", "described", "lines_of_broken", "lines_of_lack", "lines_of_state"]
