@@ -29,6 +29,8 @@ from model_check.scenario import Scenario
 
 #: Records that one step may append and epochs that it may enter before a crash takes them back.
 _MORE_OFFSETS, _MORE_EPOCHS = 4, 2
+#: About 1 kB each, with their transitions.
+MOST_STATES = 12_000_000
 #: Is told what is being done.
 Progress = Callable[[str], None]
 
@@ -88,9 +90,11 @@ class Work:
 
 
 def tie(
-    scenario: Scenario, *, threads: int = 1, progress: Progress | None = None, max_states: int | None = None
+    scenario: Scenario, *, threads: int = 1, progress: Progress | None = None, max_states: int = MOST_STATES
 ) -> Work:
-    """Judge ``scenario``. Raises InputError where it begins in states of which no run is known."""
+    """Judge ``scenario``. Raises InputError where it is about what the proof does not know (snapshots, disks
+    that are lost), and where it has more than ``max_states`` states, as all are kept in memory.
+    """
     started = time.monotonic()
     say = progress or (lambda _: None)
     check_beginning(scenario)
