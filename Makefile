@@ -27,7 +27,7 @@ WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
-.PHONY: help install check test fast slow scenarios proofs mutants tlc spark java pages lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -60,6 +60,9 @@ scenarios: $(INSTALLED) ## the CI scenarios alone
 
 proofs: $(INSTALLED) ## prove the safety core for any number of replicas
 	$(KRAFTCHECK) prove
+
+tie: $(INSTALLED) ## judge millions of transitions of the reference by what is proved
+	$(KRAFTCHECK) prove --tie
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
 	$(KRAFTCHECK) mutate

@@ -77,7 +77,7 @@ class Graph:
         return holds if isinstance(holds, np.ndarray) else self.over_views(holds, bool)
 
 
-class _Collector:
+class Collector:
     """Collects states and candidates from an exploration; numbers states in the order of discovery."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ def collect_graph(
     are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
     or ``max_seconds`` have passed.
     """
-    tables, collector = Tables(system), _Collector()
+    tables, collector = Tables(system), Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
     others = None if represent is None else Representatives(tables, represent)
@@ -159,7 +159,7 @@ def collect_graph(
         stands = np.concatenate([np.arange(len(fps)), _numbers_of(np.concatenate(others.by), fps)])
         known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
     codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
-    sources, ends, labels = _edges(collector, known, codes)
+    sources, ends, labels = edges_of(collector, known, codes)
     return Graph(
         size=len(fps),
         initial=tuple(range(len(collector.initial))),
@@ -175,8 +175,8 @@ def collect_graph(
     )
 
 
-def _edges(
-    collector: _Collector, known: NDArray[np.uint64], codes: NDArray[np.uint32]
+def edges_of(
+    collector: Collector, known: NDArray[np.uint64], codes: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int32], ...]:
     """Sources, ends and labels of the edges; what the collector has of them is given up on the way."""
     size = sum(len(each[0]) for each in collector.edges)

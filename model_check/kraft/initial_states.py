@@ -15,7 +15,7 @@ from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import steps
 from model_check.kraft.properties import Error
 from model_check.kraft.starts import crash_matters, restart
-from model_check.kraft.step import Action
+from model_check.kraft.step import Action, Step
 from model_check.kraft.unread import without_unread_fields
 from model_check.kraft.wiring import Wiring
 from model_check.scenario import Scenario
@@ -46,14 +46,7 @@ def begin(scenario: Scenario, error: Error, wiring: Wiring, protocol: Protocol, 
             return Outcome("not started", node)
         outcome = next(restart(wiring, protocol, node, identity)).outcome
     else:
-        replica = _given(scenario, error, identity, text)
-        directory = identity.key.directory
-        disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, directory)
-        node = Node(replica, disk)
-        event = Poll()
-        execution = execute(protocol, replica, event, wiring.addable)
-        action = Action("poll", identity.id)
-        outcome = next(steps(wiring, protocol, node, event, execution, action)).outcome
+        outcome = first_poll(wiring, protocol, given_node(scenario, error, identity, text)).outcome
     begun = cast(Node, outcome.local)
     if begun.died is not None:
         raise error(f"replica {identity.id} cannot be in the state that is given: {begun.died}")
@@ -63,6 +56,24 @@ def begin(scenario: Scenario, error: Error, wiring: Wiring, protocol: Protocol, 
             f"{scenario.bounds.max_epoch}"
         )
     return outcome
+
+
+def given_node(scenario: Scenario, error: Error, identity: Replica, text: str) -> Node:
+    """The state that is given of a replica, all of it on its disk. Raises what ``error`` makes of a sentence
+    where there is no such state.
+    """
+    replica = _given(scenario, error, identity, text)
+    disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, identity.key.directory)
+    return Node(replica, disk)
+
+
+def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
+    """What a replica that is in a given state does first."""
+    assert node.replica is not None
+    event = Poll()
+    execution = execute(protocol, node.replica, event, wiring.addable)
+    action = Action("poll", node.replica.id)
+    return next(steps(wiring, protocol, node, event, execution, action))
 
 
 def history_before(scenario: Scenario, error: Error, identities: list[Replica]) -> History:

@@ -217,6 +217,13 @@ def _learn(s: State, r: Term, e: Term, y: Term, d: Term, x: Term) -> Step:
     )
 
 
+def _hear_from_leader(s: State, r: Term) -> Step:
+    return Step(
+        (Beside("Follower", ("UPDATE-7",), s.role(r) == FOLLOWER),),
+        (Update("fetching", lambda k: z3.Or(s.fetching(k), k == r)),),
+    )
+
+
 REPLICATION = (
     Action(
         "append",
@@ -283,5 +290,12 @@ REPLICATION = (
         (("r", Replica), ("epoch", Epoch), ("end", Offset), ("last", Epoch), ("offset", Offset)),
         "{r} learns in {epoch} that all up to {offset} is committed; its log ends with {end}@{last}",
         _learn,
+    ),
+    Action(
+        "hear-from-leader",
+        ("UPDATE-7",),
+        (("r", Replica),),
+        "{r} takes an answer of its leader to something else for one to a fetch",
+        _hear_from_leader,
     ),
 )

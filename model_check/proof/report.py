@@ -19,15 +19,21 @@ def element(sort: str, number: int, structure: Structure) -> str:
     if sort == Replica.name():
         return str(number + 1)
     if sort == Quorum.name():
-        return "{" + ",".join(str(member + 1) for member in structure.sets[number]) + "}"
+        return _set(structure.sets[number])
     if sort == Offset.name():
         return str(number) if number else _START
     if sort == Role.name():
         return str(Role.constructor(number).name())
     if sort == Voters.name():
-        return f"voter set {number + 1}"
+        return (
+            f"the voters {_set(structure.voters[number])}" if structure.voters else f"voter set {number + 1}"
+        )
     assert sort == Epoch.name()
     return f"epoch {number}"
+
+
+def _set(members: tuple[int, ...]) -> str:
+    return "{" + ",".join(str(member + 1) for member in members) + "}"
 
 
 def lines_of(structure: Structure) -> list[str]:

@@ -41,11 +41,15 @@ class Fact:
 
 @dataclass(frozen=True)
 class Structure:
-    """A state: its facts, the parameters of the action that follows, and who is in which set."""
+    """A state: its facts, the parameters of the action that follows, and who is in which set.
+
+    ``voters``: who is in which set of voters, where that is known.
+    """
 
     facts: tuple[Fact, ...]
     parameters: tuple[tuple[str, str, int], ...]
     sets: tuple[tuple[int, ...], ...]
+    voters: tuple[tuple[int, ...], ...] = ()
 
 
 class Search:

@@ -1,0 +1,1 @@
+"""What ties the proofs to the reference as the checker explores it."""

@@ -1,0 +1,156 @@
+"""How a scenario begins: by runs of the reference from empty disks, which are judged like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from model_check.engine.steps import apply_outcome
+from model_check.engine.steps import initial_states as initial_states_of
+from model_check.engine.system import PathStep
+from model_check.errors import InputError
+from model_check.kraft import initial_states, prelude
+from model_check.kraft.build import build
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.prelude import Prelude
+from model_check.kraft.starts import restart
+from model_check.kraft.step import Step
+from model_check.kraft.system import KRaftSystem
+from model_check.proof.tie.course import Translator
+from model_check.proof.tie.differences import NAMES
+from model_check.proof.tie.firing import KNOWN
+from model_check.proof.tie.formulas import Fact
+from model_check.proof.tie.given import given_of, past_of
+from model_check.proof.tie.judgement import OUTSIDE, reasons_of
+from model_check.proof.tie.own import own_of
+from model_check.scenario import Scenario
+from reference.disk import Disk
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What holds in the initial state, by the run that leads there; ``lacks`` is what of that run the proof
+    does not have, but for listed differences.
+    """
+
+    facts: frozenset[Fact]
+    lacks: tuple[str, ...]
+
+
+#: A step before the initial state: the component, what it was, the message that it takes, and the step.
+Before = tuple[int, Node, InFlight | None, Step]
+
+
+def check_beginning(scenario: Scenario) -> None:
+    """Raises InputError where a scenario is about what the proof does not know."""
+    stopped = set(scenario.replicas.stopped)
+    if scenario.budgets.wipes or scenario.budgets.restores or scenario.budgets.snapshots or stopped:
+        raise InputError(
+            f"{scenario.file}: the proof knows of no snapshots, lost disks or stopped replicas; "
+            "choose a scenario without them."
+        )
+
+
+def given_nodes(scenario: Scenario, system: KRaftSystem) -> dict[int, Node]:
+    """The nodes that the scenario gives, as they are before they do anything, by component."""
+    found = {}
+    for component, identity in enumerate(system.identities):
+        text = scenario.replicas.initial.get(str(identity.id))
+        if text is not None:
+            found[component] = initial_states.given_node(scenario, InputError, identity, text)
+    return found
+
+
+def steps_before(scenario: Scenario, system: KRaftSystem, given: Mapping[int, Node]) -> Iterator[Before]:
+    """The steps by which ``system`` has come to its initial state, first starts before all others, from empty
+    disks and the nodes that are ``given``.
+    """
+    leader = scenario.replicas.led_by
+    if leader is None:
+        yield from _first_starts(system, [each for each in range(system.components) if each not in given])
+        for component, node in given.items():
+            step = initial_states.first_poll(system.wiring, system.protocols[component], node)
+            yield component, node, None, step
+        return
+    replicas = scenario.replicas
+    fresh = [replicas.everybody.index(each) for each in replicas.fresh]
+    way = build(prelude.scenario_of(scenario))
+    others = [component for component in range(way.components) if component not in fresh]
+    yield from _first_starts(way, others)
+    run = Prelude(way, others, judged=False)
+    run.run(replicas.everybody.index(leader))
+    yield from _along(way, run.path)
+    (begins,) = initial_states_of(system)
+    assert all(begins.locals[each] == run.state.locals[each] for each in others), "the run leads elsewhere"
+    yield from _first_starts(system, fresh)
+
+
+def _first_starts(system: KRaftSystem, components: list[int]) -> Iterator[Before]:
+    """The starts on empty disks that are over in the initial state of ``system``."""
+    for component in components:
+        identity = system.identities[component]
+        empty = Node(None, Disk(directory=identity.key.directory))
+        if system.nodes[component] == empty:
+            continue
+        yield (
+            component,
+            empty,
+            None,
+            next(restart(system.wiring, system.protocols[component], empty, identity)),
+        )
+
+
+def _along(system: KRaftSystem, path: tuple[PathStep, ...]) -> Iterator[Before]:
+    (state,) = initial_states_of(system)
+    for each in path:
+        node, message = cast(Node, state.locals[each.component]), cast(InFlight | None, each.message)
+        if message is None:
+            offered = system.action_steps(each.component, node)
+        else:
+            offered = system.deliver_steps(each.component, node, message)
+        step = offered[each.choice]
+        yield each.component, node, message, step
+        done = apply_outcome(system, state, each, step.outcome, step.outcome.costs)
+        assert done is not None
+        state = done.target
+
+
+def first_facts(voters: frozenset[int], *, changing: bool) -> frozenset[Fact]:
+    """What holds of messages and history before anything has happened, with these ``voters``."""
+    facts: set[Fact] = {("record", 0, 0, 0)}
+    if changing:
+        facts |= {("config", 0, 0), ("set_of", 0, 0, voters)}
+    return frozenset(facts)
+
+
+def beginning(scenario: Scenario, translator: Translator) -> Beginning:
+    """The run to the initial state, judged step by step."""
+    voters = translator.actions.universe.voters
+    facts, lacks = set(first_facts(voters, changing=translator.changing)), list[str]()
+    given = given_nodes(scenario, translator.system)
+    facts |= _past_of(given, translator)
+    for component, node, message, step in steps_before(scenario, translator.system, given):
+        sequence = translator.sequence(component, node, message, step)
+        reasons = reasons_of(sequence)
+        if reasons and not set(reasons) <= NAMES:
+            lacks += [f"{step.outcome.action}: {reason}" for reason in reasons]
+        for needed in sequence.needs:
+            if (needed.need.fact in facts) != needed.need.holds and OUTSIDE not in facts:
+                lacks.append(f"{step.outcome.action}: {needed.need.guard}")
+        if sequence.forgets:
+            facts = {fact for fact in facts if fact[0] != KNOWN or fact[1] != component}
+        facts |= sequence.adds | sequence.knows
+        facts |= {OUTSIDE} if reasons else set()
+    return Beginning(frozenset(facts), tuple(lacks))
+
+
+def _past_of(given: Mapping[int, Node], translator: Translator) -> frozenset[Fact]:
+    """The past that is made up of nodes that are given; the others are empty."""
+    component_of, components = translator.component_of, range(translator.system.components)
+    replicas = []
+    for component in components:
+        node = given.get(component, Node(None, Disk()))
+        replicas.append(given_of(node, own_of(node, component_of), component_of))
+    return past_of(replicas, translator.actions.universe.voters) if given else frozenset()

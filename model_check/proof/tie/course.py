@@ -1,0 +1,172 @@
+"""From a step of the checker to actions of the proof: each effect of the reference is one action, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Execution, Node
+from model_check.kraft.step import Step
+from model_check.proof.tie.election_effects import ElectionEffects
+from model_check.proof.tie.log_effects import LogEffects
+from model_check.proof.tie.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
+from model_check.proof.tie.scene import Setting
+from model_check.proof.tie.walk import Sequence
+from reference import disk as disks
+from reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Fatal,
+    Flush,
+    HighWatermark,
+    LoadSnapshot,
+    Persist,
+    Reply,
+    Send,
+    Stop,
+    StoreSnapshot,
+    Transition,
+    Truncate,
+)
+from reference.messages import FetchRequest
+from reference.replica import Leader, Replica
+
+_SNAPSHOTS = StoreSnapshot | DeleteBefore | LoadSnapshot
+
+
+@dataclass(frozen=True)
+class Translator(Setting):
+    """Translates the steps of a system."""
+
+    def sequence(self, component: int, node: Node, message: InFlight | None, step: Step) -> Sequence:
+        """What ``step`` of ``component``, which was ``node``, is in the proof."""
+        try:
+            own = own_of(node, self.component_of)
+        except NotAbstract as why:
+            return Sequence((), (str(why),), (), frozenset(), forgets=False, knows=frozenset())
+        course = Course(self, component, node, message, own)
+        course.run(step)
+        return course.walk.sequence()
+
+
+class Course(ElectionEffects, LogEffects):
+    """The course of one step: its effects happen one by one, to the disk and to the proof's replica."""
+
+    # -- the whole step -------------------------------------------------------------------------------
+
+    def run(self, step: Step) -> None:
+        """All that happens in ``step``, and whether the replica is then as it should be."""
+        node = self.node
+        if step.execution is not None:
+            if node.replica is None:
+                self._start(step.execution, len(step.execution.effects))
+            else:
+                self._execution(step.execution, step.completed, node.replica)
+        if step.restarted is not None:
+            if node.replica is not None:
+                self._crash(step.loses_power)
+            for cut in step.cut:
+                self._start(cut.execution, cut.completed)
+                self._crash(cut.loses_power)
+            self._start(step.restarted, len(step.restarted.effects))
+        self._compare(cast(Node, step.outcome.local))
+
+    def _compare(self, node: Node) -> None:
+        walk = self.walk
+        try:
+            expected = own_of(node, self.component_of)
+        except NotAbstract as why:
+            walk.problem(str(why))
+            return
+        for name in SYMBOLS:
+            found = getattr(walk.own, name)
+            wanted = getattr(expected, name)
+            if found != wanted:
+                walk.problem(
+                    f"the actions leave {name}: {_shown(name, found)}; the replica has {_shown(name, wanted)}"
+                )
+        covered = -1 if walk.own.covered is None else walk.own.covered
+        if expected.covered is not None and expected.covered > covered:
+            walk.problem(f"the replica takes {expected.covered} for committed, which no action tells it")
+
+    # -- starts and crashes ---------------------------------------------------------------------------
+
+    def _crash(self, loses_power: bool) -> None:
+        """The process ends. What was not flushed is lost with the power."""
+        if loses_power:
+            self.disk = disks.lose_power(self.disk)
+        self._end_process()
+
+    def _end_process(self) -> None:
+        last = max((offset for offset, _ in records_of(self.disk.log)), default=0)
+        self.walk.take("restart", NO_PROCESS, last)
+
+    def _start(self, execution: Execution, completed: int) -> None:
+        written_back = self.setting.system.wiring.written_back
+        self.disk = disks.as_found(self.disk, written_back=written_back)
+        if written_back and not self.walk.own.flushed:
+            self.walk.take("flush")
+        self.message = self.payload = None
+        self._effects(execution, completed, None)
+
+    def _execution(self, execution: Execution, completed: int, before: Replica) -> None:
+        payload = self.payload
+        if isinstance(payload, FetchRequest) and isinstance(before.role, Leader):
+            self.count_fetch(payload)
+        self._effects(execution, completed, before)
+
+    def _effects(self, execution: Execution, completed: int, before: Replica | None) -> None:
+        self.handled = None
+        for number, effect in enumerate(execution.effects[:completed]):
+            self._effect(number, effect, execution, before)
+            if isinstance(effect, Stop):
+                # An orderly shutdown closes the log, which flushes it.
+                self.disk = disks.as_found(self.disk)
+            else:
+                self.disk = disks.apply(self.disk, effect)
+        if completed == len(execution.effects):
+            self.has_fetched(execution.replica)
+        if self.counts_flush and self.walk.own.role == "Leader" and self.walk.own.flushed:
+            self.walk.take("count-own-log", *self.walk.own.end)
+        self.counts_flush = False
+
+    # -- single effects -------------------------------------------------------------------------------
+
+    def _effect(self, number: int, effect: Effect, execution: Execution, before: Replica | None) -> None:
+        walk = self.walk
+        if isinstance(effect, Persist):
+            self.persist(number, effect.quorum_state, execution, before)
+        elif isinstance(effect, Transition):
+            if number != self.handled:
+                self.transition(effect, None, execution, before)
+        elif isinstance(effect, AppendBatch):
+            self.append(effect.batch)
+        elif isinstance(effect, Flush):
+            self.flush(effect.offset)
+        elif isinstance(effect, Truncate):
+            self.truncate(effect.offset)
+        elif isinstance(effect, HighWatermark):
+            self.high_watermark(effect.offset, execution, before)
+        elif isinstance(effect, Send):
+            self.send(effect)
+        elif isinstance(effect, Reply):
+            self.reply(effect)
+        elif isinstance(effect, Fatal):
+            self._end_process()
+        elif isinstance(effect, Stop):
+            walk.take("flush")
+            self._end_process()
+        elif isinstance(effect, _SNAPSHOTS):
+            walk.problem("the proof knows of no snapshots")
+
+
+def _shown(name: str, value: Any) -> str:
+    """A field of a replica; replicas are named by numbers from 1 on, as in all reports."""
+    if name in ("voted", "leader"):
+        return ", ".join(str(each + 1) for each in sorted(value)) or "nobody"
+    if name in ("holds", "unflushed"):
+        texts = ("@".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in sorted(value))
+        return ", ".join(texts) or "none"
+    return str(value)

@@ -1,0 +1,196 @@
+"""Taking an action of the proof: whether its guards hold, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from model_check.proof.logic import Action, Beside, Symbol, System
+from model_check.proof.tie.formulas import Fact, Universe, compile_guard, compile_update
+from model_check.proof.tie.own import SYMBOLS, Own
+
+#: The one relation besides those of :class:`Own` from which actions take something away.
+KNOWN = "known"
+NOTHING: frozenset[Fact] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A guard asks that ``fact`` holds, or that it does not (``holds`` False)."""
+
+    guard: str
+    fact: Fact
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """An action that was taken.
+
+    ``failed`` are the guards that do not hold whatever was sent and whatever there was before; ``needs`` are
+    what the others ask of that; ``own`` is the replica afterwards, ``adds`` are the facts that come to hold.
+    ``forgets``: the replica knows no longer what is committed.
+    """
+
+    failed: tuple[str, ...]
+    needs: tuple[Need, ...]
+    own: Own
+    adds: frozenset[Fact]
+    forgets: bool
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    guards: tuple[tuple[str, Callable[..., bool]], ...]
+    own: tuple[tuple[str, Callable[..., Any]], ...]
+    history: tuple[tuple[Symbol, Callable[..., Any], bool], ...]
+
+
+class _Asked:
+    """The answers that a guard is given, and what it has asked."""
+
+    def __init__(self, guard: str, values: dict[Fact, Any]) -> None:
+        self._guard = guard
+        self._values = values
+        self.needs: dict[Need, None] = {}
+
+    def wanted(self, *fact: Any) -> bool:
+        self.needs[Need(self._guard, fact, True)] = None
+        return True
+
+    def unwanted(self, *fact: Any) -> bool:
+        self.needs[Need(self._guard, fact, False)] = None
+        return False
+
+    def value(self, *place: Any) -> Any:
+        value = self._values.get(place)
+        if value is not None:
+            self.needs[Need(self._guard, (*place, value), True)] = None
+        return value
+
+
+class Actions:
+    """The actions of ``system`` over the elements of ``universe``."""
+
+    def __init__(self, system: System, universe: Universe) -> None:
+        self.system = system
+        self.universe = universe
+        self.by_name = {action.name: action for action in system.actions}
+        self._symbols = {symbol.name: symbol for symbol in system.symbols}
+        self._compiled = {action.name: self._compile(action) for action in system.actions}
+        self._known: dict[tuple[Any, ...], Fired] = {}
+
+    def _compile(self, action: Action) -> _Compiled:
+        terms, step = action.step(self.system.state())
+        guards = tuple(
+            (guard.name, compile_guard(self.universe, self._symbols, terms, guard.formula))
+            for guard in step.guards
+            if not isinstance(guard, Beside)
+        )
+        own, history = [], []
+        for update in step.updates:
+            symbol = self._symbols[update.symbol]
+            body = compile_update(self.universe, self._symbols, terms, symbol, update.meaning)
+            if symbol.name in SYMBOLS:
+                own.append((symbol.name, body))
+            else:
+                history.append((symbol, body, symbol.result is not None))
+        return _Compiled(guards, tuple(own), tuple(history))
+
+    def fire(
+        self,
+        name: str,
+        own: Own,
+        parameters: tuple[Any, ...],
+        assumed: frozenset[Fact] = NOTHING,
+    ) -> Fired:
+        """Take action ``name``; ``parameters`` begin with the acting replica.
+
+        ``assumed`` are facts on which depends what the action does: they become needs, and that all others
+        on which it depends do not hold.
+        """
+        key = name, own, parameters, assumed
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._fire(name, own, parameters, assumed)
+        return found
+
+    def _fire(self, name: str, own: Own, parameters: tuple[Any, ...], assumed: frozenset[Fact]) -> Fired:
+        compiled = self._compiled[name]
+        values = {fact[:-1]: fact[-1] for fact in assumed}
+        failed, needs = [], dict[Need, None]()
+        for guard, holds in compiled.guards:
+            asked = _Asked(guard, values)
+            if holds(own, asked.wanted, asked.unwanted, asked.value, *parameters):
+                needs |= asked.needs
+            else:
+                failed.append(guard)
+        after, more = self._own_after(compiled, own, parameters, assumed)
+        adds, forgets = self._history(compiled, own, parameters)
+        known = [fact[4] for fact in adds if fact[0] == KNOWN]
+        covered = None if forgets else own.covered
+        if known:
+            covered = max(*known, covered or 0)
+        return Fired(
+            tuple(failed),
+            (*needs, *more),
+            replace(own, covered=covered, **after),
+            frozenset(adds),
+            forgets,
+        )
+
+    def _own_after(
+        self, compiled: _Compiled, own: Own, parameters: tuple[Any, ...], assumed: frozenset[Fact]
+    ) -> tuple[dict[str, Any], Iterable[Need]]:
+        actor, replicas = parameters[0], range(self.universe.replicas)
+        needs: dict[Need, None] = {}
+
+        def fact(*asked: Any) -> bool:
+            needs[Need("what it does", asked, asked in assumed)] = None
+            return asked in assumed
+
+        after: dict[str, Any] = {}
+        for name, body in compiled.own:
+
+            def holds(*arguments: Any, body: Callable[..., Any] = body) -> Any:
+                return body(own, fact, None, actor, *arguments, *parameters)
+
+            if name in ("voted", "leader"):
+                after[name] = frozenset(each for each in replicas if holds(each))
+            elif name == "holds":
+                places = product(range(self.universe.offsets), range(self.universe.epochs))
+                after[name] = frozenset(place for place in places if holds(*place))
+            elif name == "unflushed":
+                found = frozenset(offset for offset in range(self.universe.offsets) if holds(offset))
+                after[name] = found
+            else:
+                after[name] = holds()
+        return after, needs
+
+    def _history(self, compiled: _Compiled, own: Own, parameters: tuple[Any, ...]) -> tuple[list[Fact], bool]:
+        adds: list[Fact] = []
+        forgets = False
+        for symbol, body, is_function in compiled.history:
+            for arguments in product(*(self.universe.elements(sort) for sort in symbol.sorts)):
+                if symbol.name == KNOWN and arguments[0] != parameters[0]:
+                    continue
+                found = body(own, _never, _nothing, *arguments, *parameters)
+                if found is not None and (is_function or found):
+                    adds.append((symbol.name, *arguments, *([found] if is_function else [])))
+                elif symbol.name == KNOWN and not body(own, _always, _nothing, *arguments, *parameters):
+                    forgets = True
+        return adds, forgets
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _nothing(*_: Any) -> None:
+    return None

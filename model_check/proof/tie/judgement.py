@@ -1,0 +1,161 @@
+"""Judging all steps of an exploration: each pair of a local state and an event once, its outcomes one by one.
+
+What a step is in the proof depends on the replica that takes it and on the event alone; what its guards ask
+of all else are single facts. So the steps are translated once, to rows of bits, and whether the facts are as
+they should be is looked up for each transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.engine.system import PathStep
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.step import Step
+from model_check.proof.tie.course import Translator
+from model_check.proof.tie.differences import difference
+from model_check.proof.tie.explored import Explored
+from model_check.proof.tie.firing import KNOWN
+from model_check.proof.tie.formulas import Fact
+from model_check.proof.tie.walk import Sequence
+
+Bits = NDArray[np.uint64]
+WORD = 64
+
+
+class Facts:
+    """The facts that occur, each with a bit."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Fact, int] = {}
+
+    def number(self, fact: Fact) -> int:
+        """The bit of ``fact``."""
+        return self.numbers.setdefault(fact, len(self.numbers))
+
+    @property
+    def words(self) -> int:
+        """How many words a row of bits has."""
+        return len(self.numbers) // WORD + 1
+
+    def row(self, facts: Iterable[Fact]) -> Bits:
+        """The bits of ``facts``."""
+        found = np.zeros(self.words, np.uint64)
+        for fact in facts:
+            number = self.number(fact)
+            found[number // WORD] |= np.uint64(1 << number % WORD)
+        return found
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The steps of an exploration in the proof.
+
+    ``sequences``: by number of the outcome, where a transition uses it. ``adds``, ``takes``, ``wanted``,
+    ``unwanted``: uint64[outcomes, words]; ``broken``: uint8[outcomes], a guard fails or no action explains
+    what is done; ``acts``: whether any action is taken. ``pairs``: how many local states with an event.
+    """
+
+    facts: Facts
+    sequences: dict[int, Sequence]
+    adds: Bits
+    takes: Bits
+    wanted: Bits
+    unwanted: Bits
+    broken: NDArray[np.uint8]
+    acts: NDArray[np.bool_]
+    pairs: int
+
+
+#: The fact that a step outside the proof, of those that are listed, was taken before.
+OUTSIDE: Fact = ("outside",)
+
+
+def judge_steps(
+    explored: Explored,
+    translator: Translator,
+    start: Iterable[Fact] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Judged:
+    """Translate every outcome that a transition of ``explored`` uses; ``start`` holds initially."""
+    sequences, pairs = _sequences(explored, translator, progress)
+    facts = Facts()
+    known: dict[int, set[Fact]] = {}
+    for fact in start:
+        facts.number(fact)
+        if fact[0] == KNOWN:
+            known.setdefault(fact[1], set()).add(fact)
+    for sequence in sequences.values():
+        for needed in sequence.needs:
+            facts.number(needed.need.fact)
+        for fact in sequence.adds | sequence.knows:
+            facts.number(fact)
+        for fact in sequence.knows:
+            known.setdefault(fact[1], set()).add(fact)
+    facts.number(OUTSIDE)
+    return _rows(len(explored.tables.owners), explored, sequences, facts, known, pairs)
+
+
+def _sequences(
+    explored: Explored, translator: Translator, progress: Callable[[int, int], None] | None
+) -> tuple[dict[int, Sequence], int]:
+    tables, used = explored.tables, np.unique(explored.steps)
+    used = used[used >= 0]
+    befores = explored.befores()
+    found: dict[int, Sequence] = {}
+    offered: list[Step] = []
+    pair, pairs = (-1, -1), 0
+    for done, number in enumerate(used.tolist()):
+        component, message, choice = tables.owners[number]
+        node = cast(Node, tables.locals[befores[number]][1])
+        if pair != (int(befores[number]), message):
+            pair = int(befores[number]), message
+            pairs += 1
+            event = None if message < 0 else tables.messages[message]
+            offered = translator.steps_of(
+                PathStep("act" if event is None else "deliver", component, event, 0), node
+            )
+            if progress is not None and pairs % 200 == 0:
+                progress(done, len(used))
+        event = cast(InFlight | None, None if message < 0 else tables.messages[message])
+        found[number] = translator.sequence(component, node, event, offered[choice])
+    return found, pairs
+
+
+def _rows(
+    count: int,
+    explored: Explored,
+    sequences: dict[int, Sequence],
+    facts: Facts,
+    known: dict[int, set[Fact]],
+    pairs: int,
+) -> Judged:
+    adds, takes, wanted, unwanted = (np.zeros((count, facts.words), np.uint64) for _ in range(4))
+    broken, acts = np.zeros(count, np.uint8), np.zeros(count, bool)
+    for number, sequence in sequences.items():
+        reasons = reasons_of(sequence)
+        outside = [OUTSIDE] if reasons else []
+        adds[number] = facts.row([*sequence.adds, *sequence.knows, *outside])
+        wanted[number] = facts.row(each.need.fact for each in sequence.needs if each.need.holds)
+        unwanted[number] = facts.row(each.need.fact for each in sequence.needs if not each.need.holds)
+        if sequence.forgets:
+            takes[number] = facts.row(known.get(explored.tables.owners[number][0], ()))
+        broken[number] = bool(reasons)
+        acts[number] = bool(sequence.taken)
+    return Judged(facts, sequences, adds, takes, wanted, unwanted, broken, acts, pairs)
+
+
+def reasons_of(sequence: Sequence) -> list[str]:
+    """Why ``sequence`` is outside the proof whatever was before; listed differences by their name."""
+    found = [
+        difference(taken, guard) or f"{taken.action}: {guard}"
+        for taken in sequence.taken
+        for guard in taken.failed
+    ]
+    return list(dict.fromkeys([*found, *sequence.problems]))

@@ -1,0 +1,119 @@
+"""Mutants of the reference that break the tie, each made and explored in an interpreter of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from model_check.errors import InputError
+
+#: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
+TIED = {
+    # Elections and voting.
+    "majority-is-half": "parity-crash",
+    "pre-votes-counted-as-votes": "three-voters-crash",
+    "pre-vote-grant-recorded": "parity-message-loss",
+    "pre-vote-raises-epoch": "parity-message-loss",
+    "old-leader-followed": "two-voters-restart",
+    "old-epoch-responses-accepted": "mutants-old-epoch",
+    "resigned-leader-votes": "mutants-two-candidates",
+    "grant-without-looking-at-vote": "mutants-two-candidates",
+    "grant-without-comparing-logs": "parity-leader-removes-itself",
+    "vote-without-comparing-logs": "parity-leader-removes-itself",
+    # Persistence and restarts.
+    "vote-not-persisted": "parity-crash",
+    "answer-before-persisting": "parity-crash",
+    "own-vote-not-persisted": "parity-crash",
+    "new-epoch-not-persisted": "parity-crash",
+    "following-not-persisted": "parity-crash",
+    "leadership-not-persisted": "parity-crash",
+    "quorum-state-written-in-place": "parity-crash",
+    "candidate-restarts-without-vote": "parity-crash",
+    "leader-restarts-as-leader": "parity-crash",
+    "leader-restarts-unattached": "parity-crash",
+    "vote-dropped-on-restart": "parity-crash",
+    "vote-dropped-on-restart-as-follower": "parity-crash",
+    "vote-of-a-prospective-not-persisted": "mutants-two-candidates",
+    "leader-does-not-flush": "parity-crash",
+    "follower-does-not-flush": "parity-crash",
+    # Logs that part.
+    "every-offset-is-valid": "parity-leader-removes-itself",
+    "compare-offsets-only": "three-voters-diverge",
+    "truncation-keeps-epoch-start": "mutants-diverged",
+    "position-beyond-the-end-of-its-epoch": "diverged-tail",
+    "epochs-survive-truncation": "diverged-epochs",
+    "truncate-below-high-watermark": "parity-leader-removes-itself",
+    "diverging-fetch-counts": "parity-leader-removes-itself",
+    # Commitment.
+    "commit-at-epoch-start": "parity-crash",
+    "majority-index-rounded-down": "parity-crash",
+    "sent-counts-as-stored": "parity-crash",
+    "high-watermark-beyond-own-log": "mutants-catch-up",
+    "high-watermark-goes-back": "mutants-timed-out-change",
+    "removed-leader-counts-itself": "mutants-leader-removed",
+    "leader-counts-the-old-voters": "voters-grow-1-to-3",
+    # Voter changes.
+    "two-changes-at-once": "mutants-two-changes",
+    "voter-set-is-a-delta": "mutants-two-changes",
+    "two-changes-lose-records": "mutants-two-removals",
+    "change-on-uncommitted-voters": "mutants-timed-out-change",
+    "voter-set-applied-on-commit": "mutants-timed-out-change",
+    "voter-set-applied-on-commit-by-followers": "parity-leader-removes-itself",
+    "change-before-own-commit": "mutants-early-change",
+    "single-server-change-bug": "mutants-early-change",
+}
+
+_NOT_NEEDED = "the proof makes no use of the guard: safety does not rest on it"
+_LESS = "less is cut than may be; what is cut too little, the next fetch finds again"
+_ALIVE = "nothing wrong happens, but less or later than it should"
+_TWICE = "another guard refuses the same: no behaviour changes that the proof sees"
+#: By mutant that the tie does not notice, the scenario in which it was looked for, and why it does not.
+UNSEEN = {
+    "leader-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
+    "fetching-follower-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
+    "candidate-without-pre-votes": ("parity-message-loss", _NOT_NEEDED),
+    "candidate-vote-rule-removed": ("parity-crash", _NOT_NEEDED),
+    "diverging-end-of-wrong-epoch": ("mutants-diverged", _LESS),
+    "truncate-to-the-leaders-end": ("mutants-diverged", _LESS),
+    "truncates-where-the-leader-says": ("diverged-epochs", _LESS),
+    "no-record-opens-the-epoch": ("parity-crash", _ALIVE),
+    "old-epoch-requests-accepted": ("two-voters-restart", _ALIVE),
+    "start-not-persisted": ("parity-crash", _ALIVE),
+    "known-leader-rule-removed": ("parity-crash", _TWICE),
+    "truncation-guard-removed": ("mutants-committed", _TWICE),
+    "batch-behind-a-gap-appended": ("diverged-epochs", _TWICE),
+    "update-on-uncommitted-voters": (
+        "mutants-moved-voter",
+        "the set has the same ids as the one before it: a record like any other",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a mutant breaks the tie, and what fails: guards of actions, or conjuncts."""
+
+    breaks: bool
+    why: tuple[str, ...]
+    seconds: float
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {"breaks": self.breaks, "why": list(self.why), "seconds": self.seconds}
+
+
+def refute(mutant: str, scenario: str | None = None) -> Verdict:
+    """Judge ``mutant`` in ``scenario`` (that of ``TIED``). Raises InputError where it cannot be made."""
+    command = [sys.executable, "-m", "model_check.proof.tie.worker", mutant, scenario or TIED[mutant]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise InputError(f"mutant '{mutant}' could not be judged: {last[0]}") from None
+    if "error" in found:
+        raise InputError(found["error"])
+    return Verdict(found["breaks"], tuple(found["why"]), found["seconds"])

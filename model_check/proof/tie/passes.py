@@ -1,0 +1,103 @@
+"""Whether each transition has the facts that its guards ask for: by one way to each state, and by all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.proof.tie import kernels
+from model_check.proof.tie.differences import NAMES
+from model_check.proof.tie.explored import Explored
+from model_check.proof.tie.formulas import Fact
+from model_check.proof.tie.judgement import WORD, Bits, Judged, reasons_of
+from model_check.proof.tie.walk import Needed
+
+#: How many transitions that the proof does not have are kept.
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Transition number ``edge`` is not one of the proof's system: ``reasons`` that lie in the step itself,
+    and ``missing`` facts, needed or not wanted.
+    """
+
+    edge: int
+    reasons: tuple[str, ...]
+    missing: tuple[Needed, ...]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """``outside``: transitions that are listed differences, by name; ``lacking``: how many others the proof
+    does not have, ``lacks`` the first.
+    """
+
+    outside: dict[str, int]
+    lacking: int
+    lacks: tuple[Lack, ...]
+
+
+def pasts_of(explored: Explored, judged: Judged, start: frozenset[Fact]) -> Bits:
+    """The facts of each state, by the shortest way to it that was found: uint64[states, words]."""
+    pasts = np.zeros((explored.states, judged.facts.words), np.uint64)
+    pasts[0] = judged.facts.row(start)
+    kernels.forward(explored.parents, explored.tree_steps, judged.adds, judged.takes, pasts, 1)
+    return pasts
+
+
+def holds(pasts: Bits, judged: Judged, fact: Fact) -> NDArray[np.bool_]:
+    """In which rows of ``pasts`` ``fact`` holds."""
+    place = judged.facts.number(fact)
+    found: NDArray[np.bool_] = pasts[:, place // WORD] >> np.uint64(place % WORD) & np.uint64(1) != 0
+    return found
+
+
+def pass_over(explored: Explored, judged: Judged, has: Bits, may: Bits) -> Passed:
+    """Judge all transitions. ``has`` and ``may``: which facts each state has, and which it may have."""
+    steps = explored.steps
+    marks = np.zeros(len(steps), np.uint8)
+    kernels.judge(explored.sources, steps, has, may, judged.wanted, judged.unwanted, judged.broken, marks)
+    marked = np.flatnonzero(marks)
+    outside: Counter[str] = Counter()
+    lacking, lacks = 0, list[Lack]()
+    reasons = {number: reasons_of(judged.sequences[number]) for number in np.unique(steps[marked]).tolist()}
+    for edge in marked.tolist():
+        found = reasons[int(steps[edge])]
+        listed = set(found) <= NAMES
+        if found and listed:
+            outside.update(found)
+        misses = marks[edge] & (kernels.MISSES | kernels.HAS_UNWANTED)
+        if listed and not misses:
+            continue
+        lacking += 1
+        if len(lacks) < _SHOWN:
+            lacks.append(_lack(explored, judged, has, may, edge, found))
+    return Passed(dict(outside), lacking, tuple(lacks))
+
+
+def _lack(explored: Explored, judged: Judged, has: Bits, may: Bits, edge: int, reasons: list[str]) -> Lack:
+    source = slice(explored.sources[edge], explored.sources[edge] + 1)
+    missing = []
+    for needed in judged.sequences[int(explored.steps[edge])].needs:
+        rows = has if needed.need.holds else may
+        if bool(holds(rows[source], judged, needed.need.fact)[0]) != needed.need.holds:
+            missing.append(needed)
+    return Lack(edge, tuple(reasons), tuple(missing))
+
+
+def all_ways(explored: Explored, judged: Judged, start: frozenset[Fact]) -> tuple[Bits, Bits]:
+    """What holds in a state whichever way led to it, and what on some way: uint64[states, words] each."""
+    words = judged.facts.words
+    always = np.full((explored.states, words), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
+    ever = np.zeros((explored.states, words), np.uint64)
+    always[0] = ever[0] = judged.facts.row(start)
+    steps = explored.steps
+    while kernels.always_and_ever(
+        explored.sources, explored.targets, steps, judged.adds, judged.takes, always, ever
+    ):
+        pass
+    return always, ever

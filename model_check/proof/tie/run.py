@@ -1,0 +1,180 @@
+"""The tie of one scenario: its transitions and its states, judged by the proof."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model_check.kraft.build import build
+from model_check.kraft.node import Node
+from model_check.kraft.system import KRaftSystem
+from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS
+from model_check.proof.tie import conjuncts
+from model_check.proof.tie.beginning import Beginning, beginning, check_beginning
+from model_check.proof.tie.course import Translator
+from model_check.proof.tie.explored import Explored, explore_whole
+from model_check.proof.tie.firing import Actions
+from model_check.proof.tie.formulas import Universe
+from model_check.proof.tie.given import with_votes
+from model_check.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
+from model_check.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
+from model_check.proof.tie.scenarios import allowed
+from model_check.scenario import Scenario
+
+#: Records that one step may append and epochs that it may enter before a crash takes them back.
+_MORE_OFFSETS, _MORE_EPOCHS = 4, 2
+#: Measured: 250 bytes each, with two transitions and a hundred facts.
+MOST_STATES = 12_000_000
+#: Is told what is being done.
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tie:
+    """What was found of a scenario.
+
+    ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: how many steps are
+    actions of the proof's system, and not steps in which it stays as it is; ``pairs``: local states with an
+    event that were judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``:
+    with every way to it. ``actions``: in how many steps each action is taken. ``broken``: conjuncts that do
+    not hold somewhere; ``evaluated``: structures in which they were evaluated, all together. ``behind``:
+    states behind a step that is a listed difference.
+    """
+
+    scenario: str
+    system: str
+    states: int
+    transitions: int
+    losses: int
+    acting: int
+    pairs: int
+    facts: int
+    beginning: Beginning
+    passed: Passed
+    on_all_ways: Passed
+    actions: dict[str, int]
+    broken: tuple[conjuncts.Broken, ...]
+    evaluated: int
+    behind: int
+    seconds: float
+
+    @property
+    def unexpected(self) -> frozenset[str]:
+        """Listed differences that occur where they should not."""
+        return frozenset(self.passed.outside) - allowed(self.scenario)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is outside the proof but what is listed, and what comes of that."""
+        lacking = self.beginning.lacks or self.passed.lacking or self.on_all_ways.lacking
+        return not lacking and not self.unexpected and not any(each.states for each in self.broken)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A scenario with all that was made of it. ``pasts``: uint64[states, words], facts by a shortest way."""
+
+    scenario: Scenario
+    system: KRaftSystem
+    explored: Explored
+    translator: Translator
+    judged: Judged
+    pasts: Bits
+    tie: Tie
+
+
+def tie(
+    scenario: Scenario, *, threads: int = 1, progress: Progress | None = None, max_states: int = MOST_STATES
+) -> Work:
+    """Judge ``scenario``. Raises InputError where it is about what the proof does not know (snapshots, disks
+    that are lost), and where it has more than ``max_states`` states, as all are kept in memory.
+    """
+    started = time.monotonic()
+    say = progress or (lambda _: None)
+    check_beginning(scenario)
+    # The run that leads to the initial state is judged here, and not by the properties.
+    unjudged = scenario.check.model_copy(update={"prelude": False})
+    scenario = with_votes(scenario.model_copy(update={"check": unjudged}))
+    system = build(scenario)
+    system.judge_nothing()
+    explored = explore_whole(
+        system, threads=threads, max_states=max_states,
+        progress=lambda found: say(f"{found.distinct:,} states"),
+    )  # fmt: skip
+    translator = _translator(system, explored)
+    start = beginning(scenario, translator)
+    judged = judge_steps(
+        explored, translator, start.facts, lambda done, total: say(f"{done:,} of {total:,} steps judged")
+    )
+    say("transitions, with every way to each state")
+    on_all_ways = pass_over(explored, judged, *all_ways(explored, judged, start.facts))
+    say("transitions, with a shortest way to each state")
+    pasts = pasts_of(explored, judged, start.facts)
+    passed = pass_over(explored, judged, pasts, pasts)
+    behind = holds(pasts, judged, OUTSIDE)
+    verdicts = _conjuncts(explored, translator, judged, pasts, behind, say)
+    steps = explored.steps
+    transitions, losses = explored.distinct_transitions()
+    found = Tie(
+        scenario=scenario.name,
+        system=translator.actions.system.name,
+        states=explored.states,
+        transitions=transitions,
+        losses=losses,
+        acting=int(judged.acts[steps[steps >= 0]].sum()),
+        pairs=judged.pairs,
+        facts=len(judged.facts.numbers) - 1,
+        beginning=start,
+        passed=passed,
+        on_all_ways=on_all_ways,
+        actions=_actions(judged, steps),
+        broken=verdicts.broken,
+        evaluated=verdicts.evaluated,
+        behind=int(behind.sum()),
+        seconds=time.monotonic() - started,
+    )
+    return Work(scenario, system, explored, translator, judged, pasts, found)
+
+
+def _actions(judged: Judged, steps: NDArray[np.int32]) -> dict[str, int]:
+    """In how many transitions each action is taken."""
+    found: Counter[str] = Counter()
+    for number, count in zip(*np.unique(steps, return_counts=True), strict=True):
+        if number >= 0:
+            for name in {taken.action for taken in judged.sequences[int(number)].taken}:
+                found[name] += int(count)
+    return dict(found)
+
+
+def _conjuncts(
+    explored: Explored,
+    translator: Translator,
+    judged: Judged,
+    pasts: Bits,
+    behind: NDArray[np.bool_],
+    say: Progress,
+) -> conjuncts.Verdicts:
+    actions = translator.actions
+    structures = conjuncts.Structures(
+        explored, actions.system, judged.facts, pasts, translator.component_of, actions.universe.voters
+    )
+    return conjuncts.judge(structures, behind, lambda name, count: say(f"{name} in {count:,} structures"))
+
+
+def _translator(system: KRaftSystem, explored: Explored) -> Translator:
+    """With the proved system that the scenario is about: the one with voter changes where voters change."""
+    nodes = [cast(Node, local) for _, local in explored.tables.locals]
+    epochs = max(0 if each.disk.quorum_state is None else each.disk.quorum_state.epoch for each in nodes)
+    offsets = max(each.disk.log.end_offset for each in nodes)
+    component_of = {identity.id: number for number, identity in enumerate(system.identities)}
+    voters = frozenset(component_of[key.id] for key in system.voters)
+    universe = Universe(system.components, epochs + 1 + _MORE_EPOCHS, offsets + 1 + _MORE_OFFSETS, voters)
+    first = {key.id for key in system.voters}
+    changing = any(set(each.ids) != first for node in nodes for _, each in node.disk.log.voter_sets)
+    return Translator(system, Actions(CHANGING_VOTERS if changing else FIXED_VOTERS, universe), changing)

@@ -1,0 +1,66 @@
+"""The scenarios by which the proofs are tied to the reference, and what of them is outside the proof."""
+
+from __future__ import annotations
+
+from model_check.proof.tie.differences import NAMES
+
+#: Together half a million transitions, in which every action of the proof is taken.
+SMALL = (
+    "parity-crash",
+    "parity-before-kip-996",
+    "parity-message-loss",
+    "two-voters-restart",
+    "parity-two-crashes",
+    "parity-divergence",
+    "parity-leader-removes-itself",
+    "grow-and-restart",
+    "grow-and-power-loss",
+    "upgrade-and-removal",
+    "auto-join-again",
+)
+#: Without any step outside the proof, and with more than ten million transitions.
+LARGE = (
+    "three-voters-crash",
+    "three-voters-diverge",
+    "three-voters-elect",
+    "divergence",
+    "parity-three-voters",
+    "upgrade-reverted",
+    "addition-answered-on-append",
+    "replace-node",
+    "voter-change-reverted",
+    "voter-misses-change",
+    "leader-removes-itself",
+    "admin-retries-next-leader",
+    "nightly-leader-removal-completes",
+    "nightly-remove-leader-and-restart",
+    "nightly-shrink-and-restart",
+)
+#: In which production does what the proved systems do not.
+DIFFERING = (
+    "parity-observer",
+    "finding-restart-before-write-back",
+    "finding-single-voter-power-loss",
+    "finding-removal-before-flush",
+    "finding-second-leader-of-epoch",
+)
+ALL = (*SMALL, *LARGE, *DIFFERING)
+
+_COUNTED = frozenset({"unflushed-log-counted"})
+_EXPECTED = {
+    "parity-two-crashes": _COUNTED | {"broker-log-shown"},
+    "grow-and-restart": _COUNTED,
+    "grow-and-power-loss": _COUNTED,
+    "upgrade-and-removal": _COUNTED,
+    "auto-join-again": _COUNTED,
+    "parity-observer": frozenset({"broker-log-shown"}),
+    "finding-restart-before-write-back": frozenset({"unflushed-log-shown"}),
+    "finding-single-voter-power-loss": _COUNTED | {"unflushed-log-shown"},
+    "finding-removal-before-flush": _COUNTED,
+    "finding-second-leader-of-epoch": _COUNTED | {"candidate-under-leader"},
+}
+
+
+def allowed(scenario: str) -> frozenset[str]:
+    """The listed differences that may occur in ``scenario``: in one that is not named above, all."""
+    return _EXPECTED.get(scenario, frozenset() if scenario in ALL else NAMES)

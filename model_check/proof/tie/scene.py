@@ -1,0 +1,77 @@
+"""Where a step of the checker is read: the replica that takes it, its disk, and what it has been told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from model_check.engine.system import PathStep
+from model_check.kraft.network import InFlight
+from model_check.kraft.node import Node
+from model_check.kraft.step import Step
+from model_check.kraft.system import KRaftSystem
+from model_check.proof.tie.firing import Actions
+from model_check.proof.tie.own import START, Own, Record, voter_sets_of
+from model_check.proof.tie.walk import Walk
+from reference.log import Log
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The system whose steps are read, and the proof's actions. ``changing``: those with voter changes."""
+
+    system: KRaftSystem
+    actions: Actions
+    changing: bool
+
+    @property
+    def component_of(self) -> dict[int, int]:
+        """Components by replica id."""
+        return {identity.id: number for number, identity in enumerate(self.system.identities)}
+
+    def steps_of(self, path: PathStep, node: Node) -> list[Step]:
+        """The steps that the system offers where ``path`` is one of them."""
+        if path.kind == "deliver":
+            return self.system.deliver_steps(path.component, node, cast(InFlight, path.message))
+        return self.system.action_steps(path.component, node)
+
+
+class Scene:
+    """A step of ``actor`` under way: the ``message`` that it takes with its ``payload``, what is on ``disk``
+    by now, and the actions of the proof that were taken (``walk``).
+    """
+
+    def __init__(
+        self, setting: Setting, component: int, node: Node, message: InFlight | None, own: Own
+    ) -> None:
+        self.setting = setting
+        self.component_of = setting.component_of
+        self.changing = setting.changing
+        self.start_voters = frozenset(self.component_of[key.id] for key in setting.system.voters)
+        self.actor = component
+        self.node = node
+        self.message = message
+        self.payload = None if message is None else message.payload
+        self.disk = node.disk
+        flushes = setting.system.identities[component].can_become_voter
+        self.walk = Walk(setting.actions, component, own, flushes=flushes)
+
+    def voter_sets(self, log: Log) -> dict[Record, frozenset[int]]:
+        """The records of ``log`` that bring other voters than those before, with these."""
+        found = voter_sets_of(log, frozenset(key.id for key in self.setting.system.voters))
+        return {
+            record: frozenset(self.component_of[each] for each in voters) for record, voters in found.items()
+        }
+
+    def voters(self) -> tuple[Record, frozenset[int]]:
+        """The last voter set in the log on disk, and which record brings it."""
+        if not self.changing:
+            return START, self.start_voters
+        return max(self.voter_sets(self.disk.log).items(), key=lambda found: found[0])
+
+    def in_force(self) -> tuple[tuple[int, ...], frozenset[tuple[Any, ...]]]:
+        """What actions are told of the voter set in force: where it is, and that it is this."""
+        if not self.changing:
+            return (), frozenset()
+        record, voters = self.voters()
+        return record, frozenset({("set_of", *record, voters)})

@@ -1,0 +1,173 @@
+"""``kraftcheck prove --tie``: what the checker explores of the reference, judged by the proof."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.consult.terminal import console, fitted, heading, say
+from model_check.errors import InputError
+from model_check.proof.tie import report, scenarios
+from model_check.proof.tie.differences import BY_NAME
+from model_check.proof.tie.mutants import TIED, Verdict, refute
+from model_check.proof.tie.run import Progress, Tie, Work, tie
+from model_check.scenario import find
+
+#: How many violations of a scenario are told in full.
+_TOLD = 3
+
+
+def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
+    """Judge the scenarios ``names`` (none: all that are named in :mod:`model_check.proof.tie.scenarios`) and
+    print what was found; the exit status. Raises InputError for a scenario that cannot be judged.
+    """
+    names = names or scenarios.ALL
+    if only_list:
+        print("\n".join(names))
+        return EXIT_EXPECTED
+    chosen = [find(name) for name in names]
+    out, done = console(), []
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
+    for scenario in chosen:
+        with screen.status(scenario.name) as status:
+            work = tie(scenario, progress=_told(status, scenario.name))
+        done.append(work.tie)
+        if as_json:
+            print(json.dumps(as_data(work)), flush=True)
+        else:
+            _print(out, work)
+    if not as_json:
+        _print_total(out, done)
+    return EXIT_EXPECTED if all(each.holds for each in done) else EXIT_DIFFERS
+
+
+def _told(status: Status, name: str) -> Progress:
+    return lambda text: status.update(f"{name}: {text}")
+
+
+def _print(out: Console, work: Work) -> None:
+    found = work.tie
+    line = (
+        f"{found.scenario:30} {found.transitions:>10,} transitions, {found.states:>9,} states, "
+        f"{found.pairs:>5,} pairs; {found.seconds:.1f} s; {found.system}"
+    )
+    fitted(out, line, "tied" if found.holds else "NOT TIED", "green" if found.holds else "bold red")
+    for name, count in sorted(found.passed.outside.items()):
+        style = "bold red" if name in found.unexpected else "yellow"
+        text = f"{name}: {count:,} transitions; production {BY_NAME[name].says}"
+        if name in found.unexpected:
+            text += "; in this scenario it should not"
+        say(out, text, style, indent=4, hang=2)
+    if found.behind:
+        failing = [each.conjunct.name for each in found.broken if not each.states]
+        text = f"behind those: {found.behind:,} states"
+        text += f", in some of which these fail: {', '.join(failing)}" if failing else ""
+        say(out, text, "dim", indent=4, hang=2)
+    if not found.holds:
+        _print_violations(out, work)
+
+
+def _print_violations(out: Console, work: Work) -> None:
+    found = work.tie
+    for text in found.beginning.lacks[:_TOLD]:
+        say(out, f"on the way to the initial state: {text}", "bold red", indent=4, hang=2)
+    for passed, which in ((found.passed, "a shortest way"), (found.on_all_ways, "every way")):
+        if passed.lacking:
+            text = f"{passed.lacking:,} transitions are not the proof's, with {which} to each state"
+            say(out, text, "bold red", indent=4, hang=2)
+    lacks = found.passed.lacks or found.on_all_ways.lacks
+    for lack in lacks[:_TOLD]:
+        _print_parts(out, report.lines_of_lack(work, lack))
+    for broken in [each for each in found.broken if each.states][:_TOLD]:
+        text = f"{broken.conjunct.name} fails in {broken.states:,} states"
+        say(out, text, "bold red", indent=4, hang=2)
+        _print_parts(out, report.lines_of_broken(work, broken))
+
+
+def _print_parts(out: Console, parts: Iterable[tuple[str, list[str]]]) -> None:
+    for title, lines in parts:
+        say(out, title, "dim", indent=4)
+        for line in filter(None, lines):
+            say(out, line, indent=6, hang=2)
+
+
+def _print_total(out: Console, done: list[Tie]) -> None:
+    transitions, states = (sum(getattr(each, name) for each in done) for name in ("transitions", "states"))
+    clean = sum(not each.passed.outside for each in done)
+    heading(
+        out,
+        f"{sum(each.holds for each in done)} of {len(done)} scenarios tied ({clean} without any step outside "
+        f"the proof): {transitions:,} distinct transitions, {states:,} states, "
+        f"{sum(each.pairs for each in done):,} pairs in {sum(each.seconds for each in done):.0f} s",
+    )
+
+
+def as_data(work: Work) -> dict[str, Any]:
+    """What was found of a scenario as JSON data."""
+    found = work.tie
+    violations = [dict(report.lines_of_lack(work, each)) for each in found.passed.lacks[:_TOLD]]
+    return {
+        "scenario": found.scenario,
+        "system": found.system,
+        "tied": found.holds,
+        "transitions": found.transitions,
+        "losses": found.losses,
+        "acting": found.acting,
+        "states": found.states,
+        "pairs": found.pairs,
+        "facts": found.facts,
+        "structures": found.evaluated,
+        "outside": found.passed.outside,
+        "states_behind": found.behind,
+        "lacking": found.passed.lacking,
+        "lacking_on_some_way": found.on_all_ways.lacking,
+        "before": list(found.beginning.lacks),
+        "violations": violations,
+        "broken": [
+            {"conjunct": each.conjunct.name, "states": each.states, "states_behind": each.after_difference}
+            for each in found.broken
+        ],
+        "seconds": round(found.seconds, 2),
+    }
+
+
+def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
+    """Judge the mutants ``names`` (none: all in ``TIED``) and print whether each breaks the tie, as it
+    should; the exit status. Raises InputError for another name.
+    """
+    for name in names:
+        if name not in TIED:
+            raise InputError(
+                f"no mutant '{name}' is known to break the tie; there are {', '.join(sorted(TIED))}."
+            )
+    names = names or tuple(TIED)
+    if only_list:
+        print("\n".join(names))
+        return EXIT_EXPECTED
+    out, seen = console(), 0
+    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
+    with screen.status("") as status:
+        for name in names:
+            status.update(name)
+            verdict = refute(name)
+            seen += verdict.breaks
+            if as_json:
+                print(json.dumps({"mutant": name, "scenario": TIED[name], **verdict.as_data()}), flush=True)
+            else:
+                _print_mutant(out, name, verdict)
+    if not as_json:
+        heading(out, f"{seen} of {len(names)} mutants break the tie")
+    return EXIT_EXPECTED if seen == len(names) else EXIT_DIFFERS
+
+
+def _print_mutant(out: Console, name: str, verdict: Verdict) -> None:
+    word, style = ("breaks the tie", "green") if verdict.breaks else ("is not noticed", "bold red")
+    fitted(out, f"{name:40} {TIED[name]:30}", word, style)
+    for text in verdict.why:
+        say(out, text, indent=4, hang=2)

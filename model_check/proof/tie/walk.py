@@ -1,0 +1,109 @@
+"""Actions of the proof taken one after the other by one replica within one step, and what they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from model_check.proof.tie.firing import KNOWN, NOTHING, Actions, Need
+from model_check.proof.tie.formulas import Fact
+from model_check.proof.tie.own import Own
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An action with its parameters, the replica before it, and the guards that do not hold.
+
+    ``flushes``: whether the replica flushes what it fetches, as all do that may become voters.
+    """
+
+    action: str
+    parameters: tuple[Any, ...]
+    before: Own
+    failed: tuple[str, ...] = ()
+    flushes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The action number ``place`` of a sequence has this need."""
+
+    place: int
+    need: Need
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """What a step is in the proof.
+
+    ``taken`` are its actions; ``problems`` say what of the step no action explains. ``needs`` must be met
+    by what was sent and by history before the step; ``adds`` come to hold, and stay. ``forgets``: what the
+    replica knew to be committed before, it no longer knows; ``knows`` is what it then knows.
+    """
+
+    taken: tuple[Taken, ...]
+    problems: tuple[str, ...]
+    needs: tuple[Needed, ...]
+    adds: frozenset[Fact]
+    forgets: bool
+    knows: frozenset[Fact]
+
+
+class Walk:
+    """Takes actions of ``actor``, which is as ``own`` says before them."""
+
+    def __init__(self, actions: Actions, actor: int, own: Own, *, flushes: bool = True) -> None:
+        self._actions = actions
+        self._flushes = flushes
+        self.actor = actor
+        self.own = own
+        self.taken: list[Taken] = []
+        self.problems: list[str] = []
+        self._needs: list[Needed] = []
+        self._adds: set[Fact] = set()
+        self._knows: set[Fact] = set()
+        self._forgets = False
+
+    def take(self, action: str, *parameters: Any, assumed: frozenset[Fact] = NOTHING) -> None:
+        """Take ``action``; the acting replica is its first parameter and is left out here."""
+        whole = (self.actor, *parameters)
+        fired = self._actions.fire(action, self.own, whole, assumed)
+        failed = list(fired.failed)
+        for need in fired.needs:
+            if need.fact in self._adds:
+                if not need.holds:
+                    failed.append(need.guard)
+            else:
+                self._needs.append(Needed(len(self.taken), need))
+        failed = list(dict.fromkeys(failed))
+        self.taken.append(Taken(action, whole, self.own, tuple(failed), self._flushes))
+        self.own = fired.own
+        if fired.forgets:
+            self._forgets = True
+            self._knows.clear()
+        for fact in fired.adds:
+            (self._knows if fact[0] == KNOWN else self._adds).add(fact)
+
+    def allows(self, action: str, *parameters: Any) -> bool:
+        """Whether no guard of ``action`` fails, whatever was sent and whatever there was before."""
+        return not self._actions.fire(action, self.own, (self.actor, *parameters)).failed
+
+    def require(self, why: str, *fact: Any) -> None:
+        """What is done rests on ``fact``, which an earlier step has made true."""
+        if fact not in self._adds:
+            self._needs.append(Needed(len(self.taken), Need(why, fact, True)))
+
+    def problem(self, text: str) -> None:
+        """No action explains something."""
+        self.problems.append(text)
+
+    def sequence(self) -> Sequence:
+        """All that was taken."""
+        return Sequence(
+            tuple(self.taken),
+            tuple(dict.fromkeys(self.problems)),
+            tuple(dict.fromkeys(self._needs)),
+            frozenset(self._adds),
+            self._forgets,
+            frozenset(self._knows),
+        )

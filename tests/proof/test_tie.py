@@ -1,0 +1,177 @@
+"""What the checker explores of the reference is what the proof is about, and every conjunct holds there."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from model_check.errors import InputError
+from model_check.proof.system import CHANGING_VOTERS
+from model_check.proof.tie import scenarios
+from model_check.proof.tie.judgement import OUTSIDE
+from model_check.proof.tie.mutants import TIED, UNSEEN, refute
+from model_check.proof.tie.passes import all_ways, pass_over
+from model_check.proof.tie.report import again, lines_of_broken, lines_of_lack, lines_of_state
+from model_check.proof.tie.run import Tie, Work, tie
+from model_check.scenario import find
+
+#: Every transition of these is one of the proof's system, and every conjunct holds in every state.
+CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself", "two-voters-restart")
+
+
+def judged(name: str) -> Tie:
+    found = tie(find(name)).tie
+    assert found.holds
+    return found
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_nothing_is_outside_the_proof(name: str) -> None:
+    found = judged(name)
+    assert found.states == find(name).expect.states
+    assert found.passed.outside == {} and found.broken == () and found.behind == 0
+    assert found.transitions > 10_000 and found.acting > found.transitions // 2
+
+
+@pytest.mark.slow
+def test_each_action_of_the_proof_is_taken_somewhere() -> None:
+    taken = {action for name in scenarios.SMALL for action in judged(name).actions}
+    assert taken == {action.name for action in CHANGING_VOTERS.actions}
+
+
+@pytest.mark.nightly
+def test_ten_million_transitions_are_of_the_proof() -> None:
+    found = [judged(name) for name in scenarios.LARGE]
+    assert all(each.passed.outside == {} and each.broken == () for each in found)
+    assert sum(each.system == CHANGING_VOTERS.name for each in found) >= 3
+    assert sum(each.transitions for each in found) > 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "outside", "broken"),
+    [
+        ("finding-restart-before-write-back", {"unflushed-log-shown"}, {"ToldIsKept"}),
+        ("finding-single-voter-power-loss", {"unflushed-log-counted", "unflushed-log-shown"}, {"ToldIsKept"}),
+        ("finding-removal-before-flush", {"unflushed-log-counted"}, {"ToldIsKept"}),
+        ("parity-observer", {"broker-log-shown"}, {"ToldIsKept"}),
+        pytest.param(
+            "finding-second-leader-of-epoch",
+            {"candidate-under-leader", "unflushed-log-counted"},
+            {"SingleLeaderPerEpoch"},
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_differences_are_named_and_what_fails_is_behind_them(
+    name: str, outside: set[str], broken: set[str]
+) -> None:
+    found = judged(name)
+    assert set(found.passed.outside) == outside
+    assert {each.conjunct.name for each in found.broken} >= broken
+    assert all(each.states == 0 and each.after_difference for each in found.broken)
+
+
+@pytest.mark.parametrize("name", ["parity-divergence", "mutants-committed", "diverged-tail"])
+def test_states_that_are_given_have_a_past_in_which_every_conjunct_holds(name: str) -> None:
+    found = judged(name)
+    assert found.passed.outside == {} and found.broken == ()
+    assert found.actions.get("truncate", 0) > 0 or name == "mutants-committed"
+    assert found.states == (find(name).expect.states or found.states)
+
+
+def test_a_given_state_that_no_past_explains_is_not_tied() -> None:
+    """Two replicas that say that different ones lead their epoch."""
+    scenario = find("diverged-tail")
+    initial = {"1": "leader epoch=2 log=1@1,1@2 start=1", "2": "follower epoch=2 leader=2 log=1@1 voted=1"}
+    initial["2"] = "candidate epoch=2 log=1@1"
+    replicas = scenario.replicas.model_copy(update={"voters": (1, 2, 3), "initial": initial})
+    found = tie(scenario.model_copy(update={"name": "impossible", "replicas": replicas})).tie
+    assert not found.holds
+    assert "LeadersHaveMajorities" in {each.conjunct.name for each in found.broken if each.state == 0}
+
+
+def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
+    # The draft of KIP-996: who does not know pre-votes takes the request for one for a vote.
+    work = tie(find("peer-without-pre-vote-by-flag"))
+    assert not work.tie.holds
+    assert work.tie.passed.lacking == work.tie.on_all_ways.lacking > 0
+    told = dict(lines_of_lack(work, work.tie.passed.lacks[0]))
+    assert told["what fails"] == [
+        "grant-vote: the request was sent; is missing: sent: vote request of 2 in epoch 1, log to the start@0"
+    ]
+    assert "VOTE-15" in told["step"][1]
+    broken = next(each for each in work.tie.broken if each.conjunct.name == "VotesAreForCandidates")
+    there = dict(lines_of_broken(work, broken))["there"]
+    assert any(line.startswith("sent: 3 votes in epoch 1 for") for line in there)
+
+
+@pytest.fixture(scope="module")
+def small() -> Work:
+    return tie(find("parity-leader-removes-itself"))
+
+
+def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
+    """Without the facts of one kind, the transitions that need them are outside the proof."""
+    always, ever = all_ways(small.explored, small.judged, small.tie.beginning.facts)
+    for symbol in ("votes", "stands", "claimed", "record", "committed", "counted", "set_of"):
+        lost = small.judged.facts.row(fact for fact in small.judged.facts.numbers if fact[0] == symbol)
+        assert pass_over(small.explored, small.judged, always & ~lost, ever).lacking > 0, symbol
+    everything = np.full_like(ever, np.uint64(0xFFFFFFFFFFFFFFFF))
+    assert pass_over(small.explored, small.judged, always, everything).lacking > 0
+
+
+def test_what_holds_on_every_way_holds_on_the_shortest(small: Work) -> None:
+    always, ever = all_ways(small.explored, small.judged, small.tie.beginning.facts)
+    assert not np.any(always & ~small.pasts) and not np.any(small.pasts & ~ever)
+    assert np.any(always != ever)
+    assert OUTSIDE not in small.tie.beginning.facts
+
+
+def test_a_state_is_shown_with_its_past(small: Work) -> None:
+    last = small.explored.states - 1
+    lines = lines_of_state(small, last)
+    assert [line.split(":")[0] for line in lines[:2]] == ["replica 1", "replica 2"]
+    assert any("committed to" in line for line in lines)
+    assert again(small, 0).endswith("--path none")
+    assert len(again(small, last).split()[-1].split(",")) == len(small.explored.way(last))
+
+
+@pytest.mark.parametrize("name", ["snapshot-beside-log", "disk-loss-dynamic"])
+def test_scenarios_of_what_the_proof_does_not_know_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}.toml"):
+        tie(find(name))
+
+
+def test_larger_scenarios_than_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="more than 100 states"):
+        tie(find("parity-crash"), max_states=100)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(name, marks=() if number < 2 else pytest.mark.slow)
+        for number, name in enumerate(sorted(TIED))
+    ],
+)
+def test_a_mutant_of_the_reference_breaks_the_tie(mutant: str) -> None:
+    verdict = refute(mutant)
+    assert verdict.breaks and verdict.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", sorted(UNSEEN))
+def test_what_the_tie_does_not_notice_it_does_not_notice(mutant: str) -> None:
+    scenario, _ = UNSEEN[mutant]
+    assert not refute(mutant, scenario).breaks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", sorted(set(TIED.values()) - set(CLEAN)))
+def test_without_a_mutant_there_is_nothing_to_notice(scenario: str) -> None:
+    judged(scenario)
+
+
+def test_no_scenario_is_named_twice() -> None:
+    assert len(set(scenarios.ALL)) == len(scenarios.ALL) >= 8
+    assert dataclasses.is_dataclass(Tie)
