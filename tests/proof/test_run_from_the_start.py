@@ -42,6 +42,7 @@ RETURNING = [
     *ELECTION,
     "tell-leader",
     "follow",
+    "hear-from-leader",
     "become-prospective",
     "return-to-leader",
     "become-prospective",
