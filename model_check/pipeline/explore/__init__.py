@@ -4,7 +4,9 @@ The answer is that of :func:`model_check.engine.explorer.explore`: states of a l
 of the state they were first reached from, order of the steps there), of candidates with the same fingerprint
 the first in this order wins, and a violation is the first of its level in the same order.
 
-* :mod:`.search`: the driver: level after level, the tables, what was found;
+* :mod:`.search`: the driver: level after level, what was found, how far it has come;
+* :mod:`.in_driver`: levels that the driver explores by itself;
+* :mod:`.level`: one level on Spark;
 * :mod:`.tasks`: what executors do with a chunk of states;
 * :mod:`.mirror`: the tables of the driver, in executors;
 * :mod:`.kernels`: duplicates, and states that were visited;

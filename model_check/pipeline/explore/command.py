@@ -30,7 +30,7 @@ from model_check.sources import source_digest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from model_check.pipeline.explore.search import Spent
+    from model_check.pipeline.explore.level import Spent
 
 #: Levels up to so many states are explored in the driver.
 HAND_OVER = 1_000_000
@@ -97,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(
     scenario: Scenario, arguments: argparse.Namespace, spark: SparkSession
 ) -> tuple[CheckResult, Spent]:
-    from model_check.pipeline.explore.search import Options, Spent, explore_on_spark
+    from model_check.pipeline.explore.level import Spent
+    from model_check.pipeline.explore.search import Options, explore_on_spark
 
     spent = Spent()
     purpose = f"{source_digest()} {scenario.model_dump_json()}"

@@ -8,10 +8,9 @@ were visited, and with these in its visited set the engine explores the same lev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from model_check.engine.block import Batch, Blocks
@@ -21,11 +20,10 @@ from model_check.engine.links import Links
 from model_check.engine.system import UNLIMITED
 from model_check.engine.tables import orbits
 from model_check.engine.visited import Visited
+from model_check.pipeline.datasets import table
 from model_check.pipeline.explore.kernels import split
+from model_check.pipeline.explore.store import LINKS, VISITED, Store
 from model_check.pipeline.explore.tasks import CHUNK, MOST_FINGERPRINTS, Cutter, array_of
-
-if TYPE_CHECKING:
-    from model_check.pipeline.explore.store import Store
 
 
 class Trail(Links):
@@ -133,20 +131,12 @@ def frontier_of(search: Search, level: Any) -> Frontier:
 
 def links_table(links: Trail, end: int) -> Any:
     """How the states of the levels that are here were reached, before level ``end``."""
-    levels, firsts, values = [], [], []
+    rows = []
     for level in range(links.since, end):
         pairs = np.fromfile(links.links_of(level), np.uint32).reshape(-1, 2)
         for begin in range(0, len(pairs), CHUNK):
-            levels.append(level)
-            firsts.append(begin)
-            values.append(pairs[begin : begin + CHUNK].tobytes())
-    return pa.table(
-        {
-            "level": pa.array(levels, pa.int32()),
-            "first": pa.array(firsts, pa.int64()),
-            "links": pa.array(values, pa.large_binary()),
-        }
-    )
+            rows.append((level, begin, pairs[begin : begin + CHUNK].tobytes()))
+    return table(LINKS.columns, rows)
 
 
 def found_here(links: Trail, end: int) -> NDArray[np.uint64]:
@@ -158,19 +148,12 @@ def found_here(links: Trail, end: int) -> NDArray[np.uint64]:
 def fingerprints_table(fps: NDArray[np.uint64], level: int, keys: tuple[int, ...]) -> Any:
     """``fps`` by the parts that own them, as rows of the data set of visited states."""
     by_owner, _, starts = split(fps, len(keys))
-    parts, values = [], []
+    rows = []
     for owner, key in enumerate(keys):
         owned = by_owner[starts[owner] : starts[owner + 1]]
         for begin in range(0, len(owned), MOST_FINGERPRINTS):
-            parts.append(key)
-            values.append(owned[begin : begin + MOST_FINGERPRINTS].tobytes())
-    return pa.table(
-        {
-            "part": pa.array(parts, pa.int32()),
-            "level": pa.array([level] * len(parts), pa.int32()),
-            "fingerprints": pa.array(values, pa.large_binary()),
-        }
-    )
+            rows.append((key, level, owned[begin : begin + MOST_FINGERPRINTS].tobytes()))
+    return table(VISITED.columns, rows)
 
 
 def level_here(links: Trail, frontier: Frontier, level: int, keys: tuple[int, ...]) -> Any:

@@ -21,7 +21,8 @@ from model_check.engine.tables import Tables
 from model_check.engine.visited import Visited
 from model_check.pipeline.explore import search as module
 from model_check.pipeline.explore.in_driver import Trail, fingerprints_table, found_here
-from model_check.pipeline.explore.search import Distributed, Options, Spent
+from model_check.pipeline.explore.level import Spent
+from model_check.pipeline.explore.search import Distributed, Options
 from model_check.pipeline.explore.tasks import visited_among
 from tests.engine.random_systems import random_system
 from tests.pipeline.explore.test_search import require_same

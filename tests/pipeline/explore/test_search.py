@@ -11,13 +11,18 @@ from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import Exploration, System
 from model_check.errors import InputError
-from model_check.pipeline.explore.search import Distributed, Options, Spent, explore_on_spark
+from model_check.pipeline.explore.level import Spent
+from model_check.pipeline.explore.search import Options, explore_on_spark
 from tests.engine.random_systems import random_system
 
 FIELDS = (
     "verdict", "distinct", "states", "generated", "skipped", "levels", "depth", "constrained", "deadlocks",
     "reached_goals", "missing_goals", "calls", "limit", "collision_probability",
 )  # fmt: skip
+
+
+#: A step violates a property, and a state that it leads to breaks an invariant.
+SEVERAL = 1212
 
 
 def on_spark(spark: Any, system: System, folder: Path, **more: Any) -> tuple[Exploration, Spent]:
@@ -35,7 +40,7 @@ def require_same(found: Exploration, expected: Exploration) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "seed", [24, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (40, 98, 105, 106))]
+    "seed", [24, SEVERAL, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (40, 98, 105, 106))]
 )
 def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
     found, spent = on_spark(spark, random_system(seed), tmp_path)
@@ -109,6 +114,28 @@ def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     assert ended == 2 and spent.taken_up is not None
 
 
+@pytest.mark.spark
+def test_what_a_violating_step_leads_to_is_judged_by_a_run_that_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ended after the level was written, before it was judged."""
+    from model_check.pipeline.explore.store import Manifest, Store
+
+    inner = Store.commit
+
+    def killed(self: Store, manifest: Manifest) -> None:
+        inner(self, manifest)
+        if manifest.violations:
+            raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Store, "commit", killed)
+        on_spark(spark, random_system(SEVERAL), tmp_path)
+    found, spent = on_spark(spark, random_system(SEVERAL), tmp_path)
+    require_same(found, explore(random_system(SEVERAL)))
+    assert len(found.violations) > 1 and spent.taken_up == len(found.levels) - 1
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -177,7 +204,7 @@ def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> N
     assert spent.handed_over is None
 
 
-def test_the_order_of_a_run_is_not_changed_by_who_asks() -> None:
+def test_what_spark_does_not_do_is_refused() -> None:
     with pytest.raises(ValueError, match="first violation"):
         explore_on_spark(
             random_system(1),
@@ -185,4 +212,3 @@ def test_the_order_of_a_run_is_not_changed_by_who_asks() -> None:
             options=Options("", ""),
             keep_going=True,  # type: ignore[arg-type]
         )
-    assert Distributed.__doc__
