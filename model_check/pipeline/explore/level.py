@@ -1,0 +1,222 @@
+"""One level of an exploration on Spark: expanded and judged, and the next one written."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from model_check.engine import transition
+from model_check.engine.block import BLOCK, Blocks
+from model_check.engine.explorer import Search
+from model_check.engine.visited import Visited
+from model_check.pipeline.datasets import ddl
+from model_check.pipeline.explore import tasks
+from model_check.pipeline.explore.mirror import Appended
+from model_check.pipeline.explore.store import LEVELS, Store
+from model_check.pipeline.explore.tasks import DRIVER, Job, Note, Numbers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CANDIDATES, _NEW = ddl(tasks.CANDIDATES), ddl(tasks.NEW)
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
+    went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
+    was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
+    level in Spark; ``looked_ahead``: how often a run of levels was explored in the driver after that;
+    ``taken_up``: the level a run was taken up at; ``rates``: by level on Spark (states, seconds).
+    """
+
+    states: int = 0
+    shuffled: int = 0
+    tables: int = 0
+    passes: int = 0
+    stored: int = 0
+    handed_over: int | None = None
+    looked_ahead: int = 0
+    taken_up: int | None = None
+    rates: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+
+class OnSpark:
+    """Levels on Spark, one at a time. ``search`` holds what was found, as for the engine; ``run``: a name of
+    this run, for what executors keep; ``reduced``: whether orders of steps that commute are left out.
+    """
+
+    def __init__(self, search: Search, store: Store, spent: Spent, run: str, reduced: bool) -> None:
+        self.search, self.store, self.spent = search, store, spent
+        self.tables = search.tables
+        self._run, self._reduced = run, reduced
+        self._appended = Appended(self.tables)
+        self._deltas: list[Any] = []
+        self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=reduced)
+        self._persisted: list[DataFrame] = []
+
+    def close(self) -> None:
+        """Give back what executors keep for this run."""
+        self.release()
+        for delta in self._deltas:
+            delta.unpersist()
+
+    def _job(self) -> Job:
+        """What tasks need, with the tables as they are now."""
+        if self._appended.any:
+            delta = self._appended.take()
+            self.spent.tables += delta.bytes
+            self._deltas.append(self.store.spark.sparkContext.broadcast(delta))
+        permutations = len(self.tables.symmetry.permutations)
+        return Job(
+            self._run, tuple(self._deltas), self.tables.width, permutations, self.store.parts, self._reduced
+        )
+
+    def expand(self, level: int, *, steps: bool) -> DataFrame | None:
+        """Judge the states of a level and expand them; their candidates, or nothing where it ends here."""
+        pieces: list[DataFrame] = []
+        wanted: frozenset[int] | None = None
+        found: list[Note] = []
+        while True:
+            # What is known about verdicts does not change from pass to pass: judge in the first.
+            function = partial(
+                tasks.expand_chunks, job=self._job(), steps=steps, verdicts=wanted is None, wanted=wanted
+            )
+            data = self.store.level(level).select("first", "fingerprints", "rows")
+            data = self._persist(data.mapInArrow(function, _CANDIDATES))
+            self.spent.passes += 1
+            told = data.where(f"owner = {DRIVER}").select("fingerprints").collect()
+            notes = [pickle.loads(row[0]) for row in told]
+            if wanted is None and self._judge(notes, level):
+                self.release()
+                return None
+            if not steps:
+                self.release()
+                return None
+            waiting = [note.first for note in notes if note.pending]
+            complete = [note for note in notes if not note.pending]
+            found += complete
+            if complete:
+                chosen = data.where(f"owner <> {DRIVER}")
+                # Should a task run again with newer tables, these would not wait any more.
+                pieces.append(chosen.where(~chosen["chunk"].isin(waiting)) if waiting else chosen)
+            if not waiting:
+                break
+            wanted = frozenset(waiting)
+            self._resolve(notes)
+        self._add_up(found, level)
+        candidates = pieces[0]
+        for piece in pieces[1:]:
+            candidates = candidates.union(piece)
+        return candidates
+
+    def _judge(self, notes: Iterable[Note], level: int) -> bool:
+        """Take in what is known of invariants in a level; whether one is broken."""
+        broken: dict[int, int] = {}
+        for note in notes:
+            of_note = list(note.broken.items())
+            for number, row, invariant in note.unjudged:
+                if not self.tables.resolve_verdict(row, invariant):
+                    of_note.append((invariant, number))
+            for invariant, number in of_note:
+                broken[invariant] = min(broken.get(invariant, number), number)
+        names = [invariant.name for invariant in self.tables.system.invariants]
+        for invariant, number in sorted(broken.items(), key=lambda item: (item[1], item[0])):
+            self.search.violate(names[invariant], level, number, [])
+        return bool(broken)
+
+    def _resolve(self, notes: Iterable[Note]) -> None:
+        """Ask the system for what the tables lack."""
+        asked = [note for note in notes if note.pending]
+        rows = np.concatenate([note.asked for note in asked])
+        fps = np.concatenate([note.asked_fps for note in asked])
+        for begin in range(0, len(rows), BLOCK):
+            end = begin + BLOCK
+            generation = self._resolver.begin(rows[begin:end], fps[begin:end])
+            self._resolver.violations(self._resolver.finish(generation))
+
+    def _add_up(self, notes: Iterable[Note], level: int) -> None:
+        """Take in what was found by expanding all states of a level."""
+        totals, names = self.search.blocks.totals, self.tables.name_sets
+        first: dict[str, tuple[int, int, int]] = {}
+        for note in notes:
+            counters = note.counters.tolist()
+            totals.generated += counters[transition.GENERATED]
+            totals.within += counters[transition.CUT_WITHIN]
+            totals.capacity += counters[transition.CUT_CAPACITY]
+            totals.deadlocks += counters[transition.DEADLOCKS]
+            totals.skipped += counters[transition.SKIPPED]
+            self.spent.shuffled += 8 * note.candidates + note.candidates // 8
+            for number in note.goals:
+                self.search.blocks.goals.update(names[number])
+            for number, (row, order, code) in note.violations.items():
+                found = (note.first + row, order, code)
+                for name in names[number]:
+                    first[name] = min(first.get(name, found), found)
+        for name, (row, _, code) in sorted(first.items(), key=lambda item: (item[1][0], item[1][2])):
+            self.search.violate(name, level, row, [code])
+
+    def advance(self, level: int, candidates: DataFrame) -> int:
+        """Write the next level; how many states it has."""
+        store, search, size = self.store, self.search, self.search.levels[level]
+        keys = store.parts
+        new = self._persist(
+            candidates.groupBy("owner")
+            .cogroup(store.visited(level).groupBy("part"))
+            .applyInArrow(partial(_find_new, keys=keys, size=size), _NEW)
+        )
+        counts = new.where("chunk >= 0 AND new > 0").groupBy("chunk").sum("new").collect()
+        counts.sort(key=lambda row: int(row[0]))
+        total = int(sum(row[1] for row in counts))
+        if not total:
+            self.release()
+            return 0
+        sizes = np.array([row[1] for row in counts], np.int64)
+        numbers = Numbers(np.array([row[0] for row in counts], np.int64), np.cumsum(sizes) - sizes, total)
+        store.append_visited(
+            new.where("chunk < 0").selectExpr("owner AS part", f"{level + 1} AS level", "fingerprints")
+        )
+        states = store.level(level).select("part", "first", "fingerprints", "rows")
+        following = (
+            states.groupBy("part")
+            .cogroup(new.where("chunk >= 0 AND new > 0").groupBy("part"))
+            .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), LEVELS.ddl)
+        )
+        store.write_level(following, level + 1)
+        self.spent.stored += store.bytes_of_level(level + 1)
+        self.release()
+        search.levels.append(total)
+        search.distinct += total
+        self.spent.states += total
+        search.blocks.totals.states += self._with_renamed(level + 1, total)
+        return total
+
+    def _with_renamed(self, level: int, total: int) -> int:
+        """For how many states those of a level stand."""
+        if self.tables.symmetry.trivial:
+            return total
+        return int(self.store.level(level).selectExpr("sum(with_renamed)").collect()[0][0])
+
+    def _persist(self, data: DataFrame) -> DataFrame:
+        """Keep ``data`` for as long as the level takes."""
+        data = data.persist()
+        self._persisted.append(data)
+        return data
+
+    def release(self) -> None:
+        for data in self._persisted:
+            data.unpersist()
+        self._persisted = []
+
+
+def _find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) -> Any:
+    return tasks.find_new(candidates, visited, keys, size)
+
+
+def _build_next(states: Any, new: Any, job: Job, level: int, numbers: Numbers) -> Any:
+    return tasks.build_next(states, new, job, level, numbers)
