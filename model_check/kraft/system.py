@@ -103,6 +103,11 @@ class KRaftSystem:
             if invariant.name in self._judged
         )
 
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The ids of the replicas."""
+        return tuple(identity.id for identity in self.identities)
+
     def _all_invariants(self) -> tuple[Invariant, ...]:
         ids = tuple(identity.id for identity in self.identities)
         changing = self.wiring.origin is not None
