@@ -38,7 +38,8 @@ def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
 def _pending(work: BrokerWork, wish: IsrWish) -> tuple[PendingIsr, ...]:
     known = views.partition_of(work.broker, wish.topic, wish.index)
     if known is None or known.leader != work.broker.id:
-        work.by("ISR-1")
+        if work.protocol.isr_changes is IsrChanges.ISR_CHANGE:
+            work.by("ISR-1")
         return ()
     isr = tuple(sorted(wish.isr))
     return (PendingIsr(wish.topic, wish.index, known.leader_epoch, known.partition_epoch, isr),)

@@ -46,16 +46,14 @@ def _visible_processes(controller: Controller) -> tuple[Process, ...]:
 
 def receive(work: BrokerWork, update: MetadataUpdate) -> None:
     """Take what is newer than what is known."""
+    work.by("BSTATE-8" if update.offset < 0 else "HBK-10")
     if update.controller_epoch < work.broker.controller_epoch:
-        work.by("BSTATE-8")
         return
     work.update(controller=update.controller, controller_epoch=update.controller_epoch)
     if update.offset >= 0:
-        work.by("HBK-10")
         if update.offset > work.broker.offset:
             work.update(visible=update.brokers, partitions=update.partitions, offset=update.offset)
         return
-    work.by("BSTATE-8")
     known = {(each.topic, each.index): each for each in work.broker.partitions}
     told = {
         (each.topic, each.index): _newer(known.get((each.topic, each.index)), each)

@@ -52,7 +52,7 @@ def handle_answer(work: BrokerWork, response: StoreIsrResponse) -> None:
     work.update(pending=pending)
     if not pending:
         work.answered(Api.ISR)
-    work.by("COMPAT-1", "ISR-9")
+    work.by("COMPAT-1")
     known = views.partition_of(work.broker, *name)
     current = known is not None and known.leader_epoch == change.leader_epoch
     if (
