@@ -60,7 +60,8 @@ class Broker(Frozen):
     controller, ``request_ticks`` since it sent the heartbeat under way; 0 where they do not run.
     ``superseded``: it was told that another process has its id, and changes no ISR any more.
 
-    KIP-631: ``life``, ``epoch`` (-1: not registered) and ``offset``, the last one of the metadata log it has read.
+    KIP-631: ``life``, ``epoch`` (-1: not registered) and ``offset``, the last of the metadata log that it has
+    read (-1: none).
     """
 
     id: int

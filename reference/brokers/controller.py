@@ -55,7 +55,9 @@ class FinalizedFeature(Frozen):
 
 
 class MetadataLog(Frozen):
-    """What is durable in the form of KIP-631, as the image of the metadata log up to ``end_offset``."""
+    """What is durable in the form of KIP-631: the image of the metadata log, whose next offset is
+    ``end_offset``.
+    """
 
     registrations: tuple[BrokerRegistration, ...] = ()
     partitions: tuple[Partition, ...] = ()
@@ -78,10 +80,10 @@ class Liveness(Frozen):
 
 
 class Session(Frozen):
-    """The valid session of a registered broker (KIP-631), with what its heartbeats said.
+    """The valid session of a registered broker (KIP-631), which begins with a heartbeat, and what that said.
 
-    ``offset`` is -1 before the first. ``shutdown_offset``: all active brokers have to reach it before the
-    broker may shut down.
+    ``offset`` is -1 where a new controller has heard of none. ``shutdown_offset``: all active brokers have to
+    reach it before the broker may shut down.
     """
 
     broker: int
