@@ -6,10 +6,11 @@ from collections.abc import Hashable
 from functools import cache
 from typing import cast
 
+from model_check.brokers.model import BROKERS
 from model_check.kraft.model import KRAFT
 from model_check.model import Model
 
-MODELS: tuple[Model, ...] = (KRAFT,)
+MODELS: tuple[Model, ...] = (KRAFT, BROKERS)
 
 
 def model_of(value: object) -> Model:

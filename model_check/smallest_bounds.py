@@ -21,6 +21,7 @@ MOST_STATES = 1_000_000
 #: A bound: table and key of the scenario.
 Key = tuple[str, str]
 CAPACITY: Key = ("network", "capacity")
+EPOCH: Key = ("bounds", "max_epoch")
 TIMERS: Key = ("environment", "timers")
 
 

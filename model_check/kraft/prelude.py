@@ -18,7 +18,7 @@ from model_check.kraft.properties import FROM_LEADER_ON
 from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
-from model_check.model import PRELUDE
+from model_check.model import PRELUDE as SUFFIX
 from model_check.model import BrokenPrelude as BrokenPrelude
 from reference.replica import Follower, Leader
 
@@ -41,7 +41,7 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
     timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
     check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
     changed = {
-        "name": scenario.name[: _MAX_NAME - len(PRELUDE)] + PRELUDE,
+        "name": scenario.name[: _MAX_NAME - len(SUFFIX)] + SUFFIX,
         "about": about,
         "tags": (),
         "replicas": scenario.replicas.model_copy(update={"led_by": None, "fresh": ()}),
@@ -152,8 +152,8 @@ class Prelude:
         left = list(self.messages)
         if path.message is not None:
             left.remove(cast(InFlight, path.message))
-        for forget in outcome.forgets:
-            mapped = [self.system.forget_message(forget, message) for message in left]
+        for signal in outcome.signals:
+            mapped = [self.system.signal_message(signal, message) for message in left]
             left = [cast(InFlight, message) for message in mapped if message is not None]
         left += cast(tuple[InFlight, ...], outcome.sends)
         self.messages = cast(list[InFlight], without_expired(self.system, step.target.locals, left))

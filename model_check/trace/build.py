@@ -178,8 +178,8 @@ def _forgotten(
     if path.kind == "deliver" and outcome.consumes and not path.duplicate:
         flying.remove(path.message)
     gone: list[object] = []
-    for forget in outcome.forgets:
-        mapped = [(message, system.forget_message(forget, message)) for message in flying]
+    for signal in outcome.signals:
+        mapped = [(message, system.signal_message(signal, message)) for message in flying]
         gone += [message for message, left in mapped if left is None]
         flying = [left for _, left in mapped if left is not None]
     expired = Counter([*flying, *outcome.sends]) - Counter(after.messages)

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import spec
-from model_check import cli
+from model_check import cli, scenario
 from model_check.kraft import names
 from model_check.kraft.scenario import KRaftScenario
 
