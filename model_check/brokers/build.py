@@ -145,6 +145,7 @@ class _Builder:
             data=environment.data,
             compares_leader_epochs=environment.leader_epochs == "compared",
             commits_with_isr=environment.commits == "isr",
+            newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
             delay=environment.delay,
             drift=environment.drift,

@@ -14,6 +14,7 @@ from model_check.brokers.network import (
     SessionGone,
     StoreRegistered,
     StoreRegistration,
+    Told,
 )
 from model_check.brokers.places import Control
 from model_check.brokers.step import Action, Execution, Step
@@ -42,7 +43,12 @@ from reference.brokers.events import (
     StoreIsrReceived,
     Tick,
 )
-from reference.brokers.messages import BrokerHeartbeatRequest, MetadataHeartbeatRequest, StoreIsrRequest
+from reference.brokers.messages import (
+    BrokerHeartbeatRequest,
+    MetadataHeartbeatRequest,
+    MetadataUpdate,
+    StoreIsrRequest,
+)
 from reference.brokers.step import step
 from reference.frozen import replace
 
@@ -145,11 +151,15 @@ def _run(
             homes[effect.process.incarnation] = message.source
     after = replace(control, controller=controller, homes=tuple(sorted(homes.items())))
     labels = tuple(_labels(events, effects, control.controller, controller))
+    sends = tuple(_sends(effects, homes, message))
+    if wiring.newest_metadata:
+        told = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
+        signals += tuple(Signal(0, wiring.places.index(each), Told()) for each in told)
     return Step(
         Outcome(
             action,
             after,
-            sends=tuple(_sends(effects, homes, message)),
+            sends=sends,
             labels=labels,
             costs=costs,
             signals=signals,

@@ -17,9 +17,9 @@ from reference.frozen import field_defaults, field_types, is_frozen
 LEGEND = (
     "→controller sends to the controller; ←broker-1 receives from the process of broker 1; broker-1b: "
     "another process with the id of broker 1. A life is an incarnation id (KIP-343) or a broker epoch "
-    "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. 'by' names the "
-    "rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an 'unanswerable' "
-    "request does not await the answer."
+    "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. "
+    "'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an "
+    "'unanswerable' request does not await the answer."
 )
 
 #: Fields of messages that the name of the message, or another field, says already.
@@ -150,8 +150,7 @@ def history_fields(history: History) -> Mapping[str, str]:
         "heartbeats unanswered": value_text(history.unanswered),
         "inactive": value_text(history.inactive),
         "serving": value_text(history.serving),
-        "serving while inactive": ", ".join(f"{who} for {ticks}" for who, ticks in history.together)
-        or NOTHING,
+        "ticks since inactive": ", ".join(f"{who} for {ticks}" for who, ticks in history.since) or NOTHING,
         "committed": records(history.committed),
     }
 
