@@ -103,7 +103,7 @@ def _options(kind: Any) -> tuple[Any, ...]:
 def encode(value: Any, kind: Any = None) -> Json:
     """``value`` as JSON data. ``kind`` is its declared type, a class or a union such as
     ``reference.events.Event``; ``None`` writes the type tag in any case. Raises TypeError for a value that is
-    not of the reference.
+    neither of the reference of replicas nor of its declared type.
     """
     if isinstance(value, Enum):
         return _enum_word(value)
@@ -111,7 +111,7 @@ def encode(value: Any, kind: Any = None) -> Json:
         return value
     if isinstance(value, tuple):
         return [encode(part, declared) for part, declared in zip(value, _items(kind, value), strict=True)]
-    if kinds().get(type(value).__name__) is not type(value):
+    if kinds().get(type(value).__name__) is not type(value) and type(value) not in _options(kind):
         raise TypeError(f"no JSON form for {value!r}")
     cls: type = type(value)
     shape = _shape(cls)

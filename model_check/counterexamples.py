@@ -9,8 +9,7 @@ from model_check.engine.layers import collect_layers
 from model_check.engine.simplest import Found, simplest
 from model_check.engine.system import PathStep, System, Violation
 from model_check.engine.witness import Priced
-from model_check.kraft.faults import FAULTS
-from model_check.kraft.step import Action
+from model_check.kinds import model_of
 
 #: Up to how many states the levels before a violation are explored again.
 MOST_STATES = 2_000_000
@@ -34,7 +33,7 @@ def simplest_of(
     if layers is None:
         return found
     for each in violations:
-        best = simplest(layers, each.property, FAULTS)
+        best = simplest(layers, each.property, model_of(system).faults)
         if best is not None and best.violation.depth == each.depth:
             found[each.property] = best
     return found
@@ -50,7 +49,7 @@ def causes_of(
     for deeper in (DEEPER, 0):
         layers = collect_layers(system, violation.depth + deeper, max_states)
         if layers is not None:
-            return by_cause(layers, violation.property, FAULTS, name_of, deeper)
+            return by_cause(layers, violation.property, model_of(system).faults, name_of, deeper)
     return None
 
 
@@ -60,9 +59,10 @@ def name_of(step: PathStep, action: Hashable) -> str:
     """
     if isinstance(action, Priced):
         action = action.action
-    if not isinstance(action, Action):
+    kind, detail = getattr(action, "kind", None), getattr(action, "detail", "")
+    if kind is None:
         return f"loss of {type(getattr(step.message, 'payload', step.message)).__name__}"
-    first, *more = action.detail.split(", ")
-    name = f"{action.kind} {first}" if action.kind == "timer" else action.kind
+    first, *more = detail.split(", ")
+    name = f"{kind} {first}" if kind == "timer" else str(kind)
     ends = [word for word in ("loses power", "crashes") if any(word in part for part in (first, *more))]
-    return f"{name} ({ends[0]})" if ends and action.kind != "crash" else name
+    return f"{name} ({ends[0]})" if ends and kind != "crash" else name

@@ -9,16 +9,12 @@ from itertools import islice
 from model_check.counterexamples import name_of
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.liveness import Lasso
-from model_check.engine.representatives import Represent
+from model_check.engine.representatives import Represent, UnlikeError
 from model_check.engine.system import Exploration, Limits, Verdict
 from model_check.engine.witness import DUPLICATE, LOSS
 from model_check.errors import InputError
-from model_check.kraft.alike import UnlikeError, Watched
-from model_check.kraft.build import build
-from model_check.kraft.faults import FAULTS
-from model_check.kraft.liveness import Judged, judge, lassos_of
-from model_check.kraft.relative import relative_epochs
-from model_check.kraft.system import KRaftSystem
+from model_check.kinds import model_of
+from model_check.model import Judged, ModelSystem
 from model_check.printable import shortened
 from model_check.scenario import Eventually, Scenario
 
@@ -40,19 +36,18 @@ def judge_eventually(
     left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - found.seconds)
     most = Limits(min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES), limits.max_memory, None, left)
     system, graph, represent = graph_of(scenario, threads, most)
-    return tuple(judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
+    liveness = model_of(scenario).liveness
+    return tuple(liveness.judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
 
 
-def graph_of(scenario: Scenario, threads: int, limits: Limits) -> tuple[KRaftSystem, Graph, Represent | None]:
+def graph_of(scenario: Scenario, threads: int, limits: Limits) -> tuple[ModelSystem, Graph, Represent | None]:
     """The system, its whole graph, and what makes representatives of states, where epochs are relative.
 
     Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none.
     """
-    system = build(scenario, absorbs=True)
-    represent = None
-    if scenario.reduction.epochs == "relative":
-        system.judge_nothing()
-        represent = Watched(relative_epochs(system), system)
+    model = model_of(scenario)
+    system = model.build(scenario, absorbs=True)
+    represent = model.liveness.representative(system, scenario)
     try:
         graph = collect_graph(
             system,
@@ -90,7 +85,9 @@ def causes_of_lassos(
     """
     system, graph, represent = graph_of(scenario, threads, Limits(max_states=MAX_GRAPH_STATES))
     found: list[tuple[LassoCause, Lasso]] = []
-    for lasso in islice(lassos_of(system, graph, wanted, represent), MOST_COMPONENTS):
+    for lasso in islice(
+        model_of(scenario).liveness.lassos_of(system, graph, wanted, represent), MOST_COMPONENTS
+    ):
         cause = _cause(system, graph, lasso)
         known = (other for other, _ in found if other.cycle == cause.cycle)
         if not any(set(other.faults) <= set(cause.faults) for other in known):
@@ -100,13 +97,13 @@ def causes_of_lassos(
     return found
 
 
-def _cause(system: KRaftSystem, graph: Graph, lasso: Lasso) -> LassoCause:
+def _cause(system: ModelSystem, graph: Graph, lasso: Lasso) -> LassoCause:
     steps = [graph.label_values[label] for label in lasso.labels]
     cycle = {name_of(*step) for step in steps[len(lasso.stem) :]}
     return LassoCause(tuple(sorted(cycle)), tuple(sorted(set(_faults(system, graph, lasso)))))
 
 
-def _faults(system: KRaftSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
+def _faults(system: ModelSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
     """The kinds of faults on the stem: losses, copies, and what was spent of budgets of faults."""
     for step in lasso.stem:
         if step.kind == "lose":
@@ -115,5 +112,5 @@ def _faults(system: KRaftSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
             yield DUPLICATE
     begin, end = (graph.state(lasso.states[place]).budgets for place in (0, len(lasso.stem)))
     for name, before, after in zip(system.budget_names, begin, end, strict=True):
-        if after < before and name in FAULTS:
+        if after < before and name in model_of(system).faults:
             yield name

@@ -17,11 +17,8 @@ from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
 from model_check.errors import InputError
 from model_check.eventually import judge_eventually
-from model_check.kraft.build import build
-from model_check.kraft.liveness import Judged
-from model_check.kraft.prelude import BrokenPrelude
-from model_check.kraft.symmetry import refused, symmetric
-from model_check.kraft.system import KRaftSystem
+from model_check.kinds import model_of
+from model_check.model import BrokenPrelude, Judged, ModelSystem
 from model_check.printable import shortened
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso, with_room
@@ -41,7 +38,7 @@ class CheckResult:
     """
 
     scenario: Scenario
-    system: KRaftSystem
+    system: ModelSystem
     exploration: Exploration
     differences: tuple[str, ...]
     liveness: tuple[Judged, ...] | None = ()
@@ -145,11 +142,12 @@ def check(
     says, and CheckpointError where the checkpoint cannot be used.
     """
     _require_names_of_coverage(scenario)
+    model = model_of(scenario)
     try:
-        system = build(scenario)
+        system = model.build(scenario)
     except BrokenPrelude as broken:
         return _of_prelude(scenario, broken)
-    interchangeable = symmetric(system, scenario) if scenario.reduction.symmetry else ()
+    interchangeable = model.interchangeable(system, scenario)
     covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
     run = partial(
         explorer,
@@ -190,7 +188,10 @@ def _explored(
             raise
         exploration = interrupted.found
     except SymmetryError as error:
-        raise refused(scenario, f"it makes a difference who is who: {shortened(str(error))}") from None
+        raise InputError(
+            f"{scenario.file}: reduction.symmetry: it makes a difference who is who: "
+            f"{shortened(str(error))}; see docs/scenarios.md."
+        ) from None
     return (exploration, None) if covering is None else covering.split(exploration)
 
 

@@ -10,9 +10,8 @@ from model_check.engine.explorer import explore
 from model_check.engine.steps import initial_states, replay
 from model_check.engine.system import Limits, System, Verdict, Violation
 from model_check.errors import DiskError, InputError
-from model_check.kraft.build import build
-from model_check.kraft.liveness import Judged
-from model_check.kraft.node import Node
+from model_check.kinds import model_of
+from model_check.model import Judged
 from model_check.run import check
 from model_check.scenario import Scenario
 
@@ -21,8 +20,8 @@ MOST_STATES = 1_000_000
 
 #: A bound: table and key of the scenario.
 Key = tuple[str, str]
-EPOCH: Key = ("bounds", "max_epoch")
 CAPACITY: Key = ("network", "capacity")
+EPOCH: Key = ("bounds", "max_epoch")
 TIMERS: Key = ("environment", "timers")
 
 
@@ -54,7 +53,7 @@ Violates = Callable[[Scenario], bool | None]
 
 def _violates(violated: str, limits: Limits, threads: int) -> Violates:
     def violates(candidate: Scenario) -> bool | None:
-        system = cast(System, build(candidate))
+        system = cast(System, model_of(candidate).build(candidate))
         for keep_going in (False, True):
             found = explore(system, threads=threads, limits=limits, keep_going=keep_going)
             if violated in {violation.property for violation in found.violations}:
@@ -140,23 +139,21 @@ def _keys(scenario: Scenario) -> list[Key]:
         for name in type(scenario.budgets).model_fields
         if _value(scenario, ("budgets", name))
     ]
-    timers = [TIMERS] if scenario.environment.timers and not scenario.environment.timers_at else []
-    return [*budgets, EPOCH, *timers, CAPACITY]
+    return [*budgets, *model_of(scenario).bounds(scenario), CAPACITY]
 
 
 def used(scenario: Scenario, violation: Violation) -> Scenario:
-    """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, its largest
-    epoch, its messages in flight.
+    """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, those of
+    its kind of system, its messages in flight.
     """
-    system = build(scenario)
+    model = model_of(scenario)
+    system = model.build(scenario)
     states = [initial_states(system)[violation.initial]]
     states += [state for _, _, state in replay(system, violation.path, violation.initial)]
     spent = [before - after for before, after in zip(states[0].budgets, states[-1].budgets, strict=True)]
     for name, units in zip(system.budget_names, spent, strict=True):
         scenario = _with(scenario, ("budgets", name), units)
-    replicas = [cast(Node, local).replica for state in states for local in state.locals]
-    epoch = max((replica.epoch for replica in replicas if replica is not None), default=1)
-    scenario = _with(scenario, EPOCH, max(1, epoch))
+    scenario = model.used(scenario, states)
     return _with(scenario, CAPACITY, max(1, *(len(state.messages) for state in states)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from model_check.counterexamples import causes_of
 from model_check.engine.system import Violation
 from model_check.eventually import causes_of_lassos
-from model_check.kraft.liveness import Judged
+from model_check.model import Judged
 from model_check.run import CheckResult
 from model_check.scenario import Eventually
 from model_check.smallest_bounds import Lowered, smallest_bounds, smallest_bounds_of_eventually

@@ -17,9 +17,9 @@ from model_check.engine.tables import Tables
 from model_check.engine.twin import explore_naively
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.symmetry import symmetric
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario
 
 THREADS = (1, 2)
 
@@ -162,7 +162,7 @@ def cost_of(found: Exploration) -> float:
     return found.seconds / max(found.generated, 1)
 
 
-def measure(scenario: Scenario, plan: Plan) -> Measurement:
+def measure(scenario: KRaftScenario, plan: Plan) -> Measurement:
     """Measure the engine on ``scenario``. Compilation and first-touch costs are paid before."""
     system = build(scenario)
     for threads in THREADS:
@@ -178,7 +178,7 @@ def measure(scenario: Scenario, plan: Plan) -> Measurement:
     return Measurement(scenario.name, plan, tuple(rounds), growth)
 
 
-def _round(system: KRaftSystem, scenario: Scenario, plan: Plan) -> Round:
+def _round(system: KRaftSystem, scenario: KRaftScenario, plan: Plan) -> Round:
     cold, filled = {}, {}
     for threads in THREADS:
         tables = Tables(system)
@@ -188,7 +188,7 @@ def _round(system: KRaftSystem, scenario: Scenario, plan: Plan) -> Round:
     return Round(cold, filled, twin, _with_symmetry(scenario, plan))
 
 
-def _with_symmetry(scenario: Scenario, plan: Plan) -> tuple[Exploration, Exploration] | None:
+def _with_symmetry(scenario: KRaftScenario, plan: Plan) -> tuple[Exploration, Exploration] | None:
     """All states of ``scenario``, and those up to renaming of voters; ``None`` where that is refused."""
     environment = scenario.environment.model_copy(update={"sends": "any-order"})
     chosen = scenario.model_copy(update={"environment": environment})

@@ -16,7 +16,7 @@ from model_check.engine.system import Exploration, Limits
 from model_check.engine.tables import Tables
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from model_check.tlc.follow import ROOT, settings
 from model_check.tlc.install import Tools
 from model_check.tlc.modules import Configuration, Modules
@@ -27,7 +27,7 @@ DEFAULT_SCENARIO = "parity-three-voters"
 THREADS = 2
 
 
-def figures(scenario: Scenario, tools: Tools) -> list[Figure]:
+def figures(scenario: KRaftScenario, tools: Tools) -> list[Figure]:
     """Distinct states a second of both with two threads each. Raises InputError where their counts differ."""
     modules = Modules()
     configuration = modules.configuration(scenario.name)
@@ -65,7 +65,7 @@ def figures(scenario: Scenario, tools: Tools) -> list[Figure]:
     ]
 
 
-def _engine(scenario: Scenario) -> tuple[Exploration, Exploration, float]:
+def _engine(scenario: KRaftScenario) -> tuple[Exploration, Exploration, float]:
     """The engine with empty and with filled tables, and the processor time of the first run in seconds; it is
     compiled before.
     """

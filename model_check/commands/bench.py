@@ -16,7 +16,8 @@ from model_check.bench import lockstep, logs, machine, tlc
 from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
 from model_check.conform.runs import find_runs
-from model_check.scenario import Scenario, find
+from model_check.kraft.scenario import KRaftScenario, of_replicas
+from model_check.scenario import find
 from model_check.tlc.install import find_tools
 
 DEFAULT_SCENARIO = "bench-three-voters"
@@ -62,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print. Raises InputError for an unknown scenario or a folder without recorded runs."""
-    scenario = find(arguments.scenario or DEFAULT_SCENARIO)
+    scenario = of_replicas(find(arguments.scenario or DEFAULT_SCENARIO), "the benchmark")
     runs = find_runs([arguments.recorded]) if arguments.recorded else []
     where = machine.description()
     out = Console(highlight=False, soft_wrap=True)
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_EXPECTED
 
 
-def _sections(arguments: argparse.Namespace, scenario: Scenario, runs: list[Path]) -> Iterator[Section]:
+def _sections(arguments: argparse.Namespace, scenario: KRaftScenario, runs: list[Path]) -> Iterator[Section]:
     plan = QUICK if arguments.quick else Plan()
     if arguments.states is not None:
         plan = replace(plan, engine_states=arguments.states, rounds=1)
@@ -100,7 +101,8 @@ def _sections(arguments: argparse.Namespace, scenario: Scenario, runs: list[Path
 
 
 def _beside_tlc(arguments: argparse.Namespace) -> Section:
-    scenario = find(arguments.scenario or ("single-voter" if arguments.quick else tlc.DEFAULT_SCENARIO))
+    chosen = find(arguments.scenario or ("single-voter" if arguments.quick else tlc.DEFAULT_SCENARIO))
+    scenario = of_replicas(chosen, "TLC")
     found = tlc.figures(scenario, find_tools())
     return Section("tlc", f"scenario {scenario.name}, 1 round; compiled before", tuple(found))
 

@@ -32,6 +32,7 @@ from model_check.files import (
     require_folder_can_be_written,
     write_atomically,
 )
+from model_check.kraft.scenario import KRaftScenario, of_replicas
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -131,9 +132,10 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
     if arguments.traces is not None:
         return [sequence for path in arguments.traces for sequence in files.load(path)]
     if arguments.scenario is not None:
-        chosen = [scenario.find(word) for word in arguments.scenario]
+        found = [scenario.find(word) for word in arguments.scenario]
+        chosen = [of_replicas(each, "driving an implementation") for each in found]
     else:
-        chosen = list(scenario.shipped().values())
+        chosen = [each for each in scenario.shipped().values() if isinstance(each, KRaftScenario)]
     generated = generate(
         chosen,
         arguments.protocol,

@@ -19,7 +19,7 @@ from model_check.graphs.picture import refuse_large
 from model_check.graphs.projection import Projection, parse_condition, parse_projection
 from model_check.graphs.queries import Queries
 from model_check.graphs.states import States, collect_states, fold, state_graph
-from model_check.kraft.build import build as build_system
+from model_check.kinds import model_of
 from model_check.printable import printable
 
 EPILOG = """\
@@ -69,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
     require_file_can_be_written(arguments.output, "-o")
     chosen = scenario.find(arguments.scenario)
-    system = build_system(chosen, arguments.scenario)
-    ids = [identity.id for identity in system.identities]
+    system = model_of(chosen).build(chosen, arguments.scenario)
     asks = bool(arguments.to or arguments.shared or arguments.after_faults)
     if asks and arguments.format not in (None, "json"):
         raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
@@ -78,7 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--from: goes with --to, which says where the way leads; add it.")
     if arguments.fold == "none" and asks:
         raise InputError("--fold none: states are shown by fields in answers; name some.")
-    projection = parse_projection("role-epoch" if arguments.fold == "none" else arguments.fold, ids, "--fold")
+    projection = parse_projection(
+        "role-epoch" if arguments.fold == "none" else arguments.fold, system.places, "--fold"
+    )
     conditions = {
         option: parse_condition(text, system, f"--{option}")
         for option, text in (("from", arguments.begin), ("to", arguments.to), ("shared", arguments.shared))

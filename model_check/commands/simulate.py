@@ -12,7 +12,7 @@ from model_check.consult.terminal import console, say
 from model_check.engine.shrink import shrink
 from model_check.engine.simulate import simulate
 from model_check.engine.system import Exploration
-from model_check.kraft.build import build as build_system
+from model_check.kinds import model_of
 from model_check.run import unexpected_violations
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build, json_form, terminal
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     chosen = scenario.find(arguments.scenario)
-    system = build_system(chosen, arguments.scenario)
+    system = model_of(chosen).build(chosen, arguments.scenario)
     found = simulate(
         system,
         arguments.seed,

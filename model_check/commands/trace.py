@@ -12,8 +12,7 @@ from model_check import scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.errors import InputError
 from model_check.files import read_standard_input
-from model_check.kraft import prelude
-from model_check.kraft.build import build as build_system
+from model_check.kinds import model_of
 from model_check.trace import Trace, TraceError, build, json_form, markdown, program, terminal
 from model_check.trace.replay import Difference, replay
 
@@ -113,11 +112,12 @@ def _load(file: str, hint: str) -> Trace:
 def _walk(word: str, path: tuple[int, ...], *, of_prelude: bool) -> Trace:
     chosen = scenario.find(word)
     if of_prelude:
-        if chosen.replicas.led_by is None:
+        run = model_of(chosen).prelude(chosen)
+        if run is None:
             raise InputError(f"--prelude: {word} has no replicas.led-by; leave the option out.")
-        chosen = prelude.scenario_of(chosen)
+        chosen = run
     try:
-        return build(build_system(chosen, word), chosen, path)
+        return build(model_of(chosen).build(chosen, word), chosen, path)
     except TraceError as error:
         raise InputError(f"--path: {error}; leave out the path from there on.") from None
 

@@ -47,17 +47,24 @@ def strings_of(source: str) -> Iterator[tuple[str, int]]:
             yield node.value, node.lineno
 
 
+def _sources() -> Iterator[tuple[str, Path]]:
+    """The modules of the reference, ``vote`` or ``brokers/fencing``, with their files, in order."""
+    folder = _folder(reference.__file__)
+    for file in sorted(folder.rglob("*.py")):
+        yield file.relative_to(folder).with_suffix("").as_posix(), file
+
+
 @cache
 def in_reference() -> Mapping[str, tuple[str, ...]]:
     """Rule id → the places that name it (``reference/vote.py:59``), in order. What looks like an id is listed
     even if the catalogue has no such rule.
     """
     found: dict[str, list[str]] = {}
-    for file in sorted(_folder(reference.__file__).glob("*.py")):
+    for module, file in _sources():
         lines = strings_of(file.read_text(encoding="utf-8"))
         for text, line in sorted(lines, key=lambda pair: pair[1]):
             if looks_like_id(text):
-                found.setdefault(text, []).append(f"reference/{file.name}:{line}")
+                found.setdefault(text, []).append(f"reference/{module}.py:{line}")
     return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
 
 
@@ -65,11 +72,14 @@ def in_reference() -> Mapping[str, tuple[str, ...]]:
 #: part of a message, and what an operator sees.
 OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
 
+#: The package of brokers and their controller, whose steps are not those of a replica.
+BROKERS = "brokers"
+
 
 @cache
 def in_steps() -> Mapping[str, tuple[str, ...]]:
-    """Of :func:`in_reference`, the rules that can decide a step, each with the places where it does."""
-    outside = tuple(f"reference/{module}.py:" for module in OUTSIDE_STEPS)
+    """Of :func:`in_reference`, the rules that can decide a step of a replica, and where they do."""
+    outside = (*(f"reference/{module}.py:" for module in OUTSIDE_STEPS), f"reference/{BROKERS}/")
     found = {
         rule_id: tuple(place for place in places if not place.startswith(outside))
         for rule_id, places in in_reference().items()
@@ -84,14 +94,14 @@ def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
     Unlike the lines of :func:`in_reference` these stay what they are when code moves.
     """
     found: dict[str, list[str]] = {}
-    for file in sorted(_folder(reference.__file__).glob("*.py")):
+    for module, file in _sources():
         source = file.read_text(encoding="utf-8")
         functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
         for text, line in sorted(strings_of(source), key=lambda pair: pair[1]):
             if looks_like_id(text):
                 around = [node for node in functions if node.lineno <= line <= (node.end_lineno or line)]
                 name = f".{max(around, key=lambda node: node.lineno).name}" if around else ""
-                found.setdefault(text, []).append(f"{file.stem}{name}")
+                found.setdefault(text, []).append(f"{module}{name}")
     return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
 
 
@@ -143,7 +153,7 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
     """
     root = _folder(reference.__file__).parent
     found: dict[str, list[str]] = {}
-    for file in sorted((root / "tests" / "reference").glob("test_*.py")):
+    for file in sorted((root / "tests" / "reference").rglob("test_*.py")):
         name = file.relative_to(root).as_posix()
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
             for rule_id in _named(line):

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from model_check.coverage.guards import Seen, Watch
-from model_check.coverage.items import Item, covered
+from model_check.coverage.items import Item
 from model_check.engine.system import Exploration, Outcome
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.kraft.step import Step
-from model_check.kraft.system import KRaftSystem
+from model_check.kinds import model_of
+from model_check.model import ModelSystem, Step
 from reference.frozen import replace
 
 _GOAL = "covers "
@@ -47,7 +45,7 @@ class Covering:
     does is the same for all, by which lines need not be.
     """
 
-    def __init__(self, system: KRaftSystem, *, guards: bool = False) -> None:
+    def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
         self.inner = system
         self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
         self._watch = Watch() if guards and len(system.permutations) < 2 else None
@@ -59,13 +57,13 @@ class Covering:
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         """As the system says, with one goal more."""
         with self._watching() as seen:
-            steps = self.inner.deliver_steps(component, cast(Node, local), cast(InFlight, message))
+            steps = self.inner.deliver_steps(component, local, message)
         return [self._marked(component, step, seen) for step in steps]
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
         """As the system says, with one goal more."""
         with self._watching() as seen:
-            steps = self.inner.action_steps(component, cast(Node, local))
+            steps = self.inner.action_steps(component, local)
         return [self._marked(component, step, seen) for step in steps]
 
     def _watching(self) -> Any:
@@ -73,7 +71,7 @@ class Covering:
 
     def _marked(self, component: int, step: Step, seen: Iterable[Seen]) -> Outcome:
         outcome = self.inner.judge(component, step.outcome)
-        content = frozenset(covered(step)), frozenset(seen)
+        content = frozenset(model_of(self.inner).covered(step)), frozenset(seen)
         if content not in self._marks and len(self._marks) >= MOST_MARKS:
             self._complete = False
             return outcome

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from model_check.coverage.covering import Covered
 from model_check.coverage.guards import Guard, guards
-from model_check.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything, in_force
+from model_check.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
 from model_check.drive.coverage import reason_of_silence
+from model_check.kinds import MODELS
+from model_check.model import ModelSystem
 
 if TYPE_CHECKING:
     from model_check.run import CheckResult
@@ -129,9 +131,18 @@ def together(results: Iterable[CheckResult]) -> Report:
     """What ``results`` exercise together, of what their protocols have."""
     results = [result for result in results if result.covered is not None]
     covered = [result.covered for result in results if result.covered is not None]
-    protocols = {protocol for result in results for protocol in result.system.protocols}
-    known = in_force(protocols) if protocols else everything()
+    known = _to_cover([result.system for result in results])
     with_guards = [each for each in covered if each.guards is not None]
     whole = reduce(or_, covered, Covered(guards=frozenset()))
     watched = reduce(or_, with_guards, Covered(guards=frozenset())).guards if with_guards else None
     return Report(Covered(whole.items, watched, whole.complete), known)
+
+
+def _to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
+    """By kind what there is to cover, by all kinds of systems among ``systems`` together."""
+    known: dict[str, list[str]] = {kind: [] for kind in everything()}
+    for model in MODELS:
+        own = [system for system in systems if isinstance(system, model.values)]
+        for kind, names in model.to_cover(own).items() if own else ():
+            known[kind] += [name for name in names if name not in known[kind]]
+    return known if systems else everything()

@@ -9,9 +9,9 @@ from model_check.drive.asked import ON_DISK, Asking
 from model_check.drive.prologue import prologue
 from model_check.drive.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
 from model_check.kraft.node import Execution, Node
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.step import Step as KRaftStep
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario
 from model_check.trace.build import details
 from model_check.trace.walk import Taken
 from reference.disk import Disk
@@ -21,7 +21,7 @@ from reference.replica import Replica
 
 
 def sequences(
-    system: KRaftSystem, scenario: Scenario, name: str, taken: Sequence[Taken]
+    system: KRaftSystem, scenario: KRaftScenario, name: str, taken: Sequence[Taken]
 ) -> Iterator[DriveSequence]:
     """The sequence of each replica to which something happens in a behaviour.
 
@@ -51,7 +51,7 @@ def sequences(
 
 
 def _opening(
-    system: KRaftSystem, scenario: Scenario, component: int, identity: Replica, begun: Node
+    system: KRaftSystem, scenario: KRaftScenario, component: int, identity: Replica, begun: Node
 ) -> tuple[Disk, tuple[Stimulus, ...] | None]:
     """The first disk of a replica and what happens to it before the behaviour begins."""
     if begun.replica is None:
@@ -74,7 +74,7 @@ def _happenings(
         detail = details(system, each.before, each.step.path)
         assert detail is not None
         node = cast(Node, each.before.locals[component])
-        for stimulus in _stimuli(node, detail):
+        for stimulus in _stimuli(node, cast(KRaftStep, detail)):
             yield number, stimulus
 
 

@@ -18,6 +18,7 @@ from model_check.drive.stimuli import Crash, DriveSequence, LateResponse, Start,
 from model_check.errors import InputError
 from model_check.files import read_text
 from model_check.kraft.build import build
+from model_check.kraft.scenario import of_replicas
 from model_check.trace import Trace, TraceError, json_form
 from model_check.trace.build import build as build_trace
 from model_check.trace.walk import Walk
@@ -123,14 +124,15 @@ def load(path: Path) -> list[DriveSequence]:
 
 
 def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
-    system = build(trace.scenario, str(path))
+    scenario = of_replicas(trace.scenario, "driving an implementation")
+    system = build(scenario, str(path))
     try:
         walk = Walk(system, trace.initial)
         for step in trace.steps:
             walk.take(walk.find(step.action, step.message, step.choice, step.duplicate))
     except TraceError as error:
         raise InputError(f"{path}: the present reference does not take this behaviour ({error}).") from None
-    return list(sequences(system, trace.scenario, path.stem, walk.taken))
+    return list(sequences(system, scenario, path.stem, walk.taken))
 
 
 # The behaviour that a difference lies in.

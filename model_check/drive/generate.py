@@ -14,8 +14,9 @@ from model_check.drive.witness import Witness, deed, witnesses
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import KRaftScenario, ProtocolChoice
+from model_check.kraft.step import Step as KRaftStep
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import ProtocolChoice, Scenario
 from model_check.trace.build import details
 from model_check.trace.walk import Taken, Walk
 from reference.frozen import field_types
@@ -46,7 +47,7 @@ class Generated:
 
 
 def generate(
-    scenarios: Iterable[Scenario],
+    scenarios: Iterable[KRaftScenario],
     preset: str,
     switches: Mapping[str, str | bool | int],
     seed: int,
@@ -80,7 +81,7 @@ def generate(
     return found
 
 
-def _under(scenario: Scenario, preset: str, switches: Mapping[str, str | bool | int]) -> Scenario:
+def _under(scenario: KRaftScenario, preset: str, switches: Mapping[str, str | bool | int]) -> KRaftScenario:
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
     # A disk that is replaced is nothing that happens to a process, and time is the driver's own.
@@ -89,7 +90,7 @@ def _under(scenario: Scenario, preset: str, switches: Mapping[str, str | bool | 
 
 
 def _cover(
-    found: Generated, scenario: Scenario, system: KRaftSystem, max_states: int, random: Random
+    found: Generated, scenario: KRaftScenario, system: KRaftSystem, max_states: int, random: Random
 ) -> None:
     """Choose behaviours, the longest first: the others are often part of it."""
     shown, complete = witnesses(system, frozenset(found.deeds), max_states)
@@ -112,7 +113,9 @@ def _walk(system: KRaftSystem, witness: Witness) -> list[Taken]:
     return walk.taken
 
 
-def _add(found: Generated, scenario: Scenario, system: KRaftSystem, name: str, taken: list[Taken]) -> None:
+def _add(
+    found: Generated, scenario: KRaftScenario, system: KRaftSystem, name: str, taken: list[Taken]
+) -> None:
     """Add the replicas that do something new in a behaviour."""
     done: dict[int, set[str]] = {}
     for each in taken:
@@ -120,7 +123,7 @@ def _add(found: Generated, scenario: Scenario, system: KRaftSystem, name: str, t
         detail = details(system, each.before, each.step.path)
         if detail is not None:
             node = cast(Node, each.before.locals[component])
-            done.setdefault(component, set()).add(deed(component, node, detail))
+            done.setdefault(component, set()).add(deed(component, node, cast(KRaftStep, detail)))
     driven = {
         system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
     }

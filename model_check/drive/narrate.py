@@ -10,7 +10,8 @@ from model_check.drive.asked import Asking, Question
 from model_check.drive.stimuli import Crash, DriveSequence, Start
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
-from model_check.trace.narrate import FOLLOWING, describe
+from model_check.kraft.words import FOLLOWING
+from model_check.trace.narrate import describe
 from model_check.trace.words import compare_nodes, label
 from reference.effects import Effect, Reply, Send
 from reference.events import Poll, RequestReceived, ResponseReceived

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from reference.disk import Disk
 from reference.events import Event
 from reference.messages import Response
@@ -57,7 +57,7 @@ class Origin:
     brings the replica into the state in which the scenario begins.
     """
 
-    scenario: Scenario
+    scenario: KRaftScenario
     path: tuple[int, ...]
     steps: tuple[int, ...]
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from model_check.engine.jit import compiled, inlined
-from model_check.engine.layout import COSTS, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
+from model_check.engine.layout import COSTS, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
 from model_check.engine.native_map import find
 from model_check.engine.view import (
     BEFORE,
     CONSUMES,
     DUPLICATE,
-    FORGET_LOCAL,
-    FORGET_MESSAGE,
     LINK,
     LOSE,
     RECORD,
+    SIGNAL_LOCAL,
+    SIGNAL_MESSAGE,
 )
 
 
@@ -38,15 +38,15 @@ def _apply(view, row, number, duplicate, after, slots):
     """Write the successor by outcome ``number`` to ``after``; returns the number of messages."""
     n = view.components
     outcome = view.outcomes[number]
-    forgets = outcome[FORGETS]
+    signals = outcome[SIGNALS]
     actor = (outcome[FLAGS] >> 8) & 0xFFFF
     message = (outcome[FLAGS] >> 32) - 1
     consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else np.int64(-1)
     for component in range(n):
         if component == actor:
             after[component] = outcome[LOCAL]
-        elif forgets:
-            key = (FORGET_LOCAL << 60) | (forgets << 30) | np.int64(row[component])
+        elif signals:
+            key = (SIGNAL_LOCAL << 60) | (signals << 30) | np.int64(row[component])
             after[component] = find(view.memo, key)
     count = 0
     for i in range(view.capacity):
@@ -56,8 +56,8 @@ def _apply(view, row, number, duplicate, after, slots):
         if kept == consumed:
             consumed = np.int64(-1)
             continue
-        if forgets:
-            kept = find(view.memo, (FORGET_MESSAGE << 60) | (forgets << 30) | kept) - 1
+        if signals:
+            kept = find(view.memo, (SIGNAL_MESSAGE << 60) | (signals << 30) | kept) - 1
             if kept < 0:
                 continue
         if expired(view, row, actor, outcome[LOCAL], kept):

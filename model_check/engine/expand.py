@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from model_check.engine.jit import compiled, inlined
-from model_check.engine.layout import COSTS, FLAGS, FORGETS, LABELS, NAMES, SENDS
+from model_check.engine.layout import COSTS, FLAGS, LABELS, NAMES, SENDS, SIGNALS
 from model_check.engine.native_map import MULTIPLIER
 from model_check.engine.transition import (
     CAPACITY,
@@ -74,7 +74,7 @@ def _last_step(view, row, reduced):
     if not reduced or code & 3 == LOSE:
         return -1, np.int64(0)
     outcome = view.outcomes[code >> 2]
-    if outcome[FORGETS] or outcome[FLAGS] & TURNS_BACK:
+    if outcome[SIGNALS] or outcome[FLAGS] & TURNS_BACK:
         return -1, np.int64(0)
     return (outcome[FLAGS] >> 8) & 0xFFFF, code >> 2
 
@@ -93,12 +93,12 @@ def _has_sent(view, number, message):
 def _commutes(view, row, count, last, number, duplicate):
     """Whether outcome ``number`` could as well have come before outcome ``last``, which led to ``row``.
 
-    Their components differ, and the event was there before. What is left: forgets change other components,
+    Their components differ, and the event was there before. What is left: signals change other components,
     the history sees the order of labels, a clock that is turned back does not bring back what has expired,
     and the network must have room in both orders.
     """
     outcome = view.outcomes[number]
-    if outcome[FORGETS] or outcome[FLAGS] & (OUTSIDE | TURNS_BACK):
+    if outcome[SIGNALS] or outcome[FLAGS] & (OUTSIDE | TURNS_BACK):
         return False
     if outcome[LABELS] and view.outcomes[last, LABELS]:
         return False

@@ -22,7 +22,7 @@ import numpy as np
 from model_check.engine.jit import inlined
 
 # Columns of an outcome row.
-DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, FORGETS, NAMES = range(8)
+DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
 ID = (1 << 30) - 1
 
 

@@ -21,6 +21,10 @@ from model_check.engine.visited import Visited
 Represent = Callable[[GlobalState], GlobalState]
 
 
+class UnlikeError(ValueError):
+    """A state and its representative do not behave alike; the argument says where."""
+
+
 class Representatives:
     """Replaces the new states of an exploration by their representatives.
 

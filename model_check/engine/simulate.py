@@ -15,11 +15,11 @@ from typing import Any
 
 from model_check.engine.explorer import resident_bytes
 from model_check.engine.steps import Step, broken_invariants, initial_states, steps
-from model_check.engine.system import Exploration, Forget, GlobalState, PathStep, System, Verdict, Violation
+from model_check.engine.system import Exploration, GlobalState, PathStep, Signal, System, Verdict, Violation
 from model_check.engine.twin import check_property, split_goals
 
 _CACHED = (
-    "destination", "deliver", "actions", "within", "forget_message", "forget_local", "record", "clock",
+    "destination", "deliver", "actions", "within", "signal_message", "signal_local", "record", "clock",
     "expiry",
 )  # fmt: skip
 
@@ -40,7 +40,7 @@ class Cached:
         return getattr(self._system, name)
 
     def _caching(self, name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-        known: dict[tuple[Hashable | Forget, ...], Any] = {}
+        known: dict[tuple[Hashable | Signal, ...], Any] = {}
         counted = name in ("deliver", "actions")
 
         def answer(*question: Hashable) -> Any:

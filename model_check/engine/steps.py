@@ -7,8 +7,8 @@ This is the definition; the compiled kernel is held against it by the tests. A s
 * *lose*: the network drops one message, where :class:`~model_check.engine.system.Loss` allows it.
 
 An outcome is applied in this order: its costs are spent (without the budget there is no step); the
-component takes its new local state; the delivered message leaves the network; the forgets are applied, in
-order, to all messages in flight and to all components but the forgetful one; the sends enter the network;
+component takes its new local state; the delivered message leaves the network; the signals are applied, in
+order, to all messages in flight and to all components but the one that signals; the sends enter the network;
 messages that have expired leave it.
 Then the constraints decide, ``within`` before ``capacity``: a successor outside is *cut*, and a cut step
 is only counted, it reaches no goal and violates nothing. Then the labels are recorded in order. A
@@ -80,12 +80,12 @@ def apply_outcome(
     messages = list(state.messages)
     if path.kind == "deliver" and outcome.consumes and not path.duplicate:
         messages.remove(path.message)
-    for forget in outcome.forgets:
-        mapped = [system.forget_message(forget, message) for message in messages]
+    for signal in outcome.signals:
+        mapped = [system.signal_message(signal, message) for message in messages]
         messages = [message for message in mapped if message is not None]
         for component in range(system.components):
-            if component != forget.component:
-                locals_[component] = system.forget_local(forget, component, locals_[component])
+            if component != signal.component:
+                locals_[component] = system.signal_local(signal, component, locals_[component])
     messages.extend(outcome.sends)
     messages = without_expired(system, locals_, messages)
     target = GlobalState(tuple(locals_), ordered(messages), state.history, budgets)

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from model_check.engine.system import Forget, GlobalState, Outcome, SymmetryError, System
+from model_check.engine.system import GlobalState, Outcome, Signal, SymmetryError, System
 
 #: Of each kind of question, so many are compared under all permutations, and every so-many-th after that.
 ALWAYS, EVERY = 200, 50
@@ -118,17 +118,18 @@ class Symmetry:
             frozenset(Counter(map(renamed, outcome.sends)).items()),
             tuple(map(renamed, outcome.labels)),
             tuple(sorted(outcome.costs)),
-            tuple(self.forget(number, forget) for forget in outcome.forgets),
+            tuple(self.signal(number, signal) for signal in outcome.signals),
             outcome.consumes,
             frozenset(outcome.violations),
             frozenset(outcome.goals),
         )
 
-    def forget(self, number: int, forget: Forget) -> Forget:
-        """``forget`` under permutation ``number``."""
+    def signal(self, number: int, signal: Signal) -> Signal:
+        """``signal`` under permutation ``number``."""
         permutation = self.permutations[number]
-        destination = None if forget.destination is None else permutation[forget.destination]
-        return Forget(permutation[forget.component], destination)
+        destination = None if signal.destination is None else permutation[signal.destination]
+        content = self.system.renamed(number, signal.content) if signal.content is not None else None
+        return Signal(permutation[signal.component], destination, content)
 
     def check_record(self, history: Hashable, labels: Sequence[Hashable], result: Any) -> None:
         """Compare, now and then, what recording ``labels`` gave with what their images give."""
@@ -144,32 +145,32 @@ class Symmetry:
             if (value, names) != (self.system.renamed(number, result[0]), result[1]):
                 raise SymmetryError(f"the history tells components apart: {labels!r} after {history!r}")
 
-    def check_forget(self, forgets: Sequence[Forget], message: Hashable, result: Hashable | None) -> None:
-        """Compare, now and then, what ``forgets`` leave of ``message`` with what is left of its images."""
-        if not self._due("forgets"):
+    def check_signal(self, signals: Sequence[Signal], message: Hashable, result: Hashable | None) -> None:
+        """Compare, now and then, what ``signals`` leave of ``message`` with what is left of its images."""
+        if not self._due("signals"):
             return
         for number in range(1, len(self.permutations)):
             left: Hashable | None = self.system.renamed(number, message)
-            for forget in forgets:
+            for signal in signals:
                 if left is not None:
-                    left = self.system.forget_message(self.forget(number, forget), left)
+                    left = self.system.signal_message(self.signal(number, signal), left)
             if left != (None if result is None else self.system.renamed(number, result)):
-                raise SymmetryError(f"forgetting tells components apart: {message!r} after {forgets!r}")
+                raise SymmetryError(f"signals tell components apart: {message!r} after {signals!r}")
 
-    def check_forget_local(
-        self, forgets: Sequence[Forget], component: int, local: Hashable, result: Hashable
+    def check_signal_local(
+        self, signals: Sequence[Signal], component: int, local: Hashable, result: Hashable
     ) -> None:
-        """Compare, now and then, what others' ``forgets`` make of a local state with the same of images."""
-        if not self._due("forgets of others"):
+        """Compare, now and then, what others' ``signals`` make of a local state with the same of images."""
+        if not self._due("signals of others"):
             return
         for number in range(1, len(self.permutations)):
             at = self.permutations[number][component]
             left = self.system.renamed(number, local)
-            for forget in (self.forget(number, forget) for forget in forgets):
-                if forget.component != at:
-                    left = self.system.forget_local(forget, at, left)
+            for signal in (self.signal(number, signal) for signal in signals):
+                if signal.component != at:
+                    left = self.system.signal_local(signal, at, left)
             if left != self.system.renamed(number, result):
-                raise SymmetryError(f"forgetting tells components apart: {local!r} after {forgets!r}")
+                raise SymmetryError(f"signals tell components apart: {local!r} after {signals!r}")
 
     def check_value(self, destination: int, expiry: int | None, message: Hashable) -> None:
         """Compare, now and then, where a message goes and when it expires with the same of its images."""

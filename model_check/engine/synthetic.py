@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
-from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
+from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,12 @@ class Synthetic:
 
     def actions(self, component: int, local: Any) -> list[Outcome]:
         outcomes = [Outcome("restart", Node(local.epoch, "idle", local.voted, 0, local.log),
-                            costs=(0,), forgets=(Forget(component),))]  # fmt: skip
+                            costs=(0,), signals=(Signal(component),))]  # fmt: skip
         if local.role != "lead":
             epoch = local.epoch + 1
             asks = tuple(Packet("vote?", component, c, epoch, local.log) for c in self._others(component))
             node = Node(epoch, "stand", component, 1 << component, local.log)
-            outcomes.append(Outcome("stand", node, asks, forgets=(Forget(component),)))
+            outcomes.append(Outcome("stand", node, asks, signals=(Signal(component),)))
         else:
             if local.log < self.entries:
                 outcomes.append(Outcome("append", replace(local, log=local.log + 1), costs=(1,)))
@@ -161,14 +161,14 @@ class Synthetic:
         acked = (*local.acked[: message.source], message.value, *local.acked[message.source + 1 :])
         return Outcome("ack", replace(local, acked=acked))
 
-    def forget_message(self, forget: Forget, message: Any) -> Any:
-        if message.kind in ("ballot", "copied") and message.target == forget.component:
+    def signal_message(self, signal: Signal, message: Any) -> Any:
+        if message.kind in ("ballot", "copied") and message.target == signal.component:
             return None
-        if message.kind == "vote?" and message.source == forget.component:
+        if message.kind == "vote?" and message.source == signal.component:
             return replace(message, value=0)
         return message
 
-    def forget_local(self, forget: Forget, component: int, local: Any) -> Any:
+    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
         return local
 
     def clock(self, component: int, local: Any) -> int:

@@ -53,16 +53,20 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
-    """A component's declaration that it forgets requests it has sent.
+class Signal:
+    """What a step lets all other components and all messages in flight notice at once.
 
-    ``component`` is the forgetful component; ``destination`` the component whose request is forgotten, or
-    ``None`` for all of them. The engine applies :meth:`System.forget_message` to every message in flight
-    *before* the outcome's own sends are added, and :meth:`System.forget_local` to every other component.
+    It is the one way in which a step of a component touches others: a request that is forgotten (its answer
+    must not arrive any more), a unit of time that is over on all clocks. ``component`` is the one that
+    signals; ``destination`` the component that is meant, or ``None`` for all of them; ``content`` what is
+    signalled, where a system has several signals. The engine applies :meth:`System.signal_message` to every
+    message in flight *before* the outcome's own sends are added, and :meth:`System.signal_local` to every
+    other component.
     """
 
     component: int
     destination: int | None = None
+    content: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Outcome:
     labels: what the history has to know, in order; each is passed to :meth:`System.record`.
     costs: indices into ``System.budgets``; each occurrence spends one unit. Without the budget the outcome
         is not enabled.
-    forgets: requests forgotten, applied in order before ``sends``.
+    signals: what all others notice, applied in order before ``sends``.
     consumes: whether a delivered message leaves the network (``False``: it stays; ignored for actions of
         the environment).
     violations: names of the properties that this very transition violates.
@@ -87,7 +91,7 @@ class Outcome:
     sends: tuple[Message, ...] = ()
     labels: tuple[Label, ...] = ()
     costs: tuple[int, ...] = ()
-    forgets: tuple[Forget, ...] = ()
+    signals: tuple[Signal, ...] = ()
     consumes: bool = True
     violations: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
@@ -193,18 +197,18 @@ class System(Protocol):
         """The state constraint on local states: successors with a local state outside are not explored."""
         ...
 
-    def forget_message(self, forget: Forget, message: Message) -> Message | None:
-        """``message`` after ``forget``: itself, another message, or ``None`` when it leaves the network."""
+    def signal_message(self, signal: Signal, message: Message) -> Message | None:
+        """``message`` after ``signal``: itself, another message, or ``None`` when it leaves the network."""
         ...
 
-    def forget_local(self, forget: Forget, component: int, local: Local) -> Local:
-        """The local state of another component after ``forget`` (for requests it holds unanswered)."""
+    def signal_local(self, signal: Signal, component: int, local: Local) -> Local:
+        """The local state of another component after ``signal``."""
         ...
 
     def clock(self, component: int, local: Local) -> int:
         """How late it is at a component: what makes messages expire there. Constant if none ever does.
 
-        Below 2**62. A forget of another component must not change it (the engine checks that).
+        Below 2**62. A signal of another component must not change it (the engine checks that).
         """
         ...
 

@@ -1,6 +1,6 @@
 """What the system said, as arrays of integers: interned values, outcomes, fingerprint parts.
 
-Every local state (with its component), message, history, sequence of labels and sequence of forgets gets a
+Every local state (with its component), message, history, sequence of labels and sequence of signals gets a
 number when it is first seen. What depends on a pair of them is kept in one map (``memo``), which the
 kernels read; a key they do not find is resolved here, by the system, once.
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from model_check.engine.columns import Column
 from model_check.engine.native_map import MULTIPLIER, NativeMap
 from model_check.engine.symmetry import Symmetry
-from model_check.engine.system import Forget, GlobalState, Loss, Outcome, PathStep, System
+from model_check.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
 from model_check.engine.view import (
     ACT,
     BEFORE,
@@ -31,13 +31,13 @@ from model_check.engine.view import (
     DELIVER,
     DUPLICATE,
     EXTRA,
-    FORGET_MESSAGE,
     LIMIT,
     LINK,
     LOSE,
     NEVER,
     OUTSIDE,
     RECORD,
+    SIGNAL_MESSAGE,
     TURNS_BACK,
     View,
 )
@@ -88,7 +88,7 @@ class Tables:
         self._texts: dict[int, str] = {}
         self.histories: list[Hashable] = []
         self.label_sequences: list[tuple[Hashable, ...]] = []
-        self.forget_sequences: list[tuple[Forget, ...]] = []
+        self.signal_sequences: list[tuple[Signal, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
         # As in the arrays for the kernels; sums of a few are quicker over numbers of Python.
         self._hashes_of_locals: list[list[int]] = []
@@ -116,7 +116,7 @@ class Tables:
         )
         # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
         self.intern_labels(())
-        self.intern_forgets(())
+        self.intern_signals(())
         self._intern("names", (), self.name_sets, ())
 
     # -- interning ---------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ class Tables:
         """The number of a sequence of labels."""
         return self._intern("labels", labels, self.label_sequences, labels)[0]
 
-    def intern_forgets(self, forgets: tuple[Forget, ...]) -> int:
-        """The number of a sequence of forgets."""
-        return self._intern("forgets", forgets, self.forget_sequences, forgets)[0]
+    def intern_signals(self, signals: tuple[Signal, ...]) -> int:
+        """The number of a sequence of signals."""
+        return self._intern("signals", signals, self.signal_sequences, signals)[0]
 
     def intern_names(self, names: tuple[str, ...]) -> int:
         """The number of a set of property names or goal names (below 2**16)."""
@@ -223,15 +223,15 @@ class Tables:
             value = self._add_outcomes(a, -1, self.system.actions(component, local))
         elif kind == RECORD:
             value = self._record(a, b)
-        elif kind == FORGET_MESSAGE:
-            value = self._forget_message(a, b)
+        elif kind == SIGNAL_MESSAGE:
+            value = self._signal_message(a, b)
         else:
             component, local = self.locals[b]
-            left = self._forget_local(a, component, local)
-            self.symmetry.check_forget_local(self.forget_sequences[a], component, local, left)
+            left = self._signal_local(a, component, local)
+            self.symmetry.check_signal_local(self.signal_sequences[a], component, local, left)
             value = self.intern_local(component, left)
             if self._clock.data[value] != self._clock.data[b]:
-                raise ValueError(f"a forget of another component changes the clock of {local!r}")
+                raise ValueError(f"a signal of another component changes the clock of {local!r}")
         self.resolved.append(key)
         self.memo.put_later(key, value)
 
@@ -254,9 +254,9 @@ class Tables:
 
     def _outcome_row(self, before: int, message: int, outcome: Outcome) -> tuple[int, ...]:
         component = self.locals[before][0]
-        forgets = self.intern_forgets(outcome.forgets)
-        # Another component's forget changes the actor's new local state; that depends on the outcome alone.
-        local = self.intern_local(component, self._forget_local(forgets, component, outcome.local))
+        signals = self.intern_signals(outcome.signals)
+        # Another component's signal changes the actor's new local state; that depends on the outcome alone.
+        local = self.intern_local(component, self._signal_local(signals, component, outcome.local))
         sends = [self.intern_message(m) for m in outcome.sends]
         first = self._pool.count
         for number in sends:
@@ -282,7 +282,7 @@ class Tables:
             flags,
             first << 20 | len(sends),
             labels,
-            forgets,
+            signals,
             names,
         )
 
@@ -311,19 +311,19 @@ class Tables:
         sets = self.intern_names(violations) << 30 | self.intern_names(goals) << 46
         return self.intern_history(value) | sets
 
-    def _forget_message(self, forgets: int, number: int) -> int:
+    def _signal_message(self, signals: int, number: int) -> int:
         """The message's number plus 1, or 0 when it leaves the network."""
         message: Hashable | None = self.messages[number]
-        for forget in self.forget_sequences[forgets]:
+        for signal in self.signal_sequences[signals]:
             if message is not None:
-                message = self.system.forget_message(forget, message)
-        self.symmetry.check_forget(self.forget_sequences[forgets], self.messages[number], message)
+                message = self.system.signal_message(signal, message)
+        self.symmetry.check_signal(self.signal_sequences[signals], self.messages[number], message)
         return 0 if message is None else self.intern_message(message) + 1
 
-    def _forget_local(self, forgets: int, component: int, local: Hashable) -> Hashable:
-        for forget in self.forget_sequences[forgets]:
-            if forget.component != component:
-                local = self.system.forget_local(forget, component, local)
+    def _signal_local(self, signals: int, component: int, local: Hashable) -> Hashable:
+        for signal in self.signal_sequences[signals]:
+            if signal.component != component:
+                local = self.system.signal_local(signal, component, local)
         return local
 
     def resolve_verdict(self, row: NDArray[np.int32], invariant: int) -> bool:

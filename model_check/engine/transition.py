@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from model_check.engine.jit import inlined
-from model_check.engine.layout import COSTS, DELTA, FLAGS, FORGETS, ID, LABELS, LOCAL, SENDS, expired
+from model_check.engine.layout import COSTS, DELTA, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
 from model_check.engine.native_map import MULTIPLIER, find
-from model_check.engine.view import CONSUMES, FORGET_LOCAL, FORGET_MESSAGE, OUTSIDE, RECORD
+from model_check.engine.view import CONSUMES, OUTSIDE, RECORD, SIGNAL_LOCAL, SIGNAL_MESSAGE
 
 # What a transition is.
 DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
@@ -99,14 +99,14 @@ def _expire_sent(view, row, actor, local, sends, changes):
 
 
 @inlined
-def _forget(view, row, count, forgets, actor, local, consumed, misses, counters, changes):
-    """(status, messages that stay, difference of the fingerprint) of applying ``forgets``."""
+def _signal(view, row, count, signals, actor, local, consumed, misses, counters, changes):
+    """(status, messages that stay, difference of the fingerprint) of applying ``signals``."""
     n = view.components
     delta = np.uint64(0)
     missed = False
     for component in range(n):
         if component != actor:
-            after = look_up(view, FORGET_LOCAL, forgets, row[component], misses, counters)
+            after = look_up(view, SIGNAL_LOCAL, signals, row[component], misses, counters)
             if after < 0:
                 missed = True
             elif after != row[component]:
@@ -121,7 +121,7 @@ def _forget(view, row, count, forgets, actor, local, consumed, misses, counters,
         if message == consumed:
             consumed = -1
             continue
-        after = look_up(view, FORGET_MESSAGE, forgets, message, misses, counters)
+        after = look_up(view, SIGNAL_MESSAGE, signals, message, misses, counters)
         if after < 0:
             missed = True
             continue
@@ -169,9 +169,9 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
     status = ENABLED
     actor = (outcome[FLAGS] >> 8) & 0xFFFF
     local = outcome[LOCAL]
-    if outcome[FORGETS]:
-        status, kept, change = _forget(
-            view, row, count, outcome[FORGETS], actor, local, consumed, misses, counters, changes
+    if outcome[SIGNALS]:
+        status, kept, change = _signal(
+            view, row, count, outcome[SIGNALS], actor, local, consumed, misses, counters, changes
         )
         if status != ENABLED:
             return status, delta, recorded

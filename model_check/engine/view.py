@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 LINK, BEFORE = -2, -1
 EXTRA = 2
 # Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
-DELIVER, ACT, RECORD, FORGET_MESSAGE, FORGET_LOCAL = 1, 2, 3, 4, 5
+DELIVER, ACT, RECORD, SIGNAL_MESSAGE, SIGNAL_LOCAL = 1, 2, 3, 4, 5
 LIMIT = 1 << 30
 # Flags of an outcome row.
 CONSUMES, OUTSIDE, TURNS_BACK = 1, 2, 4
@@ -27,7 +27,7 @@ class View(NamedTuple):
     memo, verdicts: pairs of :class:`~model_check.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
     cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
     | (delivered message + 1) << 32, sends as start << 20 | count,
-    label sequence, forget sequence, violation set << 32 | goal set. pool: messages of all sends.
+    label sequence, signal sequence, violation set << 32 | goal set. pool: messages of all sends.
     local_hash, message_hash, history_hash: uint64[n, permutations]; differences: the same of outcomes'
     fingerprint differences (column 0 repeats theirs). destination: int32. outside: uint8, the local state is
     outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).

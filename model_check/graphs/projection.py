@@ -2,65 +2,58 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import Any
 
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
-from model_check.kraft.node import Node
-from model_check.kraft.system import KRaftSystem
-from model_check.trace.words import node_fields
+from model_check.kinds import MODELS
+from model_check.model import ModelSystem, Place
+from model_check.trace.words import RUNNING, node_fields
 
-#: Fields that replicas have, in the words of traces with "-" for blanks; "messages" counts those in flight.
-FIELDS = (
-    "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
-    "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",
-    "leader-has-updated", "loads",
-    "epoch-start", "granting-voters", "progress", "pending", "contacts", "resign-requested", "observers",
-    "voter-change", "reported-entries", "alterations", "unacknowledged", "preferred-successors", "awaiting",
-    "backing-off", "parked", "shutting-down", "clock", "messages",
-)  # fmt: skip
 MESSAGES = "messages"
+#: What components have, in the words of traces with "-" for blanks; "messages" counts those in flight.
+FIELDS = (*dict.fromkeys(name for model in MODELS for name in model.fields), MESSAGES)
 VIOLATED = "violated"
 #: What fields are called where several are shown beside each other.
 _SHORT = {"end-offset": "end", "high-watermark": "hw"}
 
 
 @lru_cache(maxsize=1 << 16)
-def _fields(node: Node) -> dict[str, str]:
+def _fields(node: Any) -> dict[str, str]:
     return {name.replace(" ", "-"): value for name, value in node_fields(node).items()}
 
 
-def value(node: Node, field: str) -> str:
+def value(node: Any, field: str) -> str:
     """A field of a node as text; ``none`` where it has none, and ``stopped`` for the role of no process."""
-    if field == "role" and node.replica is None:
+    fields = _fields(node)
+    if field == "role" and fields.get("process", RUNNING) != RUNNING:
         return "stopped"
-    return _fields(node).get(field, "none")
+    return fields.get(field, "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
     """Fields of all replicas (``None``) or of one. No fields at all: all states look the same."""
 
-    fields: tuple[tuple[str, int | None], ...]
+    fields: tuple[tuple[str, Place | None], ...]
 
-    def label(self, system: KRaftSystem, state: GlobalState) -> str:
+    def label(self, system: ModelSystem, state: GlobalState) -> str:
         """What is seen of ``state``: a part for each replica, as in ``1 Leader e1, 2 Follower e1``."""
         parts = []
-        for identity, local in zip(system.identities, state.locals, strict=True):
-            wanted = [name for name, who in self.fields if who in (None, identity.id) and name != MESSAGES]
-            shown = [text for name in wanted if (text := _shown(cast(Node, local), name))]
+        for place, local in zip(system.places, state.locals, strict=True):
+            wanted = [name for name, who in self.fields if who in (None, place) and name != MESSAGES]
+            shown = [text for name in wanted if (text := _shown(local, name))]
             if wanted:
-                parts.append(f"{identity.id} {' '.join(shown)}")
+                parts.append(f"{place} {' '.join(shown)}")
         if (MESSAGES, None) in self.fields:
             parts.append(f"{len(state.messages)} in flight")
         return ", ".join(parts) or "all states"
 
 
-def _shown(node: Node, field: str) -> str:
+def _shown(node: Any, field: str) -> str:
     text = value(node, field).replace(", ", ",")
     if field == "role":
         return text
@@ -73,14 +66,14 @@ def _shown(node: Node, field: str) -> str:
 ROLE_EPOCH = Projection((("role", None), ("epoch", None)))
 
 
-def parse_projection(text: str, ids: Sequence[int], option: str) -> Projection:
+def parse_projection(text: str, ids: Sequence[Place], option: str) -> Projection:
     """``role,epoch`` or ``role.1,leader.2``. Raises InputError, which names ``option``."""
     if text == "role-epoch":
         return ROLE_EPOCH
     return Projection(tuple(_field(word, ids, option) for word in text.split(",")))
 
 
-def _field(word: str, ids: Sequence[int], option: str) -> tuple[str, int | None]:
+def _field(word: str, ids: Sequence[Place], option: str) -> tuple[str, Place | None]:
     name, dot, who = word.partition(".")
     if name not in FIELDS:
         raise InputError(
@@ -88,12 +81,13 @@ def _field(word: str, ids: Sequence[int], option: str) -> tuple[str, int | None]
         )
     if not dot:
         return name, None
-    if name == MESSAGES or not re.fullmatch(r"\d{1,2}", who, re.ASCII) or int(who) not in ids:
+    known = {str(each): each for each in ids}
+    if name == MESSAGES or who not in known:
         raise InputError(
             f"{option}: '{word[:40]}' names no replica; add one of {', '.join(map(str, ids))} after the dot, "
             "or nothing for all."
         )
-    return name, int(who)
+    return name, known[who]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +98,14 @@ class Condition:
     matter.
     """
 
-    wanted: tuple[tuple[str, int | None, str], ...]
+    wanted: tuple[tuple[str, Place | None, str], ...]
     violated: str | None = None
 
-    def holds(self, system: KRaftSystem, state: GlobalState, violated: Sequence[str]) -> bool:
+    def holds(self, system: ModelSystem, state: GlobalState, violated: Sequence[str]) -> bool:
         """Whether ``state``, in which the properties ``violated`` are violated, is meant."""
         if self.violated is not None and not (self.violated in violated or (violated and not self.violated)):
             return False
-        nodes = {
-            identity.id: cast(Node, local)
-            for identity, local in zip(system.identities, state.locals, strict=True)
-        }
+        nodes = dict(zip(system.places, state.locals, strict=True))
         some = []
         for field, who, text in self.wanted:
             if field == MESSAGES:
@@ -133,28 +124,28 @@ class Condition:
         yield from (Condition((asked,)) for asked in self.wanted)
 
 
-def _written(node: Node, field: str) -> str:
+def _written(node: Any, field: str) -> str:
     """A field as conditions write it, without blanks."""
     return value(node, field).replace(", ", ",")
 
 
-def seen(system: KRaftSystem, state: GlobalState, field: str, who: int | None) -> Iterator[str]:
+def seen(system: ModelSystem, state: GlobalState, field: str, who: Place | None) -> Iterator[str]:
     """What a field may be asked for to find ``state``."""
     if field == MESSAGES:
         yield str(len(state.messages))
         return
-    for identity, local in zip(system.identities, state.locals, strict=True):
-        if who in (None, identity.id):
-            yield _written(cast(Node, local), field)
+    for place, local in zip(system.places, state.locals, strict=True):
+        if who in (None, place):
+            yield _written(local, field)
 
 
-def parse_condition(text: str, system: KRaftSystem, option: str) -> Condition:
+def parse_condition(text: str, system: ModelSystem, option: str) -> Condition:
     """``role.1=Leader,epoch.2=2``; ``role=Leader,epoch=2`` for one replica, whichever; ``violated`` or
     ``violated=NoFatal`` for states in which a property is violated. What has no ``=`` goes on with the value
     before it: ``log.1=1@1,1@2``. Raises InputError, with ``option``.
     """
-    ids = [identity.id for identity in system.identities]
-    wanted: list[tuple[str, int | None, str]] = []
+    ids = system.places
+    wanted: list[tuple[str, Place | None, str]] = []
     violated: str | None = None
     for word in text.split(","):
         name, equals, text_of = word.partition("=")

@@ -14,9 +14,8 @@ from model_check.engine.graph import LOST, Graph, collect_graph
 from model_check.engine.system import GlobalState, PathStep, System
 from model_check.engine.witness import Witnessing, faults_of, violated_in
 from model_check.graphs.projection import ROLE_EPOCH, Projection
-from model_check.kraft.faults import FAULTS
-from model_check.kraft.network import InFlight
-from model_check.kraft.system import KRaftSystem
+from model_check.kinds import model_of
+from model_check.model import ModelSystem
 
 _CUT = re.compile(r"crashes after effect \d+ of \d+")
 
@@ -29,7 +28,7 @@ class States:
     ``names`` and ``faults``: by label number of an edge what the step is called, and the faults in it.
     """
 
-    system: KRaftSystem
+    system: ModelSystem
     graph: Graph
     violated: dict[int, tuple[str, ...]]
     names: tuple[str, ...]
@@ -40,7 +39,7 @@ class States:
         return projection.label(self.system, self.graph.state(number))
 
 
-def collect_states(system: KRaftSystem, max_states: int, threads: int = 1) -> States:
+def collect_states(system: ModelSystem, max_states: int, threads: int = 1) -> States:
     """The reachable graph of ``system``. Raises IncompleteGraphError."""
     witnessing = Witnessing(system)
     graph = collect_graph(cast(System, witnessing), threads=threads, max_states=max_states)
@@ -48,19 +47,20 @@ def collect_states(system: KRaftSystem, max_states: int, threads: int = 1) -> St
     ends = np.setdiff1d(np.arange(graph.size), graph.sources).tolist()
     judged = {number: violated_in(witnessing, graph.state(number)) for number in ends}
     violated = {number: names for number, names in judged.items() if names}
+    faults = model_of(system).faults
     return States(
         system,
         graph,
         violated,
         tuple(_name(step, action) for step, action in graph.label_values),
         tuple(
-            tuple(faults_of(step, action, system.budget_names, FAULTS)) for step, action in graph.label_values
+            tuple(faults_of(step, action, system.budget_names, faults)) for step, action in graph.label_values
         ),
     )
 
 
 def _name(step: PathStep, action: object) -> str:
-    return f"loss of {cast(InFlight, step.message)}" if action == LOST else str(action)
+    return f"loss of {step.message}" if action == LOST else str(action)
 
 
 def state_graph(states: States, projection: Projection = ROLE_EPOCH) -> nx.MultiDiGraph:

@@ -9,16 +9,13 @@ from collections import Counter
 from collections.abc import Hashable
 
 from model_check.engine.representatives import Represent
+from model_check.engine.representatives import UnlikeError as UnlikeError
 from model_check.engine.steps import steps
 from model_check.engine.system import GlobalState
 from model_check.kraft.system import BEYOND, Bounds, KRaftSystem
 
 #: Of the states that are replaced, these first ones are looked at, and then every so many-th.
 FIRST, EVERY = 100, 500
-
-
-class UnlikeError(ValueError):
-    """A state and its representative do not behave alike; the argument says where."""
 
 
 class Watched:

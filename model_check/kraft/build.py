@@ -13,9 +13,9 @@ from model_check.kraft.environment import Environment
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.prelude import BrokenPrelude, Prelude
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.kraft.wiring import Wiring
-from model_check.scenario import Scenario
 from reference.events import Timer
 from reference.frozen import replace
 from reference.protocol import PreVoteCompatibility, Protocol
@@ -24,7 +24,7 @@ from reference.protocol import PreVoteCompatibility, Protocol
 MAX_BUDGETS = 7
 
 
-def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
+def build(scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
     """The system of ``scenario``; ``absorbs``: see :class:`~model_check.kraft.system.KRaftSystem`.
 
     Raises InputError where the scenario contradicts itself, and BrokenPrelude where the run that leads to
@@ -34,7 +34,7 @@ def build(scenario: Scenario, where: str | None = None, *, absorbs: bool = False
 
 
 class _Builder:
-    def __init__(self, scenario: Scenario, where: str, absorbs: bool) -> None:
+    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool) -> None:
         self.scenario = scenario
         self.absorbs = absorbs
         self.where = where

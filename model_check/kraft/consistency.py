@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from model_check.kraft.properties import Error
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from reference.protocol import Protocol, VoterChanges
 
 
-def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> None:
+def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) -> None:
     """Raises what ``error`` makes of a sentence where they do not; ``protocols``: those of the replicas."""
     replicas, ids = scenario.replicas, scenario.replicas.everybody
     if len(set(ids)) != len(ids):
@@ -24,7 +24,7 @@ def check(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> No
     _check_who_is_named(scenario, error)
 
 
-def _check_who_is_named(scenario: Scenario, error: Error) -> None:
+def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
     replicas, environment = scenario.replicas, scenario.environment
     listed = (
         *scenario.network.no_pre_vote,
@@ -45,14 +45,14 @@ def _check_who_is_named(scenario: Scenario, error: Error) -> None:
         replica_named(scenario, error, word)
 
 
-def replica_named(scenario: Scenario, error: Error, word: str) -> int:
+def replica_named(scenario: KRaftScenario, error: Error, word: str) -> int:
     """The id that ``word`` is, of a replica of the scenario. Raises what ``error`` makes of a sentence."""
     if word not in map(str, scenario.replicas.everybody):
         raise error(f"'{word}' is not one of the replicas {', '.join(map(str, scenario.replicas.everybody))}")
     return int(word)
 
 
-def _check_changes(scenario: Scenario, error: Error) -> None:
+def _check_changes(scenario: KRaftScenario, error: Error) -> None:
     """What goes with a voter set that may change, and only with that."""
     replicas, budgets = scenario.replicas, scenario.budgets
     if replicas.dynamic and replicas.upgradable:
@@ -72,7 +72,7 @@ def _check_changes(scenario: Scenario, error: Error) -> None:
         raise error("replicas.led-by: the states in which replicas begin are given twice")
 
 
-def _check_idle_answers(scenario: Scenario, error: Error) -> None:
+def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
     """What leaving out idle answers rests on."""
     environment, budgets = scenario.environment, scenario.budgets
     timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
@@ -95,7 +95,7 @@ def _check_idle_answers(scenario: Scenario, error: Error) -> None:
 EPOCH_1 = "no-leader-of-epoch-1"
 
 
-def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
+def _check_relative_epochs(scenario: KRaftScenario, error: Error) -> None:
     """Relative epochs are for *eventually* properties, and for states of which all numbers are known."""
     budgets = scenario.budgets
     if scenario.reduction.epochs == "relative" and (
@@ -118,7 +118,7 @@ def _check_relative_epochs(scenario: Scenario, error: Error) -> None:
         )
 
 
-def _check_alterations(scenario: Scenario, protocols: Sequence[Protocol], error: Error) -> None:
+def _check_alterations(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) -> None:
     """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""
     replicas, admin = scenario.replicas, scenario.admin
     if not admin.alters:
@@ -134,7 +134,7 @@ def _check_alterations(scenario: Scenario, protocols: Sequence[Protocol], error:
         raise error("admin.steps: alter needs protocol.preset = 'kip595'")
 
 
-def _check_clocks(scenario: Scenario, error: Error) -> None:
+def _check_clocks(scenario: KRaftScenario, error: Error) -> None:
     """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
     if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
         raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")

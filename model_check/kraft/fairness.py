@@ -9,9 +9,9 @@ from model_check.engine.cycles import Strength
 from model_check.engine.liveness import Fairness
 from model_check.engine.system import PathStep
 from model_check.kraft.network import InFlight
+from model_check.kraft.scenario import Eventually
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Eventually
 from reference.messages import Message
 
 _KINDS: tuple[type, ...] = get_args(Message)

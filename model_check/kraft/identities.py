@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from model_check.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from model_check.kraft.membership import Origin
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from model_check.variants import with_switches
 from reference import bootstrap
 from reference.bootstrap import FirstVoters, FormattedDirectory
@@ -25,7 +25,7 @@ def listens_at(replica: int) -> tuple[Endpoint, ...]:
     return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
 
 
-def protocol_of(scenario: Scenario, replica: int, where: str) -> Protocol:
+def protocol_of(scenario: KRaftScenario, replica: int, where: str) -> Protocol:
     """The protocol variant of a replica. Raises InputError for a switch that does not exist."""
     choice = scenario.protocol
     switches = {**choice.set, **choice.at.get(str(replica), {})}
@@ -34,7 +34,7 @@ def protocol_of(scenario: Scenario, replica: int, where: str) -> Protocol:
     return with_switches(choice.preset, switches, where)
 
 
-def identity_of(scenario: Scenario, replica: int) -> Replica:
+def identity_of(scenario: KRaftScenario, replica: int) -> Replica:
     """What configuration and disk say of a replica before it has done anything."""
     replicas = scenario.replicas
     identity = Replica(
@@ -50,7 +50,7 @@ def identity_of(scenario: Scenario, replica: int) -> Replica:
     return _formatted(scenario, identity) if replicas.dynamic else identity
 
 
-def _formatted(scenario: Scenario, identity: Replica) -> Replica:
+def _formatted(scenario: KRaftScenario, identity: Replica) -> Replica:
     """``identity`` as its process is on a directory that was formatted for voters in the log."""
     config = _config(scenario, identity.id)
     formatted = _directory(scenario, config)
@@ -61,7 +61,7 @@ def _formatted(scenario: Scenario, identity: Replica) -> Replica:
     return replace(started, endpoints=identity.endpoints, cluster_id=None)
 
 
-def _directory(scenario: Scenario, config: Config) -> FormattedDirectory | Problem:
+def _directory(scenario: KRaftScenario, config: Config) -> FormattedDirectory | Problem:
     """What formatting makes of the directory of a replica; a standalone controller is the only voter."""
     replicas, replica = scenario.replicas, config.node_id
     own, cluster = first_directory(replica), scenario.name
@@ -76,7 +76,7 @@ def _directory(scenario: Scenario, config: Config) -> FormattedDirectory | Probl
     return bootstrap.format_directory(config, cluster, fresh, first, _checkpoint(scenario))
 
 
-def _config(scenario: Scenario, replica: int) -> Config:
+def _config(scenario: KRaftScenario, replica: int) -> Config:
     """What a replica is configured to be: with static voters, or with servers that lead to the voters."""
     replicas = scenario.replicas
     role = ProcessRole.BROKER if replica in replicas.observers else ProcessRole.CONTROLLER
@@ -87,13 +87,13 @@ def _config(scenario: Scenario, replica: int) -> Config:
     return Config(replica, (role,), tuple(f"{one}@node-{one}:9093" for one in known))
 
 
-def key_of(scenario: Scenario, replica: int) -> ReplicaKey:
+def key_of(scenario: KRaftScenario, replica: int) -> ReplicaKey:
     """By which key a replica should begin: with a directory id where anything depends on it."""
     directories = scenario.replicas.changing or scenario.budgets.wipes
     return ReplicaKey(replica, first_directory(replica) if directories else None)
 
 
-def formatted_for(scenario: Scenario, replica: int) -> Origin:
+def formatted_for(scenario: KRaftScenario, replica: int) -> Origin:
     """What a replica should find before any record, by the scenario alone."""
     replicas = scenario.replicas
     if not replicas.dynamic:
@@ -103,7 +103,7 @@ def formatted_for(scenario: Scenario, replica: int) -> Origin:
     return Origin(VoterSet(), 0)
 
 
-def _checkpoint(scenario: Scenario) -> VoterSet:
+def _checkpoint(scenario: KRaftScenario) -> VoterSet:
     """The voter set of the checkpoint 0-0 of a cluster that was formatted with kraft.version 1."""
     return voter_set(
         Voter(ReplicaKey(voter, first_directory(voter)), listens_at(voter), 0, 1)
@@ -111,12 +111,12 @@ def _checkpoint(scenario: Scenario) -> VoterSet:
     )
 
 
-def voters_of(scenario: Scenario) -> VoterSet:
+def voters_of(scenario: KRaftScenario) -> VoterSet:
     """The true voter set before any record."""
     return _checkpoint(scenario) if scenario.replicas.dynamic else static_voters(scenario.replicas.voters)
 
 
-def origin_of(scenario: Scenario) -> Origin | None:
+def origin_of(scenario: KRaftScenario) -> Origin | None:
     """What is in force before any record, or ``None`` where nothing of it can change."""
     changing = scenario.replicas.changing or scenario.admin.alters
     if not changing and not scenario.budgets.snapshots and not scenario.budgets.wipes:
@@ -124,13 +124,13 @@ def origin_of(scenario: Scenario) -> Origin | None:
     return Origin(voters_of(scenario), int(scenario.replicas.dynamic))
 
 
-def admin_steps(scenario: Scenario) -> tuple[AdminStep, ...]:
+def admin_steps(scenario: KRaftScenario) -> tuple[AdminStep, ...]:
     """What the administrator asks for. Raises InputError for a replica that there is not."""
     endpoints = {replica: listens_at(replica) for replica in scenario.replicas.everybody}
     return tuple(parse_step(text, endpoints, scenario.file) for text in scenario.admin.steps)
 
 
-def addable(scenario: Scenario) -> frozenset[int]:
+def addable(scenario: KRaftScenario) -> frozenset[int]:
     """The ids of the replicas that may be added to the voter set."""
     steps = admin_steps(scenario)
     asked = {step.key.id for step in steps if step.verb == "add" and step.key is not None}

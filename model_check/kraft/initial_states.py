@@ -14,11 +14,11 @@ from model_check.kraft.labels import Committed, Elected, Label, Voted
 from model_check.kraft.node import Node, execute
 from model_check.kraft.outcomes import steps
 from model_check.kraft.properties import Error
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.starts import crash_matters, restart
 from model_check.kraft.step import Action, Step
 from model_check.kraft.unread import without_unread_fields
 from model_check.kraft.wiring import Wiring
-from model_check.scenario import Scenario
 from reference.disk import Disk
 from reference.events import Poll
 from reference.frozen import replace
@@ -26,7 +26,9 @@ from reference.protocol import Protocol
 from reference.replica import Leader, Replica
 
 
-def begin(scenario: Scenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
+def begin(
+    scenario: KRaftScenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica
+) -> Outcome:
     """What the replica does first: it starts on an empty disk, or polls in the state that is given.
 
     Where a crash within the first start leaves something behind the replica has yet to start. Raises what
@@ -58,7 +60,7 @@ def begin(scenario: Scenario, error: Error, wiring: Wiring, protocol: Protocol, 
     return outcome
 
 
-def given_node(scenario: Scenario, error: Error, identity: Replica, text: str) -> Node:
+def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Node:
     """The state that is given of a replica, all of it on its disk. Raises what ``error`` makes of a sentence
     where there is no such state.
     """
@@ -76,7 +78,7 @@ def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
     return next(steps(wiring, protocol, node, event, execution, action))
 
 
-def history_before(scenario: Scenario, error: Error, identities: list[Replica]) -> History:
+def history_before(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> History:
     """What must have happened before the initial states that are given: reigns, votes and commits.
 
     Raises what ``error`` makes of a sentence where they contradict each other.
@@ -106,7 +108,7 @@ def history_before(scenario: Scenario, error: Error, identities: list[Replica]) 
 
 
 def after_first_polls(
-    scenario: Scenario, history: History, begun: list[Outcome]
+    scenario: KRaftScenario, history: History, begun: list[Outcome]
 ) -> tuple[History, frozenset[str], frozenset[str]]:
     """The history after what the replicas did first, and the goals and violations of it.
 
@@ -135,7 +137,7 @@ def after_first_polls(
     return history, frozenset(goals), frozenset(violations)
 
 
-def _begins_as_formatted(scenario: Scenario, replica: int, node: Node) -> bool:
+def _begins_as_formatted(scenario: KRaftScenario, replica: int, node: Node) -> bool:
     """Whether a replica has begun with the key and the voters that the scenario gives it (P-7)."""
     if node.replica is None:
         return True
@@ -143,7 +145,7 @@ def _begins_as_formatted(scenario: Scenario, replica: int, node: Node) -> bool:
     return (node.replica.key, membership.own_origin(node.replica)) == wanted
 
 
-def _given(scenario: Scenario, error: Error, identity: Replica, text: str) -> Replica:
+def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Replica:
     """The state that is given. Its role knows the replica's own voters; its log was written by others."""
     written = _parsed(scenario, error, identity, text, scenario.replicas.voters)
     given = _parsed(scenario, error, identity, text, identity.bootstrap_voters.ids)
@@ -166,7 +168,7 @@ def _given(scenario: Scenario, error: Error, identity: Replica, text: str) -> Re
 
 
 def _parsed(
-    scenario: Scenario, error: Error, identity: Replica, text: str, voters: tuple[int, ...]
+    scenario: KRaftScenario, error: Error, identity: Replica, text: str, voters: tuple[int, ...]
 ) -> Replica:
     try:
         return shortform.parse_replica(f"{text} id={identity.id} voters={','.join(map(str, voters))}")

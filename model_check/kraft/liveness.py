@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -39,43 +38,11 @@ from model_check.errors import InputError
 from model_check.kraft import fairness as fair
 from model_check.kraft import wanted as goals
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import Eventually
 from model_check.kraft.system import BEYOND, Bounds, KRaftSystem
-from model_check.scenario import Eventually
+from model_check.model import Judged
 from reference.frozen import replace
 from reference.replica import QuorumState, Resigned
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What became of one *eventually* property.
-
-    Of a violation: its ``lasso``; or ``dead_end``, the way to a state with room for one more election, from
-    which the goal is out of reach within the bounds. ``open_states`` of ``states`` are without
-    that room, and the goal lies beyond the bounds from there, if anywhere. ``closed``: no step leads beyond
-    the bounds, so that with relative epochs what is said holds for any number of elections.
-    """
-
-    name: str
-    lasso: Lasso | None = None
-    dead_end: Lasso | None = None
-    open_states: int = 0
-    states: int = 0
-    closed: bool = False
-
-    @property
-    def holds(self) -> bool:
-        return self.lasso is None and self.dead_end is None
-
-    @property
-    def stem(self) -> int:
-        """Steps before the cycle, or to the dead end; 0 if the property holds."""
-        found = self.lasso or self.dead_end
-        return 0 if found is None else len(found.stem)
-
-    @property
-    def cycle(self) -> int:
-        """Steps of the cycle; 0 if there is none."""
-        return 0 if self.lasso is None else len(self.lasso.cycle)
 
 
 def judge(

@@ -54,7 +54,7 @@ def steps(
         sends=tuple(world.sends),
         labels=tuple(world.labels),
         costs=costs,
-        forgets=tuple(world.forgets),
+        signals=tuple(world.signals),
         violations=verdicts.violations(wiring, protocol, before, event, execution, after),
         goals=goals.reached(before, execution),
     )

@@ -12,42 +12,26 @@ from typing import cast
 
 from model_check.engine.steps import apply_outcome, broken_invariants, initial_states, without_expired
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
-from model_check.errors import InputError
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.properties import FROM_LEADER_ON
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.step import Action
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario
+from model_check.model import PRELUDE as SUFFIX
+from model_check.model import BrokenPrelude as BrokenPrelude
 from reference.replica import Follower, Leader
 
 _MAX_STEPS = 500
 _CAPACITY = 12
 
-#: What the name of the scenario of a run ends with.
-SUFFIX = "-prelude"
 _MAX_NAME = 61
 
 #: Faults do not happen in the run, and its timer costs nothing.
 _NO_FAULTS = {"crashes": 0, "restores": 0, "duplicates": 0, "timeouts": 0, "shutdowns": 0, "timers": None}
 
 
-class BrokenPrelude(InputError):
-    """The run that leads to ``replicas.led-by`` violates properties, so that nothing comes after it.
-
-    ``scenario`` is the run's, ``system`` that of ``scenario``; ``violations`` end with the run's last step.
-    """
-
-    def __init__(
-        self, message: str, scenario: Scenario, system: KRaftSystem, violations: tuple[Violation, ...]
-    ) -> None:
-        super().__init__(message)
-        self.scenario = scenario
-        self.system = system
-        self.violations = violations
-
-
-def scenario_of(scenario: Scenario) -> Scenario:
+def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
     """The scenario of which the run is a behaviour: no faults, one timer, and leaders are found.
 
     It asks about the properties that ``scenario`` asks about, but for those that speak of a leader in office.
@@ -168,8 +152,8 @@ class Prelude:
         left = list(self.messages)
         if path.message is not None:
             left.remove(cast(InFlight, path.message))
-        for forget in outcome.forgets:
-            mapped = [self.system.forget_message(forget, message) for message in left]
+        for signal in outcome.signals:
+            mapped = [self.system.signal_message(signal, message) for message in left]
             left = [cast(InFlight, message) for message in mapped if message is not None]
         left += cast(tuple[InFlight, ...], outcome.sends)
         self.messages = cast(list[InFlight], without_expired(self.system, step.target.locals, left))

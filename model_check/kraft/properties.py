@@ -7,7 +7,7 @@ from functools import cache
 
 from model_check.errors import InputError
 from model_check.kraft import names
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from reference.voters import majority
 from spec import load
 
@@ -42,7 +42,7 @@ def _transition_goals() -> frozenset[str]:
     return frozenset(names.transition_goal(row.from_state, row.to_state) for row in load().transitions)
 
 
-def requested(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
+def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
     """The properties that are judged in every state and step. Raises what ``error`` makes of a sentence."""
     check = scenario.check
     known_names = {entry.name for entry in load().properties.values()}
@@ -81,7 +81,7 @@ def requested(scenario: Scenario, cut: frozenset[tuple[int, int]], error: Error)
 
 
 def _check_premises(
-    scenario: Scenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
+    scenario: KRaftScenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
 ) -> None:
     """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
     if not scenario.admin.describes and set(names.DESCRIPTIONS) & set(judged):
@@ -107,7 +107,7 @@ def _check_premises(
         )
 
 
-def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, int]]) -> bool:
+def _begins_with_healthy_leader(scenario: KRaftScenario, cut: frozenset[tuple[int, int]]) -> bool:
     """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
     voters = scenario.replicas.voters
     initial = scenario.replicas.initial.items()
@@ -119,7 +119,7 @@ def _begins_with_healthy_leader(scenario: Scenario, cut: frozenset[tuple[int, in
     return False
 
 
-def requested_goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
+def requested_goals(scenario: KRaftScenario, error: Error) -> tuple[str, ...]:
     """The goals that must be reached. Raises what ``error`` makes of a sentence."""
     for name in scenario.check.goals:
         if name not in names.GOALS and name not in _transition_goals():
@@ -128,7 +128,7 @@ def requested_goals(scenario: Scenario, error: Error) -> tuple[str, ...]:
     return scenario.check.goals
 
 
-def _always(scenario: Scenario) -> tuple[str, ...]:
+def _always(scenario: KRaftScenario) -> tuple[str, ...]:
     """What is judged unless the scenario says otherwise."""
     changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
     described = names.DESCRIPTIONS if scenario.admin.describes else ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
-from model_check.engine.system import Forget, Outcome
+from model_check.engine.system import Outcome, Signal
 from model_check.kraft import assignments, checks, goals, membership, verdicts
 from model_check.kraft.crash_points import CrashPoint, happen
 from model_check.kraft.labels import Label
@@ -171,7 +171,7 @@ def booted(
         sends=(*orphans, *left.sends),
         labels=(*labels_before, *left.labels),
         costs=costs,
-        forgets=(Forget(wiring.component(identity.id)),),
+        signals=(Signal(wiring.component(identity.id)),),
         violations=violations,
         goals=reached,
     )

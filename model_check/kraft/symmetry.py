@@ -19,8 +19,8 @@ from model_check.errors import InputError
 from model_check.kraft import identities as identities_of
 from model_check.kraft import renaming
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario
 from reference.events import Timer
 from reference.replica import Resigned
 
@@ -51,12 +51,12 @@ class SymmetricSystem(KRaftSystem):
 _SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
 
 
-def refused(scenario: Scenario, reason: str) -> InputError:
+def refused(scenario: KRaftScenario, reason: str) -> InputError:
     """The error for a scenario whose states cannot be looked at up to renaming."""
     return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
 
 
-def symmetric(system: KRaftSystem, scenario: Scenario) -> tuple[int, ...]:
+def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
     """Let ``system``, that of ``scenario``, name what leaves it as it is; the interchangeable replicas.
 
     Raises InputError where a scenario that asks for it has no interchangeable replicas, or where they make a
@@ -79,7 +79,7 @@ def symmetric(system: KRaftSystem, scenario: Scenario) -> tuple[int, ...]:
     return moved
 
 
-def _refusal(scenario: Scenario) -> str | None:
+def _refusal(scenario: KRaftScenario) -> str | None:
     """Why the states of ``scenario`` cannot be looked at up to renaming, whoever its voters are."""
     if scenario.check.eventually:
         return "check.eventually is judged on the graph of all states; leave one of them out"
@@ -88,7 +88,7 @@ def _refusal(scenario: Scenario) -> str | None:
     return next(_ordered_by_id(scenario), None)
 
 
-def _ordered_by_id(scenario: Scenario) -> Iterator[str]:
+def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
     """Where production, and so the reference, decides between replicas by their ids."""
     if scenario.admin.alters:
         yield "AlterQuorum exchanges voters one by one, in order of id"
@@ -111,7 +111,7 @@ def _ordered_by_id(scenario: Scenario) -> Iterator[str]:
         yield f"{_SUCCESSORS}, so it goes without the timer check-quorum"
 
 
-def _interchangeable(system: KRaftSystem, scenario: Scenario) -> tuple[list[Ids], list[str]]:
+def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list[Ids], list[str]]:
     """All permutations of voters that change nothing, the identity first; what tells two voters apart.
 
     Where there are many voters, some of those that may change places with another stay in their own.
@@ -131,7 +131,7 @@ def _interchangeable(system: KRaftSystem, scenario: Scenario) -> tuple[list[Ids]
     return [ids for ids in found if _difference(system, scenario, ids) is None], list(apart.values())
 
 
-def _difference(system: KRaftSystem, scenario: Scenario, ids: Ids) -> str | None:
+def _difference(system: KRaftSystem, scenario: KRaftScenario, ids: Ids) -> str | None:
     """What is not the same with the replicas renamed: a key of the scenario, or what replicas begin with."""
     before, after = _said(scenario, {}), _said(scenario, ids)
     for key, value in before.items():
@@ -140,7 +140,7 @@ def _difference(system: KRaftSystem, scenario: Scenario, ids: Ids) -> str | None
     return None if _begins_alike(system, ids) else "what they begin with"
 
 
-def _said(scenario: Scenario, ids: Ids) -> dict[str, Hashable]:
+def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
     """What the keys say that name replicas, with those renamed; ``replicas.initial`` shows in the nodes."""
     replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
 

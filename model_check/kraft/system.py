@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from model_check.engine.system import Forget, GlobalState, Invariant, Network, Outcome, Recorded
+from model_check.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
 from model_check.kraft import clock as clocks
 from model_check.kraft import description_checks, invariants, names, outcomes, replacements, starts
 from model_check.kraft import history as histories
@@ -102,6 +102,11 @@ class KRaftSystem:
             for invariant in (*self._all_invariants(), *map(invariants.NeverHolds, sorted(broken_at_start)))
             if invariant.name in self._judged
         )
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The ids of the replicas."""
+        return tuple(identity.id for identity in self.identities)
 
     def _all_invariants(self) -> tuple[Invariant, ...]:
         ids = tuple(identity.id for identity in self.identities)
@@ -263,12 +268,12 @@ class KRaftSystem:
         node = cast(Node, local)
         return node.replica is None or node.replica.epoch <= self.bounds.max_epoch
 
-    def forget_message(self, forget: Forget, message: Hashable) -> Hashable | None:
+    def signal_message(self, signal: Signal, message: Hashable) -> Hashable | None:
         """See :func:`model_check.kraft.network.after_forgetting`."""
-        forgetful, peer = self._ids(forget)
+        forgetful, peer = self._ids(signal)
         return after_forgetting(cast(InFlight, message), forgetful, peer, self.wiring.forgotten_stay)
 
-    def forget_local(self, forget: Forget, component: int, local: Hashable) -> Hashable:
+    def signal_local(self, signal: Signal, component: int, local: Hashable) -> Hashable:
         """What a replica is to answer later to one that has forgotten it will be answered to nobody."""
         node = cast(Node, local)
         if node.replica is None:
@@ -277,14 +282,14 @@ class KRaftSystem:
         change = role.change if isinstance(role, Leader) else None
         if not node.replica.parked and change is None:
             return local
-        forgetful, peer = self._ids(forget)
+        forgetful, peer = self._ids(signal)
         if peer not in (None, node.replica.id):
             return local
         return _with_abandoned_change(_with_abandoned_fetches(node, forgetful), forgetful)
 
-    def _ids(self, forget: Forget) -> tuple[int, int | None]:
-        peer = None if forget.destination is None else self.identities[forget.destination].id
-        return self.identities[forget.component].id, peer
+    def _ids(self, signal: Signal) -> tuple[int, int | None]:
+        peer = None if signal.destination is None else self.identities[signal.destination].id
+        return self.identities[signal.component].id, peer
 
     def clock(self, component: int, local: Hashable) -> int:
         """See :func:`model_check.kraft.network.clock`."""

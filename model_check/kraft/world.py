@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from model_check.engine.system import Forget
+from model_check.engine.system import Signal
 from model_check.kraft import assignments, idle, membership
 from model_check.kraft.labels import (
     Acknowledged,
@@ -110,7 +110,7 @@ class World:
     origin: Origin
     sends: list[InFlight] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
-    forgets: list[Forget] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
     vote_request: VoteRequest | None = None
     asked: ReplicaKey | None = None
     addition: AddRaftVoterRequest | AddingVoter | None = None
@@ -122,7 +122,7 @@ class World:
 
     def copy(self) -> World:
         """As it is now, whatever happens later."""
-        return replace(self, sends=list(self.sends), labels=list(self.labels), forgets=list(self.forgets))
+        return replace(self, sends=list(self.sends), labels=list(self.labels), signals=list(self.signals))
 
     def left(self) -> Left:
         """What a crash leaves behind here."""
@@ -176,7 +176,7 @@ class World:
         """Requests sent earlier in the same step are forgotten as well."""
         here, stay = self.replica_id, self.wiring.forgotten_stay
         peer = None if node is None else self.wiring.component(node)
-        self.forgets.append(Forget(self.wiring.component(here), peer))
+        self.signals.append(Signal(self.wiring.component(here), peer))
         after = (after_forgetting(sent, here, node, stay) for sent in self.sends)
         self.sends = [sent for sent in after if sent is not None]
 

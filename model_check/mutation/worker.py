@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
 from model_check.mutation import catalogue, patch
-from model_check.scenario import Check, Scenario, find
+from model_check.scenario import Scenario, find
 
 if TYPE_CHECKING:
     from model_check.engine.system import Limits
@@ -97,8 +97,8 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     known in each case.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
-    begins = {"prelude": scenario.check.prelude, "known_deaths": scenario.check.known_deaths}
-    alone = Check().model_copy(update=begins)
+    nothing = {"properties": (), "only": (), "without": (), "goals": (), "eventually": ()}
+    alone = scenario.check.model_copy(update=nothing)
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:

@@ -18,7 +18,7 @@ from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
 from model_check.errors import InputError
 from model_check.kraft.build import build
-from model_check.scenario import Scenario
+from model_check.kraft.scenario import KRaftScenario
 from model_check.tlc import states as sets
 from model_check.tlc.forms import NoFormError
 from model_check.tlc.install import Tools
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def compare(
-    scenario: Scenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
+    scenario: KRaftScenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
 ) -> Comparison:
     """``scenario`` by both. Raises InputError where it has no TLA+ configuration, or TLC cannot read that."""
     configuration = modules.configuration(scenario.name)
@@ -124,7 +124,7 @@ def compare(
     return Comparison(scenario.name, ours, theirs, found, tuple(notes), compared)
 
 
-def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
+def our_answer(scenario: KRaftScenario, wanted: Wanted) -> Answer:
     """What the checker says of ``scenario``; goals are not asked about, TLC has none."""
     limits = Limits(max_seconds=wanted.max_seconds)
     found = explore(build(scenario), threads=wanted.threads, limits=limits)
@@ -206,14 +206,14 @@ def _told(answer: Answer) -> str:
     return f"{answer.verdict}, {answer.distinct:,} states"
 
 
-def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ...]:
+def _unjudged(scenario: KRaftScenario, configuration: Configuration) -> tuple[str, ...]:
     """Properties that one side alone judges."""
     ours, theirs = set(build(scenario).properties), set(configuration.invariants)
     sides = (("the checker", ours - theirs), ("TLC", theirs - ours))
     return tuple(f"judged by {side} alone: {', '.join(sorted(names))}" for side, names in sides if names)
 
 
-def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
+def _compared(scenario: KRaftScenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
     try:
         ours = sets.our_states(build(scenario), graph)
     except NoFormError as error:

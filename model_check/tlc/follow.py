@@ -17,7 +17,8 @@ from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
-from model_check.scenario import Scenario, shipped
+from model_check.kraft.scenario import KRaftScenario, of_replicas
+from model_check.scenario import shipped
 from model_check.tlc import states as sets
 from model_check.tlc.forms import Forms, NoFormError
 from model_check.tlc.install import Tools
@@ -70,7 +71,7 @@ def behaviour(trace: Trace, where: str) -> Course:
     """The states of ``trace``. Raises InputError where the reference does not take its steps, or where the
     modules have no form for a state.
     """
-    system = build(trace.scenario, where)
+    system = build(of_replicas(trace.scenario, "TLC"), where)
     try:
         forms = Forms(system)
         walk = Walk(system, trace.initial)
@@ -89,7 +90,7 @@ def behaviour(trace: Trace, where: str) -> Course:
     return Course(tuple(found), frozenset(ended) if walk.violated else frozenset())
 
 
-def configuration_of(scenario: Scenario, modules: Modules, where: str) -> Configuration:
+def configuration_of(scenario: KRaftScenario, modules: Modules, where: str) -> Configuration:
     """The configuration of the scenario of a trace, which must say what the shipped one of that name says.
 
     Raises InputError.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from model_check.model import called
 from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace
@@ -19,19 +20,19 @@ def render(trace: Trace) -> str:
 
 def _lines(trace: Trace) -> Iterator[str]:
     for replica, node in trace.nodes:
-        yield f"replica {replica}: {'; '.join(narrate.start_lines(node))}"
+        yield f"{called(replica)}: {'; '.join(narrate.start_lines(node))}"
     for line in narrate.in_flight_lines(trace):
         yield line.text
     for step in trace.steps:
         if (mark := narrate.mark(trace, step.number)) is not None:
             yield mark
-        yield f"{step.number:3}. replica {step.replica}: {narrate.head(step)}"
+        yield f"{step.number:3}. {called(step.replica)}: {narrate.head(step)}"
         told = [line.text for line in narrate.lines(step) if line.kind in _SHOWN]
         for text in told:
             yield f"       {text}"
         for replica in trace.replicas:
             if replica != step.replica:
                 for change in narrate.changes(step, replica):
-                    yield f"       replica {replica}: {narrate.describe(change)}"
+                    yield f"       {called(replica)}: {narrate.describe(change)}"
     if trace.finding is not None:
         yield from trace.finding.reasons

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
 from model_check.engine.system import GlobalState, Outcome, PathStep, Violation
-from model_check.kraft.build import build as build_system
-from model_check.kraft.history import History
-from model_check.kraft.network import NOBODY_WAITS, InFlight
-from model_check.kraft.node import Execution, Node
-from model_check.kraft.relative import relative_epochs
-from model_check.kraft.step import Step as KRaftStep
-from model_check.kraft.system import Bounds, KRaftSystem
-from model_check.scenario import Scenario, from_data
-from model_check.trace.explain import explain
-from model_check.trace.model import Finding, Run, Trace, TraceError, TraceStep
+from model_check.kinds import model_of
+from model_check.model import Flying, ModelSystem, Step, place_of
+from model_check.scenario import Scenario
+from model_check.trace.model import Finding, Trace, TraceError, TraceStep
 from model_check.trace.walk import Taken, Walk, name_of
-from model_check.trace.words import compare_history, compare_nodes, short_events
-from reference.effects import Effect, Reply, Send
+from model_check.trace.words import compare_history, compare_nodes
 from reference.frozen import replace
 
 #: Options (a permalink), the steps of a path, or a violation found by the engine.
 Path = Violation | Sequence[int | PathStep]
 
 
-def build(system: KRaftSystem, scenario: Scenario, path: Path) -> Trace:
+def build(system: ModelSystem, scenario: Scenario, path: Path) -> Trace:
     """The trace of ``path``, replayed on ``system``, which must be the system of ``scenario``.
 
     Raises TraceError where the system does not offer a step, and for a violation that the replay does not
@@ -43,7 +35,7 @@ def build(system: KRaftSystem, scenario: Scenario, path: Path) -> Trace:
 
 
 def build_lasso(
-    system: KRaftSystem,
+    system: ModelSystem,
     scenario: Scenario,
     violated: str,
     stem: Sequence[PathStep],
@@ -58,7 +50,7 @@ def build_lasso(
     closing = walked.state
     for step in cycle:
         walked.follow(step)
-    if walked.violated or not closes(system, scenario, closing, walked.state):
+    if walked.violated or not model_of(system).liveness.closes(system, scenario, closing, walked.state):
         raise TraceError("the cycle does not lead back to the state in which it begins")
     if not cycle:
         repeats = "The behaviour may stay in this state for ever"
@@ -72,34 +64,18 @@ def build_lasso(
     return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
 
 
-def closes(system: KRaftSystem, scenario: Scenario, begin: GlobalState, end: GlobalState) -> bool:
-    """Whether what has led from ``begin`` to ``end`` may be done again from there."""
-    if begin == end or scenario.reduction.epochs == "absolute":
-        return begin == end
-    represent = relative_epochs(system)
-    return represent(begin) == represent(end)
-
-
 def with_room(
-    system: KRaftSystem, scenario: Scenario, path: Sequence[PathStep], initial: int = 0
-) -> tuple[KRaftSystem, Scenario]:
-    """``system`` and ``scenario`` with the bound on epochs that ``path`` needs, as it was found without one.
+    system: ModelSystem, scenario: Scenario, path: Sequence[PathStep], initial: int = 0
+) -> tuple[ModelSystem, Scenario]:
+    """``system`` and ``scenario`` with the bounds that ``path`` needs, as it was found without them.
 
-    Raises InputError if no scenario may have that bound.
+    Raises InputError if no scenario may have those bounds.
     """
-    unbounded = copy.copy(system)
-    unbounded.bounds = Bounds(2**31)
-    nodes = [cast(Node, local) for local in walk(unbounded, path, initial).state.locals]
-    largest = max((node.replica.epoch for node in nodes if node.replica is not None), default=0)
-    if largest <= scenario.bounds.max_epoch:
-        return system, scenario
-    data = scenario.model_dump(by_alias=True)
-    roomy = from_data({**data, "bounds": {"max-epoch": largest}}, scenario.file)
-    return build_system(roomy), roomy
+    return model_of(system).liveness.with_room(system, scenario, path, initial)
 
 
 def build_dead_end(
-    system: KRaftSystem, scenario: Scenario, violated: str, stem: Sequence[PathStep], initial: int = 0
+    system: ModelSystem, scenario: Scenario, violated: str, stem: Sequence[PathStep], initial: int = 0
 ) -> Trace:
     """The trace to a state from which what an *eventually* property asks for is out of reach within the
     bounds, although they leave room for an election. Raises TraceError where the system does not offer a
@@ -112,7 +88,7 @@ def build_dead_end(
     return replace(trace_of(walk(system, stem, initial), scenario), finding=Finding(violated, (reason,)))
 
 
-def walk(system: KRaftSystem, path: Sequence[int | PathStep], initial: int = 0) -> Walk:
+def walk(system: ModelSystem, path: Sequence[int | PathStep], initial: int = 0) -> Walk:
     """The walk along ``path``. Raises TraceError."""
     walked = Walk(system, initial)
     for step in path:
@@ -135,39 +111,33 @@ def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> T
         before = start if last is None else last.before
         outcome = None if last is None else last.step.outcome
         run = steps[-1].runs[-1] if steps and steps[-1].runs else None
-        finding = Finding(name, explain(system, name, before, walked.state, outcome, run))
-    nodes = tuple((_id(system, c), cast(Node, local)) for c, local in enumerate(start.locals))
+        finding = Finding(name, model_of(system).explain(system, name, before, walked.state, outcome, run))
+    nodes = tuple(zip(system.places, start.locals, strict=True))
     budgets = tuple(zip(system.budget_names, start.budgets, strict=True))
     return Trace(scenario, walked.initial, nodes, _messages(start.messages), budgets, steps, finding)
 
 
-def _id(system: KRaftSystem, component: int) -> int:
-    return system.identities[component].id
+def _messages(messages: Sequence[object]) -> tuple[Flying, ...]:
+    return cast(tuple[Flying, ...], tuple(messages))
 
 
-def _messages(messages: Sequence[object]) -> tuple[InFlight, ...]:
-    return cast(tuple[InFlight, ...], tuple(messages))
-
-
-def step_of(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
+def step_of(system: ModelSystem, taken: Taken, number: int) -> TraceStep:
     """What a trace shows of a step taken, the one with this number."""
     path, before, after = taken.step.path, taken.before, taken.step.target
     detail = details(system, before, path)
-    runs = _runs(detail, cast(Node, before.locals[path.component]))
-    replica = _id(system, path.component)
+    model = model_of(system)
+    runs = () if detail is None else model.runs(detail, before.locals[path.component])
+    replica = place_of(system, path.component)
     outcome = taken.step.outcome
-    message = cast(InFlight | None, path.message)
+    message = cast(Flying | None, path.message)
     if outcome is None:
         assert message is not None
-        lost: tuple[InFlight, ...] = (message,)
-        forgotten: tuple[InFlight, ...] = ()
+        lost: tuple[Flying, ...] = (message,)
+        forgotten: tuple[Flying, ...] = ()
     else:
-        lost = _into_cut_links(system, replica, runs)
+        lost = model.undelivered(system, replica, runs)
         forgotten = _forgotten(system, before, after, path, outcome)
-    pairs = [
-        (_id(system, c), cast(Node, old), cast(Node, new))
-        for c, (old, new) in enumerate(zip(before.locals, after.locals, strict=True))
-    ]
+    pairs = list(zip(system.places, before.locals, after.locals, strict=True))
     return TraceStep(
         number=number,
         replica=replica,
@@ -184,65 +154,32 @@ def step_of(system: KRaftSystem, taken: Taken, number: int) -> TraceStep:
         lost=lost,
         forgotten=forgotten,
         in_flight=_messages(after.messages),
-        history=compare_history(cast(History, before.history), cast(History, after.history)),
+        history=compare_history(before.history, after.history),
         budgets=tuple(zip(system.budget_names, after.budgets, strict=True)),
         violations=taken.violations,
     )
 
 
-def details(system: KRaftSystem, state: GlobalState, path: PathStep) -> KRaftStep | None:
+def details(system: ModelSystem, state: GlobalState, path: PathStep) -> Step | None:
     """What the reference did in the step ``path`` from ``state``; ``None`` for a loss."""
     if path.kind == "lose":
         return None
-    node = cast(Node, state.locals[path.component])
+    local = state.locals[path.component]
     if path.kind == "deliver":
-        return system.deliver_steps(path.component, node, cast(InFlight, path.message))[path.choice]
-    return system.action_steps(path.component, node)[path.choice]
-
-
-def _runs(detail: KRaftStep | None, node: Node) -> tuple[Run, ...]:
-    if detail is None:
-        return ()
-    found = []
-    if detail.execution is not None:
-        started = node.replica is None
-        found.append(_run(started, detail.execution, detail.completed, node))
-    found += [_run(True, cut.execution, cut.completed, node) for cut in detail.cut]
-    if detail.restarted is not None:
-        found.append(_run(True, detail.restarted, len(detail.restarted.effects), node))
-    return tuple(found)
-
-
-def _run(start: bool, execution: Execution, completed: int, node: Node) -> Run:
-    short = short_events(execution.events, node)
-    return Run(start, execution.events, short, execution.rules, execution.effects, completed)
-
-
-def _into_cut_links(system: KRaftSystem, replica: int, runs: tuple[Run, ...]) -> tuple[InFlight, ...]:
-    effects = [effect for run in runs for effect in run.effects[: run.completed]]
-    found = (_addressed(replica, effect) for effect in effects)
-    cut = system.wiring.cut
-    return tuple(message for message in found if message and (replica, message.destination) in cut)
-
-
-def _addressed(replica: int, effect: Effect) -> InFlight | None:
-    if isinstance(effect, Send):
-        return InFlight(replica, effect.to, effect.request)
-    if isinstance(effect, Reply) and effect.correlation != NOBODY_WAITS:
-        return InFlight(replica, effect.to, effect.response)
-    return None
+        return system.deliver_steps(path.component, local, path.message)[path.choice]
+    return system.action_steps(path.component, local)[path.choice]
 
 
 def _forgotten(
-    system: KRaftSystem, before: GlobalState, after: GlobalState, path: PathStep, outcome: Outcome
-) -> tuple[InFlight, ...]:
+    system: ModelSystem, before: GlobalState, after: GlobalState, path: PathStep, outcome: Outcome
+) -> tuple[Flying, ...]:
     """The messages that left the network undelivered: answers to forgotten requests, and void requests."""
     flying = list(before.messages)
     if path.kind == "deliver" and outcome.consumes and not path.duplicate:
         flying.remove(path.message)
     gone: list[object] = []
-    for forget in outcome.forgets:
-        mapped = [(message, system.forget_message(forget, message)) for message in flying]
+    for signal in outcome.signals:
+        mapped = [(message, system.signal_message(signal, message)) for message in flying]
         gone += [message for message, left in mapped if left is None]
         flying = [left for _, left in mapped if left is not None]
     expired = Counter([*flying, *outcome.sends]) - Counter(after.messages)

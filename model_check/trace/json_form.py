@@ -9,31 +9,40 @@ the place in the file, whatever does not belong there, and makes the first two a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, cast
 
 from model_check import codec, scenario
 from model_check.codec import Json
 from model_check.errors import InputError
 from model_check.files import read_text
-from model_check.kraft.clock import Clock
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.trace.model import Change, Finding, Run, Trace, TraceStep
-from model_check.trace.words import compare_nodes, short_events
-from reference.disk import Disk
-from reference.effects import Effect
-from reference.events import Event
+from model_check.kinds import model_of
+from model_check.model import Files, Flying, Place, Run
+from model_check.reading import (
+    Reader,
+    flag,
+    items,
+    keys,
+    number,
+    optional,
+    place,
+    refuse,
+    show,
+    text,
+    value,
+    word,
+)
+from model_check.trace.model import Change, Finding, Trace, TraceStep
+from model_check.trace.words import compare_nodes
 from reference.frozen import replace
-from reference.messages import Message
-from reference.replica import Replica
 
 FORMAT, VERSION = "kraftcheck-trace", 1
-MAX_STEPS = 100_000
-
-T = TypeVar("T")
-Reader = Callable[[Json, str], T]
+#: The keys of a file, in their order.
+_KEYS = (
+    "format", "version", "scenario", "property", "reasons", "path", "loop", "initial", "nodes", "in_flight",
+    "budgets", "steps",
+)  # fmt: skip
 _KINDS = ("deliver", "act", "lose")
 
 
@@ -47,7 +56,7 @@ def dumps(trace: Trace, *, indent: int | None = 1) -> str:
 
 def encode(trace: Trace) -> dict[str, Json]:
     """``trace`` as JSON data."""
-    finding = trace.finding
+    finding, files = trace.finding, model_of(trace.scenario).files
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -57,10 +66,10 @@ def encode(trace: Trace) -> dict[str, Json]:
         "path": list(trace.path),
         "loop": trace.loop,
         "initial": trace.initial,
-        "nodes": _encode_nodes(trace.nodes),
-        "in_flight": _encode_messages(trace.in_flight),
+        "nodes": _encode_nodes(trace.nodes, files),
+        "in_flight": _encode_messages(trace.in_flight, files),
         "budgets": _encode_budgets(trace.budgets),
-        "steps": [_encode_step(step) for step in trace.steps],
+        "steps": [_encode_step(step, files) for step in trace.steps],
     }
 
 
@@ -69,7 +78,7 @@ def scenario_data(chosen: scenario.Scenario) -> dict[str, Json]:
     return cast(dict[str, Json], chosen.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
-def _encode_step(step: TraceStep) -> dict[str, Json]:
+def _encode_step(step: TraceStep, files: Files) -> dict[str, Json]:
     return {
         "number": step.number,
         "replica": step.replica,
@@ -78,27 +87,27 @@ def _encode_step(step: TraceStep) -> dict[str, Json]:
         "option": step.option,
         "choice": step.choice,
         "duplicate": step.duplicate,
-        "message": None if step.message is None else _encode_message(step.message),
-        "runs": [_encode_run(run) for run in step.runs],
+        "message": None if step.message is None else files.encode_message(step.message),
+        "runs": [_encode_run(run, files) for run in step.runs],
         "changes": _encode_changes(step.changes),
-        "nodes": _encode_nodes(step.nodes),
-        "sent": _encode_messages(step.sent),
-        "lost": _encode_messages(step.lost),
-        "forgotten": _encode_messages(step.forgotten),
-        "in_flight": _encode_messages(step.in_flight),
+        "nodes": _encode_nodes(step.nodes, files),
+        "sent": _encode_messages(step.sent, files),
+        "lost": _encode_messages(step.lost, files),
+        "forgotten": _encode_messages(step.forgotten, files),
+        "in_flight": _encode_messages(step.in_flight, files),
         "history": _encode_changes(step.history),
         "budgets": _encode_budgets(step.budgets),
         "violations": list(step.violations),
     }
 
 
-def _encode_run(run: Run) -> Json:
+def _encode_run(run: Run, files: Files) -> Json:
     return {
         "start": run.start,
-        "events": codec.encode(run.events, tuple[Event, ...]),
+        "events": codec.encode(run.events, files.events),
         "short": list(run.short),
         "rules": list(run.rules),
-        "effects": codec.encode(run.effects, tuple[Effect, ...]),
+        "effects": codec.encode(run.effects, files.effects),
         "completed": run.completed,
     }
 
@@ -114,30 +123,12 @@ def _encode_budgets(budgets: Sequence[tuple[str, int]]) -> Json:
     return [{"name": name, "left": left} for name, left in budgets]
 
 
-def _encode_nodes(nodes: Sequence[tuple[int, Node]]) -> Json:
-    return [
-        {
-            "id": replica,
-            "replica": codec.encode(node.replica, Replica | None),
-            "disk": codec.encode(node.disk, Disk),
-            "died": node.died,
-            **({} if node.clock is None else {"clock": node.clock.now}),
-        }
-        for replica, node in nodes
-    ]
+def _encode_nodes(nodes: Sequence[tuple[Place, Any]], files: Files) -> Json:
+    return [files.encode_local(place, node) for place, node in nodes]
 
 
-def _encode_messages(messages: Sequence[InFlight]) -> Json:
-    return [_encode_message(message) for message in messages]
-
-
-def _encode_message(message: InFlight) -> Json:
-    return {
-        "source": message.source,
-        "destination": message.destination,
-        "payload": codec.encode(message.payload, Message),
-        "answerable": message.answerable,
-    }
+def _encode_messages(messages: Sequence[Flying], files: Files) -> Json:
+    return [files.encode_message(message) for message in messages]
 
 
 # Reading.
@@ -160,29 +151,26 @@ def decode(data: Json, where: str = "trace") -> Trace:
     version = data.get("version")
     if type(version) is not int or version != VERSION:
         raise InputError(
-            f"{where}: this is version {_show(version)} of the format, and only version {VERSION} can be "
+            f"{where}: this is version {show(version)} of the format, and only version {VERSION} can be "
             "read; make the trace again with 'kraftcheck check'."
         )
-    found = _fields(
-        data,
-        where,
-        {
-            "format": _text,
-            "version": _number,
-            "scenario": _scenario,
-            "property": _optional(_text),
-            "reasons": _items(_text),
-            "path": _items(_number),
-            "loop": _optional(_number),
-            "initial": _number,
-            "nodes": _items(_node),
-            "in_flight": _items(_message),
-            "budgets": _items(_budget),
-            "steps": _items(_step),
-        },
-    )
+    given = keys(data, where, dict.fromkeys(_KEYS, _as_it_is))
+    chosen = _scenario(given["scenario"], f"{where}.scenario")
+    files = model_of(chosen).files
+    readers: dict[str, Reader[Any]] = {
+        "property": optional(text),
+        "reasons": items(text),
+        "path": items(number),
+        "loop": optional(number),
+        "initial": number,
+        "nodes": items(files.decode_local),
+        "in_flight": items(files.decode_message),
+        "budgets": items(_budget),
+        "steps": items(_step(files)),
+    }
+    found = {key: read(given[key], f"{where}.{key}") for key, read in readers.items()}
     trace = Trace(
-        found["scenario"],
+        chosen,
         found["initial"],
         found["nodes"],
         found["in_flight"],
@@ -195,7 +183,7 @@ def decode(data: Json, where: str = "trace") -> Trace:
     return trace
 
 
-def _with_texts(nodes: tuple[tuple[int, Node], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+def _with_texts(nodes: tuple[tuple[Place, Any], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
     """``steps`` with the changes that their states show, and with their events in the short form."""
     known, found = dict(nodes), []
     for step in steps:
@@ -204,7 +192,9 @@ def _with_texts(nodes: tuple[tuple[int, Node], ...], steps: tuple[TraceStep, ...
         changes = tuple(change for pair in pairs for change in compare_nodes(*pair))
         runs = step.runs
         if step.replica in known:
-            runs = tuple(replace(run, short=short_events(run.events, known[step.replica])) for run in runs)
+            before = known[step.replica]
+            words = model_of(before).words
+            runs = tuple(replace(run, short=words.short_events(run.events, before)) for run in runs)
         found.append(replace(step, changes=changes, runs=runs))
         known |= after
     return tuple(found)
@@ -214,185 +204,91 @@ def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, .
     """Whether what the file says twice agrees, and names only what there is."""
     known = set(trace.replicas)
     if len(known) < len(trace.nodes):
-        _refuse(f"{where}.nodes", "each replica once", "one of them twice")
+        refuse(f"{where}.nodes", "each replica once", "one of them twice")
     if trace.path != path:
-        _refuse(f"{where}.path", "the options of the steps", "other numbers")
+        refuse(f"{where}.path", "the options of the steps", "other numbers")
     if trace.finding is None and reasons:
-        _refuse(f"{where}.reasons", "none without a property", f"{len(reasons)}")
+        refuse(f"{where}.reasons", "none without a property", f"{len(reasons)}")
     if trace.loop is not None and trace.loop > len(trace.steps):
-        _refuse(f"{where}.loop", f"a number up to {len(trace.steps)}", str(trace.loop))
+        refuse(f"{where}.loop", f"a number up to {len(trace.steps)}", str(trace.loop))
     for index, step in enumerate(trace.steps):
         place = f"{where}.steps[{index}]"
         if step.number != index + 1:
-            _refuse(f"{place}.number", str(index + 1), str(step.number))
+            refuse(f"{place}.number", str(index + 1), str(step.number))
         named = [step.replica, *(replica for replica, _ in step.nodes)]
         for replica in named:
             if replica not in known:
-                _refuse(place, f"one of the replicas {', '.join(map(str, trace.replicas))}", str(replica))
+                refuse(place, f"one of the replicas {', '.join(map(str, trace.replicas))}", str(replica))
         if (step.message is None) != (step.kind == "act"):
-            _refuse(f"{place}.message", "a message, except for an act", "the opposite")
+            refuse(f"{place}.message", "a message, except for an act", "the opposite")
+
+
+def _as_it_is(data: Json, where: str) -> Json:
+    return data
 
 
 def _scenario(data: Json, where: str) -> scenario.Scenario:
     if not isinstance(data, dict):
-        _refuse(where, "an object", _show(data))
+        refuse(where, "an object", show(data))
     return scenario.from_data(cast(dict[str, Any], data), where)
 
 
-def _step(data: Json, where: str) -> TraceStep:
-    return TraceStep(
-        **_fields(
-            data,
-            where,
-            {
-                "number": _number,
-                "replica": _number,
-                "kind": _word(_KINDS),
-                "action": _text,
-                "option": _number,
-                "choice": _number,
-                "duplicate": _flag,
-                "message": _optional(_message),
-                "runs": _items(_run),
-                "changes": _items(_change),
-                "nodes": _items(_node),
-                "sent": _items(_message),
-                "lost": _items(_message),
-                "forgotten": _items(_message),
-                "in_flight": _items(_message),
-                "history": _items(_change),
-                "budgets": _items(_budget),
-                "violations": _items(_text),
-            },
-        )
-    )
+def _step(files: Files) -> Reader[TraceStep]:
+    messages = items(files.decode_message)
+    readers: dict[str, Reader[Any]] = {
+        "number": number,
+        "replica": place,
+        "kind": word(_KINDS),
+        "action": text,
+        "option": number,
+        "choice": number,
+        "duplicate": flag,
+        "message": optional(files.decode_message),
+        "runs": items(_run(files)),
+        "changes": items(_change),
+        "nodes": items(files.decode_local),
+        "sent": messages,
+        "lost": messages,
+        "forgotten": messages,
+        "in_flight": messages,
+        "history": items(_change),
+        "budgets": items(_budget),
+        "violations": items(text),
+    }
+    return lambda data, where: TraceStep(**keys(data, where, readers))
 
 
-def _run(data: Json, where: str) -> Run:
-    found = _fields(
-        data,
-        where,
-        {
-            "start": _flag,
-            "events": _value(tuple[Event, ...]),
-            "short": _items(_text),
-            "rules": _items(_text),
-            "effects": _value(tuple[Effect, ...]),
-            "completed": _number,
-        },
-    )
-    if not found["start"] and not found["events"]:
-        _refuse(f"{where}.events", "at least one event unless the process starts", "none")
-    if found["completed"] > len(found["effects"]):
-        _refuse(f"{where}.completed", f"at most {len(found['effects'])}", str(found["completed"]))
-    return Run(**found)
+def _run(files: Files) -> Reader[Run]:
+    readers: dict[str, Reader[Any]] = {
+        "start": flag,
+        "events": value(files.events),
+        "short": items(text),
+        "rules": items(text),
+        "effects": value(files.effects),
+        "completed": number,
+    }
+
+    def read_run(data: Json, where: str) -> Run:
+        found = keys(data, where, readers)
+        if not found["start"] and not found["events"]:
+            refuse(f"{where}.events", "at least one event unless the process starts", "none")
+        if found["completed"] > len(found["effects"]):
+            refuse(f"{where}.completed", f"at most {len(found['effects'])}", str(found["completed"]))
+        return Run(**found)
+
+    return read_run
 
 
 def _change(data: Json, where: str) -> Change:
     readers: dict[str, Reader[Any]] = {
-        "replica": _optional(_number),
-        "field": _text,
-        "before": _text,
-        "after": _text,
+        "replica": optional(place),
+        "field": text,
+        "before": text,
+        "after": text,
     }
-    return Change(**_fields(data, where, readers))
-
-
-def _node(data: Json, where: str) -> tuple[int, Node]:
-    readers: dict[str, Reader[Any]] = {
-        "id": _number,
-        "replica": _value(Replica | None),
-        "disk": _value(Disk),
-        "died": _optional(_text),
-    }
-    # Only where clocks run.
-    clocked = isinstance(data, dict) and "clock" in data
-    found = _fields(data, where, {**readers, "clock": _number} if clocked else readers)
-    clock = Clock(found["clock"]) if clocked else None
-    return found["id"], Node(found["replica"], found["disk"], found["died"], clock=clock)
-
-
-def _message(data: Json, where: str) -> InFlight:
-    readers: dict[str, Reader[Any]] = {
-        "source": _number,
-        "destination": _number,
-        "payload": _value(Message),
-        "answerable": _flag,
-    }
-    return InFlight(**_fields(data, where, readers))
+    return Change(**keys(data, where, readers))
 
 
 def _budget(data: Json, where: str) -> tuple[str, int]:
-    found = _fields(data, where, {"name": _text, "left": _number})
+    found = keys(data, where, {"name": text, "left": number})
     return found["name"], found["left"]
-
-
-# The parts of which readers are made.
-
-
-def _fields(data: Json, where: str, readers: Mapping[str, Reader[Any]]) -> dict[str, Any]:
-    """The values of an object that has exactly the keys of ``readers``."""
-    if not isinstance(data, dict):
-        _refuse(where, "an object", _show(data))
-    for key in data:
-        if key not in readers:
-            _refuse(where, f"only the keys {', '.join(readers)}", json.dumps(key[:40]))
-    for key in readers:
-        if key not in data:
-            _refuse(where, f"the key {key!r}", "none")
-    return {key: read(data[key], f"{where}.{key}") for key, read in readers.items()}
-
-
-def _items(read: Reader[T]) -> Reader[tuple[T, ...]]:
-    def read_items(data: Json, where: str) -> tuple[T, ...]:
-        if not isinstance(data, list):
-            _refuse(where, "an array", _show(data))
-        if len(data) > MAX_STEPS:
-            _refuse(where, f"at most {MAX_STEPS:,} items", f"{len(data):,}")
-        return tuple(read(item, f"{where}[{index}]") for index, item in enumerate(data))
-
-    return read_items
-
-
-def _optional(read: Reader[T]) -> Reader[T | None]:
-    return lambda data, where: None if data is None else read(data, where)
-
-
-def _value(kind: Any) -> Reader[Any]:
-    """A value of the reference."""
-    return lambda data, where: codec.decode(data, kind, where)
-
-
-def _text(data: Json, where: str) -> str:
-    return codec.decode(data, str, where)
-
-
-def _flag(data: Json, where: str) -> bool:
-    return codec.decode(data, bool, where)
-
-
-def _number(data: Json, where: str) -> int:
-    number = codec.decode(data, int, where)
-    if not 0 <= number <= codec.INT32:
-        _refuse(where, f"a number from 0 to {codec.INT32}", str(number))
-    return number
-
-
-def _word(allowed: tuple[str, ...]) -> Reader[str]:
-    def read_word(data: Json, where: str) -> str:
-        if not isinstance(data, str) or data not in allowed:
-            _refuse(where, f"one of {', '.join(allowed)}", _show(data))
-        return data
-
-    return read_word
-
-
-def _refuse(where: str, expected: str, found: str) -> NoReturn:
-    raise InputError(f"{where}: expected {expected}, found {found}.")
-
-
-def _show(data: object) -> str:
-    if isinstance(data, dict | list):
-        return "an object" if isinstance(data, dict) else "an array"
-    text = json.dumps(data) if not isinstance(data, int) or abs(data) < 10**30 else "a huge number"
-    return text if len(text) < 60 else text[:57] + "..."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from model_check.model import called
 from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace
@@ -26,9 +27,10 @@ def _lines(trace: Trace, verbose: bool) -> Iterator[str]:
         for reason in trace.finding.reasons:
             yield f"> {escape(reason)}"
         yield ""
-    yield escape(narrate.LEGEND)
+    yield escape(narrate.legend(trace))
     yield ""
-    yield "| replica | at the beginning |"
+    kind = "replica" if all(isinstance(each, int) for each in trace.replicas) else "who"
+    yield f"| {kind} | at the beginning |"
     yield "|---|---|"
     for replica, node in trace.nodes:
         yield f"| {replica} | {escape('; '.join(narrate.start_lines(node)))} |"
@@ -43,14 +45,14 @@ def _lines(trace: Trace, verbose: bool) -> Iterator[str]:
             yield ""
         for line in narrate.lines(step, verbose=verbose):
             if line.kind == "head":
-                yield f"**{step.number}. Replica {step.replica}: {escape(line.text)}**"
+                yield f"**{step.number}. {_capital(called(step.replica))}: {escape(line.text)}**"
                 yield ""
             else:
                 yield f"- {escape(line.text)}"
         others = [replica for replica in trace.replicas if replica != step.replica]
         for replica in others:
             for change in narrate.changes(step, replica, verbose=verbose):
-                yield f"- replica {replica}: {escape(narrate.describe(change))}"
+                yield f"- {called(replica)}: {escape(narrate.describe(change))}"
         for line in narrate.world_lines(step, budgets):
             stars = "**" if line.kind == "violation" else ""
             yield f"- {stars}{escape(line.text)}{stars}"
@@ -62,3 +64,7 @@ def _lines(trace: Trace, verbose: bool) -> Iterator[str]:
 def escape(text: str) -> str:
     """``text`` so that Markdown shows it as it is."""
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", printable(text))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

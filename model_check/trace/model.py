@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import dataclass
+from typing import Any
 
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
+from model_check.model import Flying, Place
+from model_check.model import Run as Run
 from model_check.scenario import Scenario
-from reference.effects import Effect
-from reference.events import Event
 
 
 class TraceError(ValueError):
@@ -25,28 +24,10 @@ class TraceError(ValueError):
 class Change:
     """A field with another value after the step, in words. ``replica`` is ``None`` for the history."""
 
-    replica: int | None
+    replica: Place | None
     field: str
     before: str
     after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What the reference did: the events fed to a replica, what decided, and its effects in order.
-
-    ``start`` tells that the process started; ``events`` then holds only the poll rounds that followed.
-    ``short`` are the events in the short form (:mod:`model_check.shortform`).
-    ``completed`` counts the effects that happened before the process ended; it is the number of effects where
-    no fault cut the run short.
-    """
-
-    start: bool
-    events: tuple[Event, ...]
-    short: tuple[str, ...]
-    rules: tuple[str, ...]
-    effects: tuple[Effect, ...]
-    completed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +49,20 @@ class TraceStep:
     """
 
     number: int
-    replica: int
+    replica: Place
     kind: str
     action: str
     option: int
     choice: int
     duplicate: bool
-    message: InFlight | None
+    message: Flying | None
     runs: tuple[Run, ...]
     changes: tuple[Change, ...]
-    nodes: tuple[tuple[int, Node], ...]
-    sent: tuple[InFlight, ...]
-    lost: tuple[InFlight, ...]
-    forgotten: tuple[InFlight, ...]
-    in_flight: tuple[InFlight, ...]
+    nodes: tuple[tuple[Place, Any], ...]
+    sent: tuple[Flying, ...]
+    lost: tuple[Flying, ...]
+    forgotten: tuple[Flying, ...]
+    in_flight: tuple[Flying, ...]
     history: tuple[Change, ...]
     budgets: tuple[tuple[str, int], ...]
     violations: tuple[str, ...]
@@ -111,8 +92,8 @@ class Trace:
 
     scenario: Scenario
     initial: int
-    nodes: tuple[tuple[int, Node], ...]
-    in_flight: tuple[InFlight, ...]
+    nodes: tuple[tuple[Place, Any], ...]
+    in_flight: tuple[Flying, ...]
     budgets: tuple[tuple[str, int], ...]
     steps: tuple[TraceStep, ...]
     finding: Finding | None
@@ -135,6 +116,6 @@ class Trace:
         return tuple(step.option for step in self.steps)
 
     @builtins.property
-    def replicas(self) -> tuple[int, ...]:
-        """The ids of the replicas."""
+    def replicas(self) -> tuple[Place, ...]:
+        """What the components are called: the ids of replicas."""
         return tuple(replica for replica, _ in self.nodes)

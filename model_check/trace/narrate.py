@@ -8,24 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import spec
-from model_check.consult.effect_text import describe_effect
-from model_check.kraft import prelude
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
+from model_check.kinds import MODELS, model_of
+from model_check.model import PRELUDE, Flying, Place
 from model_check.scenario import Scenario, shipped
 from model_check.trace.model import Change, Run, Trace, TraceStep
-from model_check.trace.words import NOTHING, label, node_fields
-
-#: Fields that follow from what is shown anyway: hidden unless nothing else of the replica changed.
-FOLLOWING = frozenset({"end offset", "leader endpoints", "awaiting"})
-
-LEGEND = (
-    "→2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that ends at offset 4 "
-    "with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5: replica 2 holds "
-    "the log up to offset 5. 'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). "
-    "The sender of an 'unanswerable' request has stopped waiting for the answer. End offsets, endpoints and "
-    "answers awaited are left out unless nothing else changed."
-)
+from model_check.trace.words import label
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +38,11 @@ def title(trace: Trace) -> str:
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
     name, known = trace.scenario.name, shipped()
-    if name in known or not name.endswith(prelude.SUFFIX):
+    if name in known or not name.endswith(PRELUDE):
         word = _word(trace.scenario, name, known.get(name) == trace.scenario)
     else:
-        name = name.removesuffix(prelude.SUFFIX)
-        led = name in known and known[name].replicas.led_by is not None
-        same = led and prelude.scenario_of(known[name]) == trace.scenario
+        name = name.removesuffix(PRELUDE)
+        same = name in known and model_of(known[name]).prelude(known[name]) == trace.scenario
         word = f"{_word(trace.scenario, name, same)} --prelude"
     return f"{word} --path {path_text(trace.path)}"
 
@@ -83,20 +69,6 @@ def statement(trace: Trace) -> tuple[str, str] | None:
     return found.id, " ".join(found.statement.split())
 
 
-def start_lines(node: Node) -> list[str]:
-    """A replica at the beginning: its role and epoch, and what is not empty."""
-    found = node_fields(node)
-    if node.replica is None:
-        return [found["process"]]
-    lines = [f"{found['role']}, epoch {found['epoch']}"]
-    shown = ("leader", "voted", "log", "high watermark")
-    lines += [f"{name}: {found[name]}" for name in shown if found[name] != NOTHING]
-    if int(found["flushed"]) != node.disk.log.end_offset:
-        lines.append(f"flushed: {found['flushed']}")
-    voters = node.replica.voters.ids
-    return [*lines, f"voters: {','.join(map(str, voters))}"]
-
-
 def in_flight_lines(trace: Trace) -> Iterator[Line]:
     """The messages in flight at the beginning."""
     for message in trace.in_flight:
@@ -118,10 +90,11 @@ def head(step: TraceStep) -> str:
     return f"{text}; a copy stays in flight" if step.duplicate else text
 
 
-def changes(step: TraceStep, replica: int, *, verbose: bool = False) -> list[Change]:
+def changes(step: TraceStep, replica: Place, *, verbose: bool = False) -> list[Change]:
     """The changes of one replica that are worth showing."""
     found = [change for change in step.changes if change.replica == replica]
-    told = [change for change in found if change.field not in FOLLOWING]
+    following = next((model_of(node).words.following for who, node in step.nodes if who == replica), ())
+    told = [change for change in found if change.field not in following]
     return found if verbose or not told else told
 
 
@@ -163,7 +136,7 @@ def mark(trace: Trace, number: int) -> str | None:
 def _news(change: Change) -> str:
     """What is new in the history; of what only grows, what has come: ``new in votes: 3 for 1 in epoch 1``."""
     known = change.before.split(", ")
-    if change.field not in ("leaders", "votes"):
+    if not any(change.field in model.words.growing for model in MODELS):
         return describe(change)
     new = [item for item in change.after.split(", ") if item not in known]
     return f"new in {change.field}: {', '.join(new)}" if new else describe(change)
@@ -171,18 +144,28 @@ def _news(change: Change) -> str:
 
 def _effect_lines(run: Run) -> Iterator[Line]:
     for number, effect in enumerate(run.effects, 1):
-        name, text = describe_effect(effect)
+        name, text = model_of(effect).words.describe_effect(effect)
         undone = "" if number <= run.completed else "never happens: "
         yield Line("effect", f"{number}. {undone}{name} {text}")
 
 
-def _sends(messages: tuple[InFlight, ...]) -> Iterator[str]:
+def _sends(messages: tuple[Flying, ...]) -> Iterator[str]:
     """The messages, those that differ only in their destination in one line."""
-    texts: dict[str, list[int]] = {}
+    texts: dict[str, list[Place]] = {}
     for message in messages:
         texts.setdefault(label(message), []).append(message.destination)
     for text, destinations in texts.items():
         yield f"→{','.join(map(str, destinations))} {text}"
+
+
+def start_lines(local: object) -> list[str]:
+    """A component at the beginning."""
+    return model_of(local).words.start_lines(local)
+
+
+def legend(trace: Trace) -> str:
+    """How to read ``trace``."""
+    return model_of(trace.scenario).words.legend
 
 
 def world_lines(step: TraceStep, before: tuple[tuple[str, int], ...]) -> Iterator[Line]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 import pprint
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from model_check import scenario
-from model_check.kraft.build import build as build_system
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
+from model_check.consult.fields import NOTHING
+from model_check.kinds import model_of
+from model_check.model import Place, called
 from model_check.printable import printable
 from model_check.trace import narrate
-from model_check.trace.build import closes
 from model_check.trace.json_form import scenario_data
 from model_check.trace.model import Change, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk, name_of
-from model_check.trace.words import NOTHING, label, node_fields
+from model_check.trace.words import label, node_fields
 
 
 class Behaviour:
@@ -33,7 +32,8 @@ class Behaviour:
     def __init__(self, data: Mapping[str, Any], initial: int = 0) -> None:
         """Begin in the initial state of the scenario that ``data`` describes, as a scenario file would."""
         self._scenario = scenario.from_data(dict(data), "scenario")
-        self._system = build_system(self._scenario)
+        self._model = model_of(self._scenario)
+        self._system = self._model.build(self._scenario)
         self._walk = Walk(self._system, initial)
         self._states = [self._walk.state]
 
@@ -58,23 +58,25 @@ class Behaviour:
         self._walk.take(option if option is not None and option in found else found[0])
         self._states.append(self._walk.state)
 
-    def expect(self, replica: int, **fields: str) -> None:
+    def expect(self, replica: Place, /, **fields: str) -> None:
         """Fields of a replica, named as in traces with underscores for blanks, have these values."""
-        component = self._system.wiring.component(replica)
-        found = node_fields(cast(Node, self._walk.state.locals[component]))
+        component = self._system.places.index(replica)
+        found = node_fields(self._walk.state.locals[component])
         for name, wanted in fields.items():
             value = found.get(name.replace("_", " "), NOTHING)
             if value != wanted:
                 step = len(self._walk.taken)
                 raise AssertionError(
-                    f"after step {step}: {name} of replica {replica} is {value}, not {wanted}"
+                    f"after step {step}: {name} of {called(replica)} is {value}, not {wanted}"
                 )
 
     def expect_cycle(self, after: int) -> None:
         """The behaviour is back in the state that it had after step number ``after``, but for later epochs
         where the scenario has relative ones.
         """
-        if not closes(self._system, self._scenario, self._states[after], self._walk.state):
+        if not self._model.liveness.closes(
+            self._system, self._scenario, self._states[after], self._walk.state
+        ):
             raise AssertionError(f"the state is not the one after step {after}")
 
 
@@ -86,7 +88,7 @@ def candidates(walk: Walk, action: str, message: str | None, duplicate: bool) ->
         if step.cut is None
         and name_of(step) == action
         and step.path.duplicate == duplicate
-        and (message is None or label(cast(InFlight, step.path.message)) == message)
+        and (message is None or label(step.path.message) == message)
     ]
 
 
@@ -116,10 +118,10 @@ def _lines(trace: Trace) -> Iterator[str]:
     yield ""
     yield f"def test_{_name(trace.property or trace.scenario.name)}() -> None:"
     yield f"    run = Behaviour(SCENARIO{f', {trace.initial}' if trace.initial else ''})"
-    walk = Walk(build_system(trace.scenario), trace.initial)
+    walk = Walk(model_of(trace.scenario).build(trace.scenario), trace.initial)
     for step in trace.steps:
         yield ""
-        yield f"    # {step.number}. replica {step.replica}: {_prose(narrate.head(step))}"
+        yield f"    # {step.number}. {called(step.replica)}: {_prose(narrate.head(step))}"
         yield _take(walk, step)
         for replica in trace.replicas:
             yield from _expectation(replica, narrate.changes(step, replica))
@@ -144,10 +146,10 @@ def _take(walk: Walk, step: TraceStep) -> str:
     return f"    run.take({', '.join(arguments)})"
 
 
-def _expectation(replica: int, changes: list[Change]) -> Iterator[str]:
+def _expectation(replica: Place, changes: list[Change]) -> Iterator[str]:
     if changes:
         fields = ", ".join(f"{each.field.replace(' ', '_')}={_literal(each.after)}" for each in changes)
-        yield f"    run.expect({replica}, {fields})"
+        yield f"    run.expect({replica if isinstance(replica, int) else _literal(replica)}, {fields})"
 
 
 def _tuple(trace: Trace) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from model_check.consult.effect_text import describe_effect
-from model_check.kraft.build import build as build_system
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.trace.build import closes, step_of, trace_of
+from model_check.kinds import model_of
+from model_check.model import Flying, Place, Words, called
+from model_check.trace.build import step_of, trace_of
 from model_check.trace.model import Change, Run, Trace, TraceError, TraceStep
 from model_check.trace.walk import Walk
 from model_check.trace.words import compare_nodes, label
-from reference.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,8 @@ def replay(trace: Trace) -> Difference | None:
     A step is found again by what it is called and by its message; the numbers of options and choices may have
     changed. Raises InputError where the scenario itself is not accepted any more.
     """
-    system = build_system(trace.scenario, "the trace's scenario")
+    model = model_of(trace.scenario)
+    system = model.build(trace.scenario, "the trace's scenario")
     try:
         walk = Walk(system, trace.initial)
     except TraceError as error:
@@ -51,11 +50,13 @@ def replay(trace: Trace) -> Difference | None:
         except TraceError as error:
             return Difference(step.number, "action", step.action, str(error))
         now = step_of(system, walk.taken[-1], step.number)
-        for found in _step(step, now, nodes):
+        for found in _step(step, now, nodes, model.words):
             return found
         nodes |= dict(step.nodes)
         states.append(walk.state)
-    repeats = trace.loop is not None and closes(system, trace.scenario, states[trace.loop], walk.state)
+    repeats = trace.loop is not None and model.liveness.closes(
+        system, trace.scenario, states[trace.loop], walk.state
+    )
     return _end(trace, walk, repeats=repeats)
 
 
@@ -69,13 +70,15 @@ def _initial(recorded: Trace, now: Trace) -> Iterator[Difference]:
     yield from _budgets(0, recorded.budgets, now.budgets)
 
 
-def _step(recorded: TraceStep, now: TraceStep, before: dict[int, Node]) -> Iterator[Difference]:
+def _step(
+    recorded: TraceStep, now: TraceStep, before: dict[Place, Any], words: Words
+) -> Iterator[Difference]:
     number = recorded.number
     if recorded.replica != now.replica or recorded.kind != now.kind:
         old, new = f"{recorded.kind} at {recorded.replica}", f"{now.kind} at {now.replica}"
         yield Difference(number, "replica", old, new)
     yield from _texts(number, "rules", recorded.rules, now.rules)
-    yield from _runs(number, recorded.runs, now.runs)
+    yield from _runs(number, recorded.runs, now.runs, words)
     old_nodes, new_nodes = before | dict(recorded.nodes), before | dict(now.nodes)
     for replica in old_nodes:
         yield from _node(number, replica, old_nodes[replica], new_nodes[replica])
@@ -97,12 +100,12 @@ def _change(change: Change) -> str:
     return f"{change.field}: {change.before} → {change.after}"
 
 
-def _runs(number: int, recorded: tuple[Run, ...], now: tuple[Run, ...]) -> Iterator[Difference]:
+def _runs(number: int, recorded: tuple[Run, ...], now: tuple[Run, ...], words: Words) -> Iterator[Difference]:
     if recorded == now:
         return
     views: list[tuple[str, Callable[[Run], list[str]]]] = [
         ("events", _events),
-        ("effects", lambda run: [" ".join(describe_effect(effect)) for effect in run.effects]),
+        ("effects", lambda run: [" ".join(words.describe_effect(effect)) for effect in run.effects]),
         ("completed effects", lambda run: [str(run.completed)]),
         ("starts of the process", lambda run: [str(run.start)]),
     ]
@@ -117,16 +120,12 @@ def _events(run: Run) -> list[str]:
     return [repr(event) for event in run.events]
 
 
-def _node(number: int, replica: int, recorded: Node, now: Node) -> Iterator[Difference]:
+def _node(number: int, replica: Place, recorded: Any, now: Any) -> Iterator[Difference]:
     for change in compare_nodes(replica, recorded, now):
-        yield Difference(number, f"replica {replica}, {change.field}", change.before, change.after)
-    if _without_notes(recorded) != _without_notes(now):
-        yield Difference(number, f"replica {replica}", "another state in detail", "this one")
-
-
-def _without_notes(node: Node) -> Node:
-    """``node`` as a trace file has it: of a clock only what it shows."""
-    return node if node.clock is None else replace(node, clock=replace(node.clock, fetches=()))
+        yield Difference(number, f"{called(replica)}, {change.field}", change.before, change.after)
+    files = model_of(recorded).files
+    if files.without_notes(recorded) != files.without_notes(now):
+        yield Difference(number, called(replica), "another state in detail", "this one")
 
 
 def _budgets(
@@ -137,7 +136,7 @@ def _budgets(
 
 
 def _messages(
-    number: int, field: str, recorded: Sequence[InFlight], now: Sequence[InFlight]
+    number: int, field: str, recorded: Sequence[Flying], now: Sequence[Flying]
 ) -> Iterator[Difference]:
     if sorted(map(repr, recorded)) != sorted(map(repr, now)):
         old, new = (

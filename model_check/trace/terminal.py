@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.consult import terminal
+from model_check.model import Place, called
 from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace, TraceStep
@@ -46,7 +47,7 @@ def render(trace: Trace, width: int = 80, *, verbose: bool = False) -> Iterator[
     """The lines of ``trace`` for a terminal of ``width`` columns."""
     yield from _wrapped(narrate.title(trace), width, "bold")
     yield Text()
-    yield from _wrapped(narrate.LEGEND, width, "dim")
+    yield from _wrapped(narrate.legend(trace), width, "dim")
     yield Text()
     lane = min((width - 1 - _NUMBER) // max(len(trace.replicas), 1), MAX_LANE)
     if lane >= MIN_LANE:
@@ -87,7 +88,7 @@ def _pieces(line: str, width: int, hang: str) -> Iterator[str]:
 
 def _lanes(trace: Trace, lane: int, verbose: bool) -> Iterator[Text]:
     total = _NUMBER + lane * len(trace.replicas) - 1
-    heads = "".join(f"replica {replica}".ljust(lane) for replica in trace.replicas)
+    heads = "".join(called(replica).ljust(lane) for replica in trace.replicas)
     yield Text((" " * _NUMBER + heads).rstrip(), "bold")
     yield Text("─" * total, "dim")
     starts = [[Line("start", text) for text in narrate.start_lines(node)] for _, node in trace.nodes]
@@ -106,7 +107,7 @@ def _lanes(trace: Trace, lane: int, verbose: bool) -> Iterator[Text]:
     yield Text("─" * total, "dim")
 
 
-def _cell(step: TraceStep, replica: int, verbose: bool) -> Iterator[Line]:
+def _cell(step: TraceStep, replica: Place, verbose: bool) -> Iterator[Line]:
     if replica == step.replica:
         yield from narrate.lines(step, verbose=verbose)
     else:
@@ -132,7 +133,7 @@ def _row(number: str, cells: Sequence[Sequence[Line]], lane: int) -> Iterator[Te
 
 def _stacked(trace: Trace, width: int, verbose: bool) -> Iterator[Text]:
     for replica, node in trace.nodes:
-        yield from _wrapped(f"replica {replica}: {'; '.join(narrate.start_lines(node))}", width, hang="  ")
+        yield from _wrapped(f"{called(replica)}: {'; '.join(narrate.start_lines(node))}", width, hang="  ")
     for line in narrate.in_flight_lines(trace):
         yield from _wrapped(line.text, width, _STYLES[line.kind], hang="  ")
     budgets = trace.budgets
@@ -143,13 +144,13 @@ def _stacked(trace: Trace, width: int, verbose: bool) -> Iterator[Text]:
         for line in narrate.lines(step, verbose=verbose):
             if line.kind == "head":
                 yield from _wrapped(
-                    f"{step.number}. replica {step.replica}: {line.text}", width, "bold", hang="   "
+                    f"{step.number}. {called(step.replica)}: {line.text}", width, "bold", hang="   "
                 )
             else:
                 yield from _wrapped(line.text, width, _STYLES.get(line.kind, ""), "   ", "  ")
         for replica in trace.replicas:
             for change in narrate.changes(step, replica, verbose=verbose) if replica != step.replica else ():
-                yield from _wrapped(f"replica {replica}: {narrate.describe(change)}", width, "", "   ", "  ")
+                yield from _wrapped(f"{called(replica)}: {narrate.describe(change)}", width, "", "   ", "  ")
         for line in narrate.world_lines(step, budgets):
             yield from _wrapped(line.text, width, _STYLES[line.kind], "   ", "  ")
         budgets = step.budgets

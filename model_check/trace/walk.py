@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from model_check.engine.steps import Step, broken_invariants, initial_states, steps
 from model_check.engine.system import GlobalState, PathStep
-from model_check.kraft.network import InFlight
-from model_check.kraft.system import KRaftSystem
+from model_check.model import Flying, ModelSystem
 from model_check.trace.model import TraceError
 
 
@@ -24,7 +23,7 @@ class Taken:
 class Walk:
     """A behaviour under construction: from an initial state by steps that the system offers."""
 
-    def __init__(self, system: KRaftSystem, initial: int = 0) -> None:
+    def __init__(self, system: ModelSystem, initial: int = 0) -> None:
         states = initial_states(system)
         if not 0 <= initial < len(states):
             raise TraceError(f"there is no initial state {initial}, only {len(states)}")
@@ -71,7 +70,7 @@ class Walk:
                 return self.take(option)
         raise TraceError(f"step {self.number}: the reference does not offer {path.kind} at {path.component}")
 
-    def find(self, action: str, message: InFlight | None, choice: int | None, duplicate: bool) -> int:
+    def find(self, action: str, message: Flying | None, choice: int | None, duplicate: bool) -> int:
         """The index of the step called ``action`` on ``message``; ``choice`` decides between several of them.
 
         Raises TraceError where there is none, and where there are several and ``choice`` is none of them.
@@ -79,7 +78,9 @@ class Walk:
         found = [
             option
             for option, step in enumerate(self.options())
-            if name_of(step) == action and step.path.message == message and step.path.duplicate == duplicate
+            if name_of(step) == action
+            and _is(step.path.message, message)
+            and step.path.duplicate == duplicate
         ]
         exact = [option for option in found if self.options()[option].path.choice == choice]
         if not exact and len(found) > 1:
@@ -94,3 +95,7 @@ def name_of(step: Step) -> str:
     if step.outcome is None:
         return f"loss of {step.path.message}"
     return str(step.outcome.action)
+
+
+def _is(one: object, other: object) -> bool:
+    return one == other

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from model_check.engine.system import Forget, GlobalState, Invariant, Loss, Network, Outcome, Recorded
+from model_check.engine.system import GlobalState, Invariant, Loss, Network, Outcome, Recorded, Signal
 
 
 class Plain:
@@ -36,10 +36,10 @@ class Plain:
     def within(self, component: int, local: Any) -> bool:
         return True
 
-    def forget_message(self, forget: Forget, message: Any) -> Any:
+    def signal_message(self, signal: Signal, message: Any) -> Any:
         return message
 
-    def forget_local(self, forget: Forget, component: int, local: Any) -> Any:
+    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
         return local
 
     def clock(self, component: int, local: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
+from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 from tests.engine.random_systems import clocks
 
 LOCALS, KINDS = 3, 3
@@ -28,7 +28,7 @@ class Rule:
     sends: tuple[tuple[int, str], ...]
     labels: tuple[int, ...]
     costs: tuple[int, ...]
-    forgets: str
+    signals: str
     consumes: bool
     violations: tuple[str, ...]
     goals: tuple[str, ...]
@@ -121,18 +121,18 @@ class RandomSymmetric:
         others = [c for c in range(self.components) if c != component]
         whom = {"other": [other] if other >= 0 else [], "others": others, "self": [component]}
         sends = [Sent(kind, component, target) for kind, who in rule.sends for target in whom[who]]
-        forgets: tuple[Forget, ...] = ()
-        if rule.forgets == "all":
-            forgets = (Forget(component),)
-        elif rule.forgets == "other" and other >= 0:
-            forgets = (Forget(component, other),)
+        signals: tuple[Signal, ...] = ()
+        if rule.signals == "all":
+            signals = (Signal(component),)
+        elif rule.signals == "other" and other >= 0:
+            signals = (Signal(component, other),)
         return Outcome(
             action=rule.name,
             local=At(rule.local, other if rule.remembers else -1),
             sends=tuple(sends),
             labels=tuple(Said(label, component) for label in rule.labels),
             costs=rule.costs,
-            forgets=forgets,
+            signals=signals,
             consumes=rule.consumes,
             violations=rule.violations,
             goals=rule.goals,
@@ -141,14 +141,14 @@ class RandomSymmetric:
     def within(self, component: int, local: Any) -> bool:
         return bool(local.number != self.outside)
 
-    def forget_message(self, forget: Forget, message: Any) -> Any:
-        if message.source != forget.component or forget.destination not in (None, message.target):
+    def signal_message(self, signal: Signal, message: Any) -> Any:
+        if message.source != signal.component or signal.destination not in (None, message.target):
             return message
         after = self.kind_after[message.kind]
         return None if after is None else message._replace(kind=after)
 
-    def forget_local(self, forget: Forget, component: int, local: Any) -> Any:
-        if local.other != forget.component or forget.destination not in (None, component):
+    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
+        if local.other != signal.component or signal.destination not in (None, component):
             return local
         return At(self.local_after[local.number], -1)
 
@@ -183,7 +183,7 @@ def _rule(rng: Random, bad: float) -> Rule:
         sends=tuple((rng.randrange(KINDS), rng.choice(PARTNERS)) for _ in range(rng.choice([0, 0, 1, 1, 2]))),
         labels=tuple(rng.randrange(3) for _ in range(rng.choice([0, 0, 0, 1, 2]))),
         costs=tuple(rng.randrange(2) for _ in range(rng.choice([0, 0, 1, 2]))),
-        forgets=rng.choice(["none", "none", "all", "other"]),
+        signals=rng.choice(["none", "none", "all", "other"]),
         consumes=rng.random() < 0.8,
         violations=("outcome-bad",) if rng.random() < bad else (),
         goals=("outcome-goal",) if rng.random() < 0.1 else (),

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from model_check.engine.system import Forget, GlobalState, Loss, Network, Outcome, Recorded
+from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 
 LOCALS = 4
 MESSAGES = 4
@@ -19,7 +19,7 @@ GOALS = ("outcome-goal", "record-goal")
 
 @dataclass(frozen=True)
 class SumInvariant:
-    """Broken where the local states add up to ``bound``; the projection forgets nothing."""
+    """Broken where the local states add up to ``bound``; the projection signals nothing."""
 
     bound: int
     name: str = "sum-bad"
@@ -89,13 +89,13 @@ class RandomSystem:
     def within(self, component: int, local: Any) -> bool:
         return (component, local) not in self.outside
 
-    def forget_message(self, forget: Forget, message: Any) -> int | None:
-        if forget.destination is not None and self.destination(message) != forget.destination:
+    def signal_message(self, signal: Signal, message: Any) -> int | None:
+        if signal.destination is not None and self.destination(message) != signal.destination:
             return message
         return self.message_after[message]
 
-    def forget_local(self, forget: Forget, component: int, local: Any) -> int:
-        if forget.destination is not None and component != forget.destination:
+    def signal_local(self, signal: Signal, component: int, local: Any) -> int:
+        if signal.destination is not None and component != signal.destination:
             return local
         return self.local_after[local]
 
@@ -116,10 +116,10 @@ class RandomSystem:
 
 
 def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcome:
-    forgets: tuple[Forget, ...] = ()
+    signals: tuple[Signal, ...] = ()
     if rng.random() < 0.25:
-        forgets = tuple(
-            Forget(
+        signals = tuple(
+            Signal(
                 component if rng.random() < 0.7 else rng.randrange(components),
                 rng.choice([None, rng.randrange(components)]),
             )
@@ -131,7 +131,7 @@ def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcom
         sends=tuple(rng.randrange(MESSAGES) for _ in range(rng.choice([0, 0, 1, 1, 2]))),
         labels=tuple(rng.randrange(3) for _ in range(rng.choice([0, 0, 1, 2]))),
         costs=tuple(rng.randrange(2) for _ in range(rng.choice([0, 0, 0, 1, 2]))),
-        forgets=forgets,
+        signals=signals,
         consumes=rng.random() < 0.75,
         violations=("outcome-bad",) if rng.random() < bad else (),
         goals=("outcome-goal",) if rng.random() < 0.05 else (),
@@ -139,7 +139,7 @@ def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcom
 
 
 def clocks(local_after: tuple[int, ...]) -> tuple[int, ...]:
-    """Clocks that no forget turns back: one for all local states that forgets lead to one another."""
+    """Clocks that no signal turns back: one for all local states that signals lead to one another."""
     found = list(range(len(local_after)))
     for _ in local_after:
         for local, after in enumerate(local_after):

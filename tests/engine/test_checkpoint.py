@@ -81,7 +81,7 @@ class Stopped:
         self._left = left
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("deliver", "actions", "record", "forget_local", "forget_message"):
+        if name in ("deliver", "actions", "record", "signal_local", "signal_message"):
             self._left -= 1
             if self._left == 0:
                 raise KeyboardInterrupt

@@ -130,10 +130,10 @@ class Partial(Synthetic):
             return [GlobalState((Node(epoch=1), *state.locals[1:]), (), (), state.budgets)]
         return [state]
 
-    def forget_message(self, forget: Any, message: Any) -> Any:
-        if self.where == "forgetting" and forget.component == 0:
+    def signal_message(self, signal: Any, message: Any) -> Any:
+        if self.where == "forgetting" and signal.component == 0:
             return message
-        return super().forget_message(forget, message)
+        return super().signal_message(signal, message)
 
 
 @pytest.mark.parametrize("where", ["actions", "within", "record", "initial state", "forgetting"])

@@ -72,6 +72,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
         "wanted.py": "model_check.engine",
         "fairness.py": "model_check.engine",
         "alike.py": "model_check.engine",
+        "model.py": "model_check.engine.representatives",
         "prelude.py": "model_check.engine.steps",
         "relative.py": "model_check.engine.steps",
     }

@@ -54,8 +54,8 @@ def noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 if TARGET:
-    for found in pkgutil.iter_modules(reference.__path__):
-        watch(importlib.import_module(f"reference.{found.name}"))
+    for found in pkgutil.walk_packages(reference.__path__, "reference."):
+        watch(importlib.import_module(found.name))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,7 +68,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     seen.clear()
     result = yield
     for rule_id in seen:
-        exercised.setdefault(rule_id, set()).add(item.path.stem)
+        module = item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+        exercised.setdefault(rule_id, set()).add(module)
     return result
 
 

@@ -86,13 +86,13 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     from model_check.engine.shrink import shrink
     from model_check.engine.simulate import simulate
     from model_check.engine.system import System
-    from model_check.kraft.build import build
+    from model_check.kinds import model_of
     from model_check.run import unexpected_violations
     from model_check.trace import build as build_trace
     from reference.frozen import replace
 
     assert cell.seed is not None and cell.walks is not None and cell.depth is not None
-    system = build(scenario)
+    system = model_of(scenario).build(scenario)
     covering = Covering(system, guards=True) if cell.coverage else None
     exploration = simulate(
         cast(System, covering or system),

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from model_check.arguments import byte_count
 from model_check.errors import InputError
 from model_check.files import read_text
+from model_check.kraft.scenario import of_replicas
 from model_check.mutation import catalogue, patch
 from model_check.mutation.catalogue import Mutant
 from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
@@ -253,7 +254,7 @@ def _content(scenario: Scenario, protocol: str, bounds: str) -> str:
 def _protocol(scenario: Scenario, text: str) -> dict[str, Any]:
     """The table ``protocol`` of ``scenario`` for a preset, or what it says, and switches."""
     preset, *settings = text.split()
-    before = scenario.protocol
+    before = of_replicas(scenario, "a campaign with protocols").protocol
     read_protocol(before.preset if preset == AS_WRITTEN else preset, settings)
     given = {switch: value_of(word) for switch, _, word in (each.partition("=") for each in settings)}
     kept = before.set if preset == AS_WRITTEN else {}

@@ -209,6 +209,7 @@ def _as_report(store: Store, told: list[str]) -> Report:
     from model_check.coverage.items import in_force
     from model_check.coverage.report import Report
     from model_check.kraft.identities import protocol_of
+    from model_check.kraft.scenario import KRaftScenario
     from model_check.scenario import from_data
 
     parted = [text.partition(" ") for text in told]
@@ -222,6 +223,7 @@ def _as_report(store: Store, told: list[str]) -> Report:
     protocols = {
         protocol_of(scenario, replica, scenario.name)
         for scenario in scenarios
+        if isinstance(scenario, KRaftScenario)
         for replica in scenario.replicas.everybody
     }
     seen = frozenset((place, answer == "true") for place, _, answer in guards)

@@ -11,9 +11,9 @@ from model_check import scenario as scenarios
 from model_check.arguments import whole_number
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
+from model_check.kraft.scenario import KRaftScenario, of_replicas
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.pipeline.vectors import files
-from model_check.scenario import Scenario
 
 EPILOG = """\
 Without SCENARIO: the CI scenarios, the decision tables of 'kraftcheck step',
@@ -70,13 +70,14 @@ def run(arguments: argparse.Namespace) -> int:
     return _make(arguments, chosen)
 
 
-def _scenarios(words: list[str]) -> list[Scenario]:
+def _scenarios(words: list[str]) -> list[KRaftScenario]:
     if words:
-        return [scenarios.find(word) for word in words]
-    return [each for each in scenarios.shipped().values() if "ci" in each.tags]
+        return [of_replicas(scenarios.find(word), "a set of vectors") for word in words]
+    known = (each for each in scenarios.shipped().values() if isinstance(each, KRaftScenario))
+    return [each for each in known if "ci" in each.tags]
 
 
-def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
+def _make(arguments: argparse.Namespace, chosen: list[KRaftScenario]) -> int:
     from model_check.pipeline.vectors.run import make
     from model_check.pipeline.vectors.tasks import tasks
 

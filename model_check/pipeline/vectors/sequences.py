@@ -12,9 +12,9 @@ from model_check.drive.scripted import scripts
 from model_check.drive.stimuli import Crash, DriveSequence, Start
 from model_check.engine.system import Violation
 from model_check.errors import InputError
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.system import KRaftSystem
 from model_check.pipeline.vectors.asked import Asked
-from model_check.scenario import Scenario
 from model_check.trace.build import walk
 from reference.frozen import replace
 from reference.protocol import KAFKA, Protocol
@@ -28,7 +28,7 @@ MAX_STATES = 3_000
 Found = tuple[Replica, tuple[Asked | None, ...]]
 
 
-def covering(scenario: Scenario) -> Iterator[DriveSequence]:
+def covering(scenario: KRaftScenario) -> Iterator[DriveSequence]:
     """What ``kraftcheck drive`` puts to an implementation of production's protocol from this scenario."""
     yield from generate([scenario], "kafka", {}, 0, max_states=MAX_STATES).sequences
 
@@ -39,7 +39,7 @@ def scripted() -> Iterator[DriveSequence]:
 
 
 def counterexamples(
-    system: KRaftSystem, scenario: Scenario, violations: Sequence[Violation]
+    system: KRaftSystem, scenario: KRaftScenario, violations: Sequence[Violation]
 ) -> Iterator[DriveSequence]:
     """What each replica does in the simplest counterexamples."""
     for name, found in simplest_of(system, violations).items():

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from model_check import scenario as scenarios
 from model_check.codec import Json
@@ -20,13 +20,14 @@ from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.kraft.build import build
 from model_check.kraft.prelude import BrokenPrelude
+from model_check.kraft.scenario import KRaftScenario, of_replicas
 from model_check.kraft.symmetry import symmetric
+from model_check.kraft.system import KRaftSystem
 from model_check.pipeline.datasets import Column, Dataset
 from model_check.pipeline.vectors import functions, message_cases, messages, sequences, situations
 from model_check.pipeline.vectors import vector as vectors
 from model_check.pipeline.vectors.asked import Asked, asking
 from model_check.pipeline.vectors.outcomes import SEPARATOR, features
-from model_check.scenario import Scenario
 from reference.protocol import PRESETS, Protocol
 from reference.replica import Replica
 
@@ -76,7 +77,7 @@ class Candidate:
         return self.size, self.tie
 
 
-def tasks(chosen: list[Scenario], *, beyond: bool) -> list[Task]:
+def tasks(chosen: list[KRaftScenario], *, beyond: bool) -> list[Task]:
     """The tasks for these scenarios; ``beyond``: and for what no scenario comes to."""
     found = [Task(SCENARIO, each.name, each.model_dump(mode="json", by_alias=True)) for each in chosen]
     if beyond:
@@ -136,7 +137,8 @@ def _smallest(candidates: Iterator[Candidate], keep: int | None) -> Iterator[Can
 def _candidates(task: Task, max_states: int) -> Iterator[Candidate]:
     if task.kind == SCENARIO:
         assert task.scenario is not None
-        yield from _of_scenario(scenarios.from_data(task.scenario, task.name), max_states)
+        scenario = scenarios.from_data(task.scenario, task.name)
+        yield from _of_scenario(of_replicas(scenario, "a set of vectors"), max_states)
     elif task.kind == FUNCTIONS:
         yield from map(_function, functions.cases())
     elif task.kind == MESSAGES:
@@ -149,12 +151,12 @@ def _candidates(task: Task, max_states: int) -> Iterator[Candidate]:
         yield from map(_step, generated(protocol))
 
 
-def _of_scenario(scenario: Scenario, max_states: int) -> Iterator[Candidate]:
+def _of_scenario(scenario: KRaftScenario, max_states: int) -> Iterator[Candidate]:
     with asking() as found:
         try:
             system = build(scenario)
         except BrokenPrelude as broken:
-            system, violations = broken.system, broken.violations
+            system, violations = cast(KRaftSystem, broken.system), broken.violations
         else:
             if scenario.reduction.symmetry:
                 symmetric(system, scenario)

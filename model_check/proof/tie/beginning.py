@@ -15,6 +15,7 @@ from model_check.kraft.build import build
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.prelude import Prelude
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.starts import restart
 from model_check.kraft.step import Step
 from model_check.kraft.system import KRaftSystem
@@ -25,7 +26,6 @@ from model_check.proof.tie.formulas import Fact
 from model_check.proof.tie.given import given_of, past_of
 from model_check.proof.tie.judgement import OUTSIDE, reasons_of
 from model_check.proof.tie.own import own_of
-from model_check.scenario import Scenario
 from reference.disk import Disk
 
 
@@ -43,7 +43,7 @@ class Beginning:
 Before = tuple[int, Node, InFlight | None, Step]
 
 
-def check_beginning(scenario: Scenario) -> None:
+def check_beginning(scenario: KRaftScenario) -> None:
     """Raises InputError where a scenario is about what the proof does not know."""
     stopped = set(scenario.replicas.stopped)
     if scenario.budgets.wipes or scenario.budgets.restores or scenario.budgets.snapshots or stopped:
@@ -53,7 +53,7 @@ def check_beginning(scenario: Scenario) -> None:
         )
 
 
-def given_nodes(scenario: Scenario, system: KRaftSystem) -> dict[int, Node]:
+def given_nodes(scenario: KRaftScenario, system: KRaftSystem) -> dict[int, Node]:
     """The nodes that the scenario gives, as they are before they do anything, by component."""
     found = {}
     for component, identity in enumerate(system.identities):
@@ -63,7 +63,7 @@ def given_nodes(scenario: Scenario, system: KRaftSystem) -> dict[int, Node]:
     return found
 
 
-def steps_before(scenario: Scenario, system: KRaftSystem, given: Mapping[int, Node]) -> Iterator[Before]:
+def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[int, Node]) -> Iterator[Before]:
     """The steps by which ``system`` has come to its initial state, first starts before all others, from empty
     disks and the nodes that are ``given``.
     """
@@ -125,7 +125,7 @@ def first_facts(voters: frozenset[int], *, changing: bool) -> frozenset[Fact]:
     return frozenset(facts)
 
 
-def beginning(scenario: Scenario, translator: Translator) -> Beginning:
+def beginning(scenario: KRaftScenario, translator: Translator) -> Beginning:
     """The run to the initial state, judged step by step."""
     voters = translator.actions.universe.voters
     facts, lacks = set(first_facts(voters, changing=translator.changing)), list[str]()

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import KRaftScenario
 from model_check.proof.tie.formulas import Fact
 from model_check.proof.tie.own import START, Own, Record
-from model_check.scenario import Scenario
 from reference.replica import Candidate, Leader
 
 
-def with_votes(scenario: Scenario) -> Scenario:
+def with_votes(scenario: KRaftScenario) -> KRaftScenario:
     """``scenario``, but that who is given with a leader and without a vote has voted for this leader.
 
     A vote stays in the file as long as its epoch, so that a leader would have no majority otherwise. Nothing

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from model_check.kraft.build import build
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import KRaftScenario
 from model_check.kraft.system import KRaftSystem
 from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS
 from model_check.proof.tie import conjuncts
@@ -25,7 +26,6 @@ from model_check.proof.tie.given import with_votes
 from model_check.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
 from model_check.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
 from model_check.proof.tie.scenarios import allowed
-from model_check.scenario import Scenario
 
 #: Records that one step may append and epochs that it may enter before a crash takes them back.
 _MORE_OFFSETS, _MORE_EPOCHS = 4, 2
@@ -80,7 +80,7 @@ class Tie:
 class Work:
     """A scenario with all that was made of it. ``pasts``: uint64[states, words], facts by a shortest way."""
 
-    scenario: Scenario
+    scenario: KRaftScenario
     system: KRaftSystem
     explored: Explored
     translator: Translator
@@ -90,7 +90,11 @@ class Work:
 
 
 def tie(
-    scenario: Scenario, *, threads: int = 1, progress: Progress | None = None, max_states: int = MOST_STATES
+    scenario: KRaftScenario,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    max_states: int = MOST_STATES,
 ) -> Work:
     """Judge ``scenario``. Raises InputError where it is about what the proof does not know (snapshots, disks
     that are lost), and where it has more than ``max_states`` states, as all are kept in memory.

@@ -13,6 +13,7 @@ from rich.status import Status
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console, fitted, heading, say
 from model_check.errors import InputError
+from model_check.kraft.scenario import of_replicas
 from model_check.proof.tie import report, scenarios
 from model_check.proof.tie.differences import BY_NAME
 from model_check.proof.tie.mutants import TIED, Verdict, refute
@@ -31,7 +32,7 @@ def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
     if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
-    chosen = [find(name) for name in names]
+    chosen = [of_replicas(find(name), "--tie") for name in names]
     out, done = console(), []
     screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
     for scenario in chosen:

@@ -37,10 +37,11 @@ def main() -> int:
 
 
 def _judge(scenario: str) -> dict[str, Any]:
+    from model_check.kraft.scenario import of_replicas
     from model_check.proof.tie.run import tie
     from model_check.scenario import find
 
-    work = tie(find(scenario))
+    work = tie(of_replicas(find(scenario), "--tie"))
     return {
         "breaks": not work.tie.holds,
         "why": _why(work),

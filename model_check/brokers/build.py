@@ -1,0 +1,216 @@
+"""From a scenario of brokers to the system that the engine explores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+from typing import Any
+
+from model_check.brokers import names
+from model_check.brokers.history import History
+from model_check.brokers.network import CONTROLLER
+from model_check.brokers.places import Control, Machine, Time
+from model_check.brokers.scenario import BrokerScenario
+from model_check.brokers.system import BrokerSystem
+from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.engine.system import GlobalState, Loss, Network
+from model_check.errors import InputError
+from reference.brokers import views
+from reference.brokers.controller import Controller, Store
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from reference.brokers.starting import running_cluster
+from reference.frozen import field_types, replace
+
+#: The engine keeps no more counters in a state.
+MAX_BUDGETS = 7
+#: Budgets without which something happens as often as it likes.
+_UNBOUNDED = ("timeouts", "contact_losses")
+
+
+def build(scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False) -> BrokerSystem:
+    """The system of ``scenario``, in which nothing is out of bounds, so that nothing is absorbed either.
+
+    Raises InputError where the scenario contradicts itself.
+    """
+    return _Builder(scenario, where or scenario.file).build()
+
+
+class _Builder:
+    def __init__(self, scenario: BrokerScenario, where: str) -> None:
+        self.scenario, self.where = scenario, where
+
+    def build(self) -> BrokerSystem:
+        scenario, brokers = self.scenario, self.scenario.brokers
+        protocol = self._protocol()
+        budgets = self._budgets(protocol)
+        places = _places(scenario)
+        wiring = self._wiring(protocol, tuple(budgets), places)
+        control, machines = self._begin(wiring)
+        timed = (Time((0,) * (1 + len(machines))),) if wiring.is_timed else ()
+        begin = GlobalState(
+            (control, *machines, *timed),
+            (),
+            History(
+                inactive=self._inactive(control.controller),
+                serving=tuple(sorted(brokers.running)),
+            )
+            if wiring.is_timed
+            else History(),
+            tuple(budgets.values()),
+        )
+        network = Network(
+            scenario.network.capacity,
+            Loss(scenario.network.loss),
+            duplicates="duplicates" in budgets,
+            duplicate_budget=wiring.costs.get("duplicates", -1),
+        )
+        return BrokerSystem(
+            scenario.name,
+            wiring,
+            network,
+            begin,
+            tuple(budgets),
+            self._properties(wiring),
+            self._goals(),
+            scenario.check.serves_at_most,
+        )
+
+    def _error(self, message: str) -> InputError:
+        return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
+
+    def _inactive(self, controller: Controller) -> tuple[int, ...]:
+        visible = {each.broker for each in views.visible_brokers(controller)}
+        return tuple(sorted(set(self.scenario.brokers.starting) - visible))
+
+    def _protocol(self) -> BrokerProtocol:
+        base = KIP343 if self.scenario.protocol.form == "draft" else SHIPPED
+        types = field_types(BrokerProtocol)
+        given = {
+            name.replace("-", "_"): self._value(name, types.get(name.replace("-", "_")), value)
+            for name, value in self.scenario.protocol.set.items()
+        }
+        protocol = replace(base, **given)
+        if protocol.liveness is not base.liveness:
+            raise self._error("protocol.set: the form decides on liveness; choose protocol.form")
+        if protocol.broker_timeout is not None and protocol.controller_timeout is None:
+            raise self._error(
+                "protocol.set: broker-timeout needs controller-timeout, or clocks would not run"
+            )
+        return protocol
+
+    def _value(self, name: str, kind: Any, value: Any) -> Any:
+        if kind is None:
+            known = ", ".join(each.replace("_", "-") for each in field_types(BrokerProtocol))
+            raise self._error(f"protocol.set: there is no switch '{name[:40]}', only {known}")
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            words = {member.value: member for member in kind}
+            if value not in words:
+                raise self._error(f"protocol.set.{name}: expected one of {', '.join(words)}")
+            return words[value]
+        wanted = bool if kind is bool else int
+        if type(value) is not wanted or (wanted is int and not 0 <= value <= 9):
+            told = "true or false" if wanted is bool else "a number from 0 to 9"
+            raise self._error(f"protocol.set.{name}: expected {told}")
+        return value
+
+    def _budgets(self, protocol: BrokerProtocol) -> dict[str, int]:
+        given = {
+            name: getattr(self.scenario.budgets, name) for name in type(self.scenario.budgets).model_fields
+        }
+        if protocol.controller_timeout is not None:
+            for name in _UNBOUNDED:
+                if given[name] is not None:
+                    raise self._error(
+                        f"budgets.{name.replace('_', '-')}: time-outs are counted in ticks here"
+                    )
+        budgets = {name: value for name, value in given.items() if value}
+        if len(budgets) > MAX_BUDGETS:
+            raise self._error(f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}")
+        return budgets
+
+    def _wiring(self, protocol: BrokerProtocol, budgets: tuple[str, ...], places: tuple[str, ...]) -> Wiring:
+        scenario, environment = self.scenario, self.scenario.environment
+        brokers = scenario.brokers
+        unbounded = (name for name in _UNBOUNDED if getattr(scenario.budgets, name) is None)
+        return Wiring(
+            protocol=protocol,
+            nodes=tuple(range(1, brokers.controllers + 1)),
+            places=places,
+            ids=(*sorted(brokers.running), *brokers.starting),
+            legacy=frozenset(brokers.legacy),
+            costs={name: number for number, name in enumerate(budgets)},
+            wishes=tuple(_isr(word) for word in environment.wishes),
+            replicas=brokers.replicas,
+            data=environment.data,
+            compares_leader_epochs=environment.leader_epochs == "compared",
+            commits_with_isr=environment.commits == "isr",
+            newest_metadata=environment.metadata == "newest",
+            sessions=environment.sessions,
+            delay=environment.delay,
+            drift=environment.drift,
+            unbounded=frozenset(unbounded),
+        )
+
+    def _begin(self, wiring: Wiring) -> tuple[Control, list[Machine]]:
+        brokers = self.scenario.brokers
+        partitions: tuple[Partition, ...] = ()
+        if brokers.replicas:
+            isr = tuple(sorted(brokers.isr or brokers.replicas))
+            leader = next(
+                (each for each in brokers.replicas if each in isr and each in brokers.running), None
+            )
+            if leader is None:
+                raise self._error("brokers.isr: none of it runs in the beginning; let one run that leads")
+            partitions = (Partition(PARTITION.topic, PARTITION.index, brokers.replicas, isr, leader),)
+        controller, running = running_cluster(
+            wiring.protocol, brokers.running, partitions, legacy=brokers.legacy
+        )
+        homes = tuple((each.incarnation, wiring.places[1 + at]) for at, each in enumerate(running))
+        machines = [Machine(each.id, each, starts=1) for each in running]
+        machines += [Machine(each) for each in brokers.starting]
+        return Control(controller, homes if isinstance(controller.durable, Store) else ()), machines
+
+    def _properties(self, wiring: Wiring) -> tuple[str, ...]:
+        check = self.scenario.check
+        known = names.ALWAYS + names.ON_REQUEST
+        eventually = (names.LIVENESS_KNOWN, names.CUT_OFF_FENCED)
+        for entry in check.eventually:
+            if entry.property not in eventually:
+                raise self._error(
+                    f"check.eventually: nothing judges {entry.property}, only {', '.join(eventually)}"
+                )
+        for name in (*check.only, *check.properties, *check.without):
+            if name not in known:
+                raise self._error(f"check: '{name}' is no property of brokers; there are {', '.join(known)}")
+        wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
+        if check.serves_at_most is not None:
+            wanted[names.SERVES_BRIEFLY] = None
+        if wiring.data:
+            wanted[names.COMMITTED_SURVIVES] = None
+        judged = tuple(name for name in wanted if name not in check.without)
+        if not (judged or check.eventually or check.goals):
+            raise self._error("check: nothing is left to judge; take something out of check.without")
+        return judged
+
+    def _goals(self) -> tuple[str, ...]:
+        check = self.scenario.check
+        measured = f"{names.GOAL_SERVES}{check.serves_at_most}"
+        for name in check.goals:
+            if name not in names.GOALS and name != measured:
+                raise self._error(f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}")
+        return check.goals
+
+
+def _isr(word: str) -> tuple[int, ...]:
+    return () if word == "none" else tuple(sorted(map(int, word.split(","))))
+
+
+def _places(scenario: BrokerScenario) -> tuple[str, ...]:
+    """The controller, and each process by its broker id; a second one with the id is 1b, a third one 1c."""
+    seen: Counter[int] = Counter()
+    found = [CONTROLLER]
+    for broker in (*sorted(scenario.brokers.running), *scenario.brokers.starting):
+        found.append(f"broker-{broker}{'abc'[seen[broker]] if seen[broker] else ''}")
+        seen[broker] += 1
+    return tuple(found)

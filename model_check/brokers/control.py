@@ -1,0 +1,218 @@
+"""Steps of the controller: events for the reference, what its effects put into flight, and what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.brokers import control_checks
+from model_check.brokers.history import Declared, Heard, Label
+from model_check.brokers.network import (
+    CONTROLLER,
+    TURN,
+    InFlight,
+    ReadMetadata,
+    SessionGone,
+    StoreRegistered,
+    StoreRegistration,
+    Told,
+)
+from model_check.brokers.places import Control
+from model_check.brokers.step import Action, Execution, Step
+from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.engine.system import Outcome, Signal
+from reference.brokers import views
+from reference.brokers.controller import Controller
+from reference.brokers.effects import (
+    BrokerDeclared,
+    BrokerFenced,
+    ControllerEffect,
+    Registered,
+    Reply,
+    StoreReply,
+    Tell,
+)
+from reference.brokers.events import (
+    ControllerEvent,
+    Failover,
+    LeaderMoveDue,
+    MetadataDue,
+    RegistrationRemoved,
+    RegistrationWritten,
+    RequestReceived,
+    SessionExpired,
+    StoreIsrReceived,
+    Tick,
+)
+from reference.brokers.messages import (
+    BrokerHeartbeatRequest,
+    MetadataHeartbeatRequest,
+    MetadataUpdate,
+    StoreIsrRequest,
+)
+from reference.brokers.step import step
+from reference.frozen import replace
+
+
+def deliver(wiring: Wiring, control: Control, message: InFlight) -> Iterator[Step]:
+    """What becomes of a message that arrives; nothing while a tick is under way."""
+    if control.turn:
+        return
+    action = Action(type(message.payload).__name__, CONTROLLER, f"from {message.source}")
+    event = _event(control, message)
+    if event is None:
+        yield Step(Outcome(action, control))
+        return
+    yield _run(wiring, control, (event,), action, message=message)
+
+
+def _event(control: Control, message: InFlight) -> ControllerEvent | None:
+    payload = message.payload
+    if isinstance(payload, StoreRegistration):
+        return RegistrationWritten(payload.broker, payload.version)
+    if isinstance(payload, SessionGone):
+        stored = views.stored(control.controller, payload.process.broker)
+        mine = stored is not None and stored.incarnation == payload.process.incarnation
+        return RegistrationRemoved(payload.process.broker) if mine else None
+    assert message.sender is not None
+    if isinstance(payload, StoreIsrRequest):
+        return StoreIsrReceived(message.sender, payload)
+    if isinstance(payload, ReadMetadata):
+        return MetadataDue(message.sender)
+    assert message.node is not None
+    return RequestReceived(message.node, message.sender, payload)  # type: ignore[arg-type]
+
+
+def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
+    """What happens at the controller without a message."""
+    if control.turn:
+        if control.turn == 1 and control.moves:
+            yield _take_turn(wiring, control)
+        return
+    expiry = wiring.price("timeouts")
+    if not wiring.is_timed and expiry is not None:
+        for broker in sorted(set(wiring.ids)):
+            action = Action("timeout", CONTROLLER, f"of broker {broker}")
+            yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)
+    failover = wiring.price("failovers")
+    if failover is not None:
+        for node in wiring.nodes:
+            if node != control.controller.active:
+                action = Action("failover", CONTROLLER, f"to node {node}")
+                yield _run(wiring, control, (Failover(node),), action, failover)
+    if wiring.is_draft and wiring.replicas:
+        event = LeaderMoveDue(PARTITION.topic, PARTITION.index)
+        yield from _if_anything(wiring, control, event, Action("leader moves", CONTROLLER), ())
+
+
+def _if_anything(
+    wiring: Wiring, control: Control, event: ControllerEvent, action: Action, costs: tuple[int, ...]
+) -> Iterator[Step]:
+    """The step, unless nothing comes of it."""
+    found = _run(wiring, control, (event,), action, costs)
+    assert found.execution is not None
+    if found.outcome.local != control or found.execution.effects:
+        yield found
+
+
+def _take_turn(wiring: Wiring, control: Control) -> Step:
+    """The clock of the controller moves: once, or more or less often where it drifts."""
+    action = Action("tick", CONTROLLER, "" if control.moves == 1 else f"{control.moves} times")
+    taken = replace(control, moves=0, turn=0)
+    signals = (Signal(0, content=TURN),)
+    return _run(wiring, taken, (Tick(),) * control.moves, action, signals=signals)
+
+
+def _run(
+    wiring: Wiring,
+    control: Control,
+    events: tuple[ControllerEvent, ...],
+    action: Action,
+    costs: tuple[int, ...] = (),
+    *,
+    message: InFlight | None = None,
+    signals: tuple[Signal, ...] = (),
+) -> Step:
+    controller = control.controller
+    effects: list[ControllerEffect] = []
+    rules: list[str] = []
+    broken: list[str] = []
+    goals: list[str] = []
+    for event in events:
+        outcome = step(wiring.protocol, controller, event)
+        judged = control_checks.judge(wiring, controller, event, outcome)
+        broken += judged.violations
+        goals += judged.goals
+        effects += outcome.effects
+        rules += [rule for rule in outcome.rules if rule not in rules]
+        controller = outcome.state
+    homes = dict(control.homes)
+    for effect in effects:
+        if isinstance(effect, Registered) and message is not None:
+            homes[effect.process.incarnation] = message.source
+    after = replace(control, controller=controller, homes=tuple(sorted(homes.items())))
+    labels = tuple(_labels(events, effects, control.controller, controller))
+    sends = tuple(_sends(effects, homes, message))
+    if wiring.newest_metadata:
+        told = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
+        signals += tuple(Signal(0, wiring.places.index(each), Told()) for each in told)
+    return Step(
+        Outcome(
+            action,
+            after,
+            sends=sends,
+            labels=labels,
+            costs=costs,
+            signals=signals,
+            violations=tuple(dict.fromkeys(broken)),
+            goals=tuple(dict.fromkeys(goals)),
+        ),
+        Execution(events, tuple(effects), tuple(rules)),
+    )
+
+
+def _sends(
+    effects: list[ControllerEffect], homes: dict[int, str], message: InFlight | None
+) -> Iterator[InFlight]:
+    for effect in effects:
+        if isinstance(effect, Reply) and message is not None and message.answerable:
+            yield InFlight(CONTROLLER, message.source, effect.response, node=effect.node)
+        elif isinstance(effect, StoreReply) and message is not None and message.answerable:
+            yield InFlight(CONTROLLER, message.source, effect.response)
+        elif isinstance(effect, Registered) and message is not None:
+            yield InFlight(CONTROLLER, message.source, StoreRegistered(effect.process))
+        elif isinstance(effect, Tell):
+            home = homes.get(effect.to.incarnation)
+            if message is not None and message.sender == effect.to:
+                home = message.source
+            if home is not None:
+                yield InFlight(CONTROLLER, home, effect.update)
+
+
+def _labels(
+    events: tuple[ControllerEvent, ...],
+    effects: list[ControllerEffect],
+    before: Controller,
+    after: Controller,
+) -> Iterator[Label]:
+    for event in events:
+        request = event.request if isinstance(event, RequestReceived) else None
+        accepted = any(isinstance(each, Reply) and not each.response.error for each in effects)
+        if accepted and isinstance(request, MetadataHeartbeatRequest):
+            yield Heard(request.broker, request.incarnation)
+        elif accepted and isinstance(request, BrokerHeartbeatRequest):
+            yield Heard(request.broker, request.epoch)
+    if (
+        any(isinstance(each, BrokerDeclared | BrokerFenced) for each in effects)
+        or before.epoch != after.epoch
+    ):
+        yield from _declarations(before, after)
+
+
+def _declarations(before: Controller, after: Controller) -> Iterator[Label]:
+    old, new = (_visible(each) for each in (before, after))
+    yield from (Declared(broker, True) for broker in sorted(old - new))
+    yield from (Declared(broker, False) for broker in sorted(new - old))
+
+
+def _visible(controller: Controller) -> set[int]:
+    return {each.broker for each in views.visible_brokers(controller)}

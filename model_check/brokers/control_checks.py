@@ -1,0 +1,205 @@
+"""What is judged of a single step of the controller, and the goals that it reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model_check.brokers import names
+from model_check.brokers.wiring import Wiring
+from reference.brokers import views
+from reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
+from reference.brokers.effects import (
+    BrokerDeclared,
+    BrokerFenced,
+    ControllerEffect,
+    PartitionChanged,
+    Reply,
+    Tell,
+)
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.events import ControllerEvent, Failover, RequestReceived, StoreIsrReceived
+from reference.brokers.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerState,
+    IsrChangeRequest,
+    IsrChangeResponse,
+    MetadataHeartbeatRequest,
+    Request,
+)
+from reference.brokers.partition import Partition
+from reference.brokers.step import ControllerOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Properties that a step violates, and goals that it reaches."""
+
+    violations: tuple[str, ...]
+    goals: tuple[str, ...]
+
+
+def judge(
+    wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
+) -> Judgement:
+    """What is wrong with a step of the controller."""
+    return Judgement(
+        tuple(_violations(before, event, outcome)), tuple(_goals(before, event, outcome.effects))
+    )
+
+
+def _violations(before: Controller, event: ControllerEvent, outcome: ControllerOutcome) -> Iterator[str]:
+    after = outcome.state
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, MetadataHeartbeatRequest):
+        known = views.remembered(before, request.broker).incarnation
+        if known is not None and request.incarnation < known and after != before:
+            yield names.INCARNATION_MONOTONE
+    if isinstance(request, IsrChangeRequest | AlterPartitionRequest):
+        yield from _of_isr_request(before, event, request, outcome)
+    elif isinstance(event, StoreIsrReceived):
+        yield from _of_store_write(before, event, after)
+    if not all(map(_is_well_formed, after.durable.partitions)):
+        yield names.ISR_WELL_FORMED
+    if any(_shows_inactive(after, effect) for effect in outcome.effects) or _has_fenced_member(after):
+        yield names.INACTIVE_INVISIBLE
+    for effect in outcome.effects:
+        if isinstance(effect, BrokerFenced) and not effect.fenced and not _has_caught_up(after, event):
+            yield names.UNFENCED_HAS_CAUGHT_UP
+    if isinstance(after.durable, Store) and after.active is not None:
+        visible = {each.broker for each in views.visible_brokers(after)}
+        legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
+        if not legacy <= visible:
+            yield names.LEGACY_ACTIVE
+
+
+# ISRs.
+
+
+def _of_isr_request(
+    before: Controller,
+    event: ControllerEvent,
+    request: IsrChangeRequest | AlterPartitionRequest,
+    outcome: ControllerOutcome,
+) -> Iterator[str]:
+    assert isinstance(event, RequestReceived)
+    after = outcome.state
+    replies = [each.response for each in outcome.effects if isinstance(each, Reply)]
+    if before.durable.partitions != after.durable.partitions:
+        life = request.incarnation if isinstance(request, IsrChangeRequest) else request.epoch
+        leads = all(
+            partition.leader == request.broker and partition.leader_epoch == proposal.leader_epoch
+            for proposal in request.partitions
+            for partition in before.durable.partitions
+            if (partition.topic, partition.index) == (proposal.topic, proposal.index)
+        )
+        if event.node != before.active or not leads or not _is_current(before, request.broker, life):
+            yield names.ISR_BY_LEADER_ONLY
+    for response in replies:
+        if _refused(response) and before != after:
+            yield names.REJECTED_HAS_NO_EFFECT
+
+
+def _refused(response: object) -> bool:
+    """Whether nothing of a request was applied, by what its answer says."""
+    if isinstance(response, IsrChangeResponse):
+        results: tuple[BrokerErrorCode, ...] = response.results
+    elif isinstance(response, AlterPartitionResponse):
+        results = tuple(each.error for each in response.partitions)
+        # The one error of a change that was applied.
+        results = tuple(each for each in results if each is not BrokerErrorCode.NEW_LEADER_ELECTED)
+    else:
+        return False
+    return response.error is not BrokerErrorCode.NONE or (
+        bool(results) and all(each is not BrokerErrorCode.NONE for each in results)
+    )
+
+
+def _is_current(controller: Controller, broker: int, life: int) -> bool:
+    if isinstance(controller.durable, Store):
+        stored = views.stored(controller, broker)
+        return stored is not None and stored.incarnation == life
+    known = views.registration(controller, broker)
+    return known is not None and known.epoch == life
+
+
+def _of_store_write(before: Controller, event: StoreIsrReceived, after: Controller) -> Iterator[str]:
+    """A legacy broker writes past the controller; that only the leader does so is asked of it as well."""
+    for old, new in zip(before.durable.partitions, after.durable.partitions, strict=True):
+        led = (old.leader, old.leader_epoch) == (event.request.broker, event.request.leader_epoch)
+        if old.isr != new.isr and not led:
+            yield names.ISR_BY_LEADER_ONLY
+
+
+def _is_well_formed(partition: Partition) -> bool:
+    isr = set(partition.isr)
+    led = partition.leader is None or partition.leader in isr
+    return bool(isr) and led and isr <= set(partition.replicas)
+
+
+# Brokers.
+
+
+def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
+    """Whether metadata shows a broker that the controller holds to be inactive or fenced."""
+    if not isinstance(effect, Tell):
+        return False
+    durable = after.durable
+    if isinstance(durable, MetadataLog):
+        hidden = {each.broker for each in durable.registrations if each.fenced}
+    else:
+        inactive = {each.broker for each in after.brokers if each.state is BrokerState.INACTIVE}
+        hidden = inactive - {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
+    return any(each.broker in hidden for each in effect.update.brokers)
+
+
+def _has_fenced_member(after: Controller) -> bool:
+    """KIP-631: whether a fenced broker leads, or is in an ISR that has others."""
+    if not isinstance(after.durable, MetadataLog):
+        return False
+    fenced = {each.broker for each in after.durable.registrations if each.fenced}
+    return any(
+        partition.leader in fenced or (len(partition.isr) > 1 and fenced & set(partition.isr))
+        for partition in after.durable.partitions
+    )
+
+
+def _has_caught_up(after: Controller, event: ControllerEvent) -> bool:
+    request: Request | None = event.request if isinstance(event, RequestReceived) else None
+    if not isinstance(request, BrokerHeartbeatRequest):
+        return False
+    known = views.registration(after, request.broker)
+    return known is not None and request.offset >= known.epoch
+
+
+# Goals.
+
+
+def _goals(
+    before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]
+) -> Iterator[str]:
+    if isinstance(event, Failover):
+        yield names.GOAL_FAILOVER
+    for effect in effects:
+        if isinstance(effect, BrokerDeclared):
+            inactive = effect.state is BrokerState.INACTIVE
+            yield names.GOAL_DECLARED if inactive else names.GOAL_BACK
+        elif isinstance(effect, BrokerFenced):
+            yield names.GOAL_DECLARED if effect.fenced else names.GOAL_BACK
+        elif isinstance(effect, PartitionChanged):
+            led = {(each.topic, each.index): each.leader for each in before.durable.partitions}
+            changed = effect.partition
+            if led.get((changed.topic, changed.index)) != changed.leader:
+                yield names.GOAL_LEADER_CHANGED
+        elif isinstance(effect, Reply):
+            yield from _goals_of_answer(effect)
+
+
+def _goals_of_answer(effect: Reply) -> Iterator[str]:
+    response = effect.response
+    if response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
+        yield names.GOAL_REJECTED_LIFE
+    if isinstance(response, IsrChangeResponse | AlterPartitionResponse):
+        yield names.GOAL_ISR_REFUSED if _refused(response) else names.GOAL_ISR_CHANGED

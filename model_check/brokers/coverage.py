@@ -1,0 +1,56 @@
+"""What steps of brokers cover: actions, rules, messages, error codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast, get_args
+
+import spec
+from model_check.brokers.step import Action, Step
+from model_check.consult.citations import BROKERS, in_reference
+from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE
+from reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.messages import Request, Response
+from reference.brokers.protocol import BrokerProtocol
+
+
+def covered(step: Step) -> Iterator[tuple[str, str]]:
+    """What ``step`` covers if it is taken."""
+    yield ACTION, cast(Action, step.outcome.action).kind
+    if step.execution is None:
+        return
+    yield from ((RULE, rule) for rule in step.execution.rules)
+    for effect in step.execution.effects:
+        if isinstance(effect, Send | WriteStore):
+            yield MESSAGE, type(effect.request).__name__
+        elif isinstance(effect, Tell):
+            yield MESSAGE, type(effect.update).__name__
+        elif isinstance(effect, Reply | StoreReply):
+            yield MESSAGE, type(effect.response).__name__
+            yield from ((ERROR, code.name) for code in _errors(effect.response))
+
+
+def _errors(response: object) -> Iterator[BrokerErrorCode]:
+    parts = (*getattr(response, "partitions", ()), *getattr(response, "results", ()))
+    for code in (getattr(response, "error", None), *(getattr(part, "error", part) for part in parts)):
+        if isinstance(code, BrokerErrorCode) and code is not BrokerErrorCode.NONE:
+            yield code
+
+
+def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...]]:
+    """By kind what there is to cover by these variants."""
+    chosen = [{"V-BLIVE": each.liveness.value, "V-ISR": each.isr_changes.value} for each in protocols]
+    cited = {
+        rule
+        for rule, places in in_reference().items()
+        if any(place.startswith(f"reference/{BROKERS}/") for place in places)
+    }
+    rules = spec.load().rules
+    return {
+        RULE: tuple(
+            rule for rule in rules if rule in cited and any(rules[rule].belongs_to(each) for each in chosen)
+        ),
+        MESSAGE: tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response))),
+        ERROR: tuple(code.name for code in BrokerErrorCode if code is not BrokerErrorCode.NONE),
+    }

@@ -1,0 +1,61 @@
+"""Which part of a violated property of brokers does not hold, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from model_check.brokers import names
+from model_check.brokers.history import Committed, Heard, History, Label, Served
+from model_check.brokers.system import BrokerSystem, control_of
+from model_check.brokers.words import records, value_text
+from model_check.engine.system import GlobalState, Outcome
+from model_check.model import Run
+
+
+def explain(
+    system: BrokerSystem,
+    violated: str,
+    before: GlobalState,
+    after: GlobalState,
+    outcome: Outcome | None,
+    run: Run | None,
+) -> tuple[str, ...]:
+    """The sentences that say what is wrong with the last step, or with the state after it."""
+    found = list(_explain(violated, before, after, outcome))
+    return tuple(found) or ("The last step violates it.",)
+
+
+def _explain(
+    violated: str, before: GlobalState, after: GlobalState, outcome: Outcome | None
+) -> Iterator[str]:
+    history = cast(History, before.history)
+    labels = () if outcome is None else cast(tuple[Label, ...], outcome.labels)
+    if violated == names.COMMITTED_SURVIVES:
+        told = [each.records for each in labels if isinstance(each, Committed)]
+        for now in told:
+            yield f"Committed before: {records(history.committed)}. Committed now: {records(now)}."
+        if not told:
+            (partition,) = control_of(after).controller.durable.partitions
+            yield (
+                f"Broker {value_text(partition.leader)} leads in epoch {partition.leader_epoch} and does not "
+                f"hold what was committed: {records(history.committed)}."
+            )
+    for each in labels:
+        if isinstance(each, Heard) and violated in (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION):
+            known = dict(history.lives).get(each.broker)
+            yield f"A heartbeat of life {each.life} of broker {each.broker} is accepted after one of {known}."
+        elif isinstance(each, Served) and violated == names.INACTIVE_BEFORE_FENCED:
+            yield f"Broker {each.broker} fences itself, and the controller holds it to be active."
+    if violated == names.SERVES_BRIEFLY:
+        for broker in history.inactive:
+            if broker in history.serving:
+                ticks = dict(history.since).get(broker, 0) + 1
+                yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
+    if violated in (names.ISR_BY_LEADER_ONLY, names.ISR_WELL_FORMED, names.REJECTED_HAS_NO_EFFECT):
+        old, new = (control_of(each).controller.durable.partitions for each in (before, after))
+        for one, other in zip(old, new, strict=True):
+            yield (
+                f"The ISR was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
+                f"{one.leader_epoch}; now it is {value_text(other.isr)}."
+            )

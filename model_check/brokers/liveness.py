@@ -1,0 +1,139 @@
+"""*Eventually* properties of brokers: goals on global states, and which steps are fair.
+
+Judged on the whole reachable graph, which must be finite without a bound: what happens as often as it likes
+has no budget, and what would make the space infinite (leaders of a partition that change for ever) is left
+out of such scenarios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from model_check.brokers.network import CONTROLLER, InFlight, Payload
+from model_check.brokers.places import Machine
+from model_check.brokers.scenario import BrokerScenario, Eventually
+from model_check.brokers.step import Action
+from model_check.brokers.system import BrokerSystem, control_of, machines
+from model_check.engine.cycles import Strength
+from model_check.engine.liveness import Fairness, Lasso, lassos
+from model_check.engine.system import GlobalState, PathStep
+from model_check.errors import InputError
+from model_check.model import Judged
+from reference.brokers import views
+
+if TYPE_CHECKING:
+    from model_check.engine.graph import Graph
+    from model_check.engine.representatives import Represent
+
+#: What a process or the controller does by itself again and again, or once its time is over.
+_TIMERS = (
+    "heartbeat", "register", "read metadata", "contact lost", "start", "timeout", "tick", "link heals",
+    "leader moves", "client's request is done",
+)  # fmt: skip
+_FINDS = "finds the controller"
+
+
+def _runs(machine: Machine) -> bool:
+    return machine.broker is not None and not machine.broker.ended
+
+
+def _liveness_known(state: GlobalState) -> bool:
+    """Every broker with a process that runs is active, every other one inactive."""
+    controller = control_of(state).controller
+    visible = {each.broker for each in views.visible_brokers(controller)}
+    alive = {machine.id for machine in machines(state) if _runs(machine) and not machine.cut}
+    dead = {machine.id for machine in machines(state) if not _runs(machine)} - alive
+    return alive <= visible and not dead & visible
+
+
+def _cut_off_are_fenced(state: GlobalState) -> bool:
+    cut = (each.broker for each in machines(state) if _runs(each) and each.cut)
+    return all(broker is not None and (broker.fenced or broker.legacy) for broker in cut)
+
+
+def _connected_are_unfenced(state: GlobalState) -> bool:
+    linked = (each.broker for each in machines(state) if _runs(each) and not each.cut)
+    return all(broker is not None and not broker.fenced for broker in linked)
+
+
+GOALS: dict[str, Callable[[GlobalState], bool]] = {
+    "liveness-known": _liveness_known,
+    "cut-off-are-fenced": _cut_off_are_fenced,
+    "connected-are-unfenced": _connected_are_unfenced,
+}
+
+
+class BrokerLiveness:
+    """See :class:`model_check.model.Liveness`."""
+
+    def representative(self, system: BrokerSystem, scenario: BrokerScenario) -> Represent | None:
+        return None
+
+    def judge(
+        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
+    ) -> Judged:
+        """Look for a fair behaviour that never comes to the goal. Raises InputError if the network is too
+        small to tell.
+        """
+        assert graph.exploration is not None
+        if graph.exploration.constrained.get("capacity"):
+            raise InputError(
+                f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
+                "make it larger."
+            )
+        lasso = next(self.lassos_of(system, graph, wanted, represent), None)
+        return Judged(wanted.property, lasso, states=graph.size, closed=True)
+
+    def lassos_of(
+        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
+    ) -> Iterator[Lasso]:
+        reached = graph.mask(GOALS[wanted.goal])
+        when = None if wanted.form == "eventually" else ~reached
+        return lassos(graph, reached, _classes(system, wanted), when=when, through=None)
+
+    def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
+        return begin == end
+
+    def with_room(
+        self, system: BrokerSystem, scenario: BrokerScenario, path: Any, initial: int
+    ) -> tuple[BrokerSystem, BrokerScenario]:
+        return system, scenario
+
+
+def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
+    found: list[Fairness] = []
+    if wanted.fairness.deliveries != "none":
+        strength = Strength(wanted.fairness.deliveries)
+        for place in system.wiring.places:
+            for other in system.wiring.places:
+                if place != other and CONTROLLER in (place, other):
+                    found += [_deliveries(place, other, kind, strength) for kind in get_args(Payload)]
+    if wanted.fairness.timers != "none":
+        strength = Strength(wanted.fairness.timers)
+        found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
+        # Which node a process asks is random: each of them again and again.
+        nodes = [f"node {node}" for node in system.wiring.nodes]
+        found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
+    return found
+
+
+def _deliveries(source: str, destination: str, kind: type, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        message = cast(InFlight, step.message)
+        return (
+            step.kind == "deliver"
+            and (message.source, message.destination) == (source, destination)
+            and isinstance(message.payload, kind)
+        )
+
+    return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
+
+
+def _timer(place: str, kind: str, detail: str | None, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        if not isinstance(action, Action) or (action.kind, action.place) != (kind, place):
+            return False
+        return detail is None or action.detail == detail
+
+    return Fairness(f"{kind} at {place}" + (f" ({detail})" if detail else ""), strength, matches)

@@ -1,0 +1,325 @@
+"""Steps of the processes of brokers: events for the reference, what its effects put into flight, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.brokers import names, replication
+from model_check.brokers.history import Answered, Label, Served
+from model_check.brokers.network import (
+    CONTROLLER,
+    GONE,
+    TURN,
+    Forgotten,
+    InFlight,
+    ReadMetadata,
+    Replicate,
+    Replicated,
+    SessionGone,
+    StoreRegistered,
+    StoreRegistration,
+)
+from model_check.brokers.places import Machine
+from model_check.brokers.step import Action, Execution, Step
+from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.engine.system import Outcome, Signal
+from reference.brokers import views
+from reference.brokers.broker import Broker
+from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
+from reference.brokers.effects import (
+    Accepted,
+    BrokerEffect,
+    FencedItself,
+    ForgetRequest,
+    Send,
+    Stop,
+    Unfenced,
+    WriteStore,
+)
+from reference.brokers.events import (
+    BrokerEvent,
+    ClientRequest,
+    ClientRequestDone,
+    ContactLost,
+    ControllerFound,
+    HeartbeatDue,
+    IsrWish,
+    IsrWished,
+    MetadataReceived,
+    RegistrationDue,
+    RequestTimedOut,
+    ResponseReceived,
+    ShutdownWished,
+    StoreAnswered,
+    Tick,
+)
+from reference.brokers.messages import (
+    BrokerHeartbeatResponse,
+    MetadataHeartbeatResponse,
+    MetadataUpdate,
+    Process,
+    StoreIsrResponse,
+)
+from reference.brokers.starting import starting
+from reference.brokers.step import step
+from reference.frozen import replace
+
+#: Incarnation ids of the shipped form: one for each process that may start on a machine.
+_PROCESSES = 16
+
+
+def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight) -> Iterator[Step]:
+    """What becomes of a message that arrives; nothing while a tick is under way."""
+    if machine.turn:
+        return
+    action = Action(type(message.payload).__name__, wiring.places[component], f"from {message.source}")
+    payload = message.payload
+    if isinstance(payload, StoreRegistered):
+        yield _start_registered(wiring, component, machine, payload, action)
+    elif machine.broker is None or machine.broker.ended or (machine.cut and message.source == CONTROLLER):
+        yield Step(Outcome(action, machine))
+    elif isinstance(payload, Replicate):
+        yield replication.follow(wiring, component, machine, message.source, payload, action)
+    elif isinstance(payload, Replicated):
+        yield replication.acknowledge(wiring, component, machine, payload, action)
+    elif isinstance(payload, MetadataUpdate):
+        read = replace(machine, reads=False)
+        yield run(wiring, component, read, (MetadataReceived(payload),), action)
+    elif isinstance(payload, StoreIsrResponse):
+        yield run(wiring, component, machine, (StoreAnswered(payload),), action)
+    else:
+        assert message.node is not None
+        event = ResponseReceived(message.node, payload)  # type: ignore[arg-type]
+        yield run(wiring, component, machine, (event,), action)
+
+
+def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    """What happens to a process, or at a machine on which none runs, without a message."""
+    if machine.turn:
+        if machine.turn == 1 and machine.moves:
+            yield _take_turn(wiring, component, machine)
+        return
+    if machine.broker is None:
+        yield from _start(wiring, component, machine)
+        return
+    if machine.broker.ended:
+        return
+    yield from _due(wiring, component, machine, machine.broker)
+    yield from _wished(wiring, component, machine, machine.broker)
+    yield from replication.actions(wiring, component, machine)
+    yield from _faults(wiring, component, machine, machine.broker)
+
+
+# Starts.
+
+
+def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    place = wiring.places[component]
+    if machine.registers or machine.cut:
+        return
+    action = Action("start", place)
+    begun = replace(machine, starts=machine.starts + 1)
+    if wiring.is_draft:
+        version = LEGACY_VERSION if machine.id in wiring.legacy else HEARTBEAT_VERSION
+        sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
+        yield Step(Outcome(action, replace(begun, registers=True), sends=(sent,)))
+        return
+    process = Process(machine.id, component * _PROCESSES + begun.starts)
+    broker = starting(wiring.protocol, process, controller=wiring.nodes[0])
+    yield Step(Outcome(action, replace(begun, broker=broker)), starts=True)
+
+
+def _start_registered(
+    wiring: Wiring, component: int, machine: Machine, payload: StoreRegistered, action: Action
+) -> Step:
+    """The process has its incarnation id, and runs."""
+    if not machine.registers:
+        return Step(Outcome(action, machine))
+    legacy = machine.id in wiring.legacy
+    broker = starting(wiring.protocol, payload.process, controller=wiring.nodes[0], legacy=legacy)
+    labels = (Served(machine.id, True),) if legacy else ()
+    return Step(Outcome(action, replace(machine, registers=False, broker=broker), labels=labels), starts=True)
+
+
+# What is due, and what somebody wishes.
+
+
+def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+
+    def offer(event: BrokerEvent, kind: str, detail: str = "", costs: tuple[int, ...] = ()) -> Iterator[Step]:
+        found = run(wiring, component, machine, (event,), Action(kind, place, detail), costs)
+        assert found.execution is not None
+        if found.outcome.local != machine or found.execution.effects:
+            yield found
+
+    yield from offer(HeartbeatDue(), "heartbeat")
+    if not wiring.is_draft:
+        yield from offer(RegistrationDue(), "register")
+        if not (machine.reads or machine.cut):
+            sent = InFlight(place, CONTROLLER, ReadMetadata(), sender=Process(broker.id, broker.incarnation))
+            yield Step(Outcome(Action("read metadata", place), replace(machine, reads=True), sends=(sent,)))
+    elif not wiring.is_timed:
+        price = wiring.price("contact_losses")
+        if price is not None:
+            yield from offer(ContactLost(), "contact lost", costs=price)
+    if broker.controller is None:
+        for node in wiring.nodes:
+            yield from offer(ControllerFound(node), "finds the controller", f"node {node}")
+    price = wiring.price("request_timeouts")
+    if price is not None:
+        for api in broker.awaiting:
+            yield from offer(RequestTimedOut(api), "request timed out", api.value, price)
+    yield from offer(ClientRequestDone(), "client's request is done")
+
+
+def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+    price = wiring.price("shutdowns")
+    if price is not None:
+        yield run(wiring, component, machine, (ShutdownWished(),), Action("shutdown", place), price)
+    price = wiring.price("requests")
+    if price is not None:
+        yield run(wiring, component, machine, (ClientRequest(),), Action("client's request", place), price)
+    price = wiring.price("isr_changes")
+    known = views.partition_of(broker, PARTITION.topic, PARTITION.index)
+    if price is None or known is None or known.leader != broker.id:
+        return
+    for isr in wiring.wishes:
+        if isr == known.isr or not replication.may_wish(wiring, machine, isr):
+            continue
+        event = IsrWished((IsrWish(PARTITION.topic, PARTITION.index, isr),))
+        action = Action("wishes for an ISR", place, ",".join(map(str, isr)) or "none")
+        found = run(wiring, component, machine, (event,), action, price)
+        if found.outcome.sends or machine.cut:
+            yield found
+
+
+# Faults.
+
+
+def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+    price = wiring.price("crashes")
+    if price is not None:
+        gone = Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
+        yield Step(
+            Outcome(
+                Action("crash", place),
+                gone,
+                sends=tuple(_session_gone(wiring, place, broker)),
+                labels=(Served(machine.id, False),),
+                costs=price,
+                signals=(Signal(component, content=GONE),),
+            )
+        )
+    price = wiring.price("cuts")
+    if machine.cut:
+        healed = replace(machine, cut=False, reads=False)
+        events = tuple(RequestTimedOut(api) for api in broker.awaiting)
+        yield run(wiring, component, healed, events, Action("link heals", place))
+    elif price is not None:
+        yield Step(Outcome(Action("link is cut", place), replace(machine, cut=True), costs=price))
+
+
+def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlight]:
+    if wiring.is_draft and wiring.sessions:
+        yield InFlight(place, CONTROLLER, SessionGone(Process(broker.id, broker.incarnation)))
+
+
+# Steps of the reference.
+
+
+def _take_turn(wiring: Wiring, component: int, machine: Machine) -> Step:
+    """The clock of the machine moves: once, or more or less often where it drifts."""
+    detail = "" if machine.moves == 1 else f"{machine.moves} times"
+    taken = replace(machine, moves=0, turn=0)
+    ticks = (Tick(),) * machine.moves if machine.broker is not None else ()
+    signals = (Signal(component, content=TURN),)
+    return run(
+        wiring, component, taken, ticks, Action("tick", wiring.places[component], detail), signals=signals
+    )
+
+
+def run(
+    wiring: Wiring,
+    component: int,
+    machine: Machine,
+    events: tuple[BrokerEvent, ...],
+    action: Action,
+    costs: tuple[int, ...] = (),
+    *,
+    signals: tuple[Signal, ...] = (),
+) -> Step:
+    """Let the reference take ``events``, and its effects reach the network and the history."""
+    place, before = wiring.places[component], machine.broker
+    broker, effects, rules = before, list[BrokerEffect](), list[str]()
+    broken: list[str] = []
+    for event in events if broker is not None else ():
+        assert broker is not None
+        outcome = step(wiring.protocol, broker, event)
+        if broker.fenced and wiring.is_draft and any(isinstance(e, Accepted) for e in outcome.effects):
+            broken.append(names.FENCED_SERVES_NOTHING)
+        effects += outcome.effects
+        rules += [rule for rule in outcome.rules if rule not in rules]
+        broker = outcome.state
+    after = replication.with_metadata(wiring, replace(machine, broker=broker))
+    sends = list(_sends(place, after, effects))
+    ended = any(isinstance(effect, Stop) for effect in effects)
+    if ended and before is not None:
+        sends += _session_gone(wiring, place, before)
+    forgotten = [
+        Signal(component, content=Forgotten(each.api)) for each in effects if isinstance(each, ForgetRequest)
+    ]
+    if ended:
+        forgotten.append(Signal(component, content=GONE))
+    labels = [*_labels(wiring, machine, before, broker, events), *replication.commit_labels(machine, after)]
+    found = Outcome(
+        action,
+        after,
+        sends=tuple(sends),
+        labels=tuple(labels),
+        costs=costs,
+        signals=(*forgotten, *signals),
+        violations=tuple(dict.fromkeys(broken)),
+        goals=tuple(dict.fromkeys(_goals(effects))),
+    )
+    return Step(found, Execution(events, tuple(effects), tuple(rules)))
+
+
+def _sends(place: str, machine: Machine, effects: list[BrokerEffect]) -> Iterator[InFlight]:
+    """What goes out; into a cut link nothing goes."""
+    assert machine.broker is not None or not effects
+    for effect in effects:
+        if not isinstance(effect, Send | WriteStore) or machine.cut or machine.broker is None:
+            continue
+        sender = Process(machine.broker.id, machine.broker.incarnation)
+        node = effect.to if isinstance(effect, Send) else None
+        yield InFlight(place, CONTROLLER, effect.request, node=node, sender=sender)
+
+
+def _labels(
+    wiring: Wiring,
+    machine: Machine,
+    before: Broker | None,
+    after: Broker | None,
+    events: tuple[BrokerEvent, ...],
+) -> Iterator[Label]:
+    for event in events:
+        answer = event.response if isinstance(event, ResponseReceived) else None
+        if isinstance(answer, MetadataHeartbeatResponse | BrokerHeartbeatResponse):
+            yield Answered(machine.id)
+    served, serves = (each is not None and views.serves(wiring.protocol, each) for each in (before, after))
+    if served != serves:
+        lonely = any(isinstance(event, Tick | ContactLost) for event in events)
+        yield Served(machine.id, serves, lonely)
+
+
+def _goals(effects: list[BrokerEffect]) -> Iterator[str]:
+    for effect in effects:
+        if isinstance(effect, FencedItself):
+            yield names.GOAL_FENCED
+        elif isinstance(effect, Unfenced):
+            yield names.GOAL_UNFENCED
+        elif isinstance(effect, Stop):
+            yield names.GOAL_STOPPED

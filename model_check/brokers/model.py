@@ -1,0 +1,84 @@
+"""Brokers and their controller as a kind of system: what :class:`model_check.model.Model` asks of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from model_check.brokers import coverage, explain, words
+from model_check.brokers.build import build
+from model_check.brokers.files import BrokerFiles
+from model_check.brokers.history import History
+from model_check.brokers.liveness import BrokerLiveness
+from model_check.brokers.network import InFlight
+from model_check.brokers.places import Control, Machine, Time
+from model_check.brokers.scenario import BrokerScenario
+from model_check.brokers.step import Step
+from model_check.brokers.system import BrokerSystem
+from model_check.engine.system import GlobalState
+from model_check.model import Model, Place, Run
+from reference.brokers.effects import BrokerEffect, ControllerEffect
+
+
+class BrokerWords:
+    """See :class:`model_check.model.Words`."""
+
+    legend = words.LEGEND
+    growing: frozenset[str] = frozenset()
+    following: frozenset[str] = frozenset({"awaiting"})
+    fields = staticmethod(words.fields)
+    history_fields = staticmethod(words.history_fields)
+    label = staticmethod(words.label)
+    start_lines = staticmethod(words.start_lines)
+    describe_effect = staticmethod(words.describe_effect)
+
+    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
+        return tuple(map(words.short_event, events))
+
+
+class Brokers:
+    """See :class:`model_check.model.Model`."""
+
+    values = (
+        BrokerScenario, BrokerSystem, Control, Machine, Time, InFlight, History,
+        *get_args(ControllerEffect), *get_args(BrokerEffect),
+    )  # fmt: skip
+    faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
+    fields = words.FIELDS
+    words = BrokerWords()
+    files = BrokerFiles()
+    liveness = BrokerLiveness()
+    build = staticmethod(build)
+    explain = staticmethod(explain.explain)
+
+    def interchangeable(self, system: BrokerSystem, scenario: BrokerScenario) -> tuple[int, ...]:
+        return ()
+
+    def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
+        done = step.execution
+        if done is None or not (done.events or step.starts):
+            return ()
+        short = self.words.short_events(done.events, local)
+        return (Run(step.starts, done.events, short, done.rules, done.effects, len(done.effects)),)
+
+    def undelivered(self, system: BrokerSystem, place: Place, runs: Sequence[Run]) -> tuple[InFlight, ...]:
+        return ()
+
+    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
+        return coverage.covered(step)
+
+    def to_cover(self, systems: Sequence[BrokerSystem]) -> Mapping[str, Sequence[str]]:
+        return coverage.to_cover({system.wiring.protocol for system in systems})
+
+    def bounds(self, scenario: BrokerScenario) -> list[tuple[str, str]]:
+        return []
+
+    def used(self, scenario: BrokerScenario, states: Sequence[GlobalState]) -> BrokerScenario:
+        return scenario
+
+    def prelude(self, scenario: BrokerScenario) -> BrokerScenario | None:
+        return None
+
+
+#: Brokers and their controller.
+BROKERS: Model = Brokers()

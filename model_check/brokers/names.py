@@ -1,0 +1,62 @@
+"""Names of the properties and goals of brokers: those of ``spec/properties.toml``."""
+
+from __future__ import annotations
+
+FENCED_SERVES_NOTHING = "FencedBrokerServesNothingNew"
+INCARNATION_MONOTONE = "IncarnationMonotone"
+ONE_LIVE_INCARNATION = "OneLiveIncarnation"
+ISR_BY_LEADER_ONLY = "IsrChangedByLeaderOnly"
+ISR_WELL_FORMED = "IsrWellFormed"
+INACTIVE_INVISIBLE = "InactiveBrokerIsInvisible"
+INACTIVE_BEFORE_FENCED = "InactiveBeforeSelfFenced"
+UNFENCED_HAS_CAUGHT_UP = "UnfencedBrokerHasCaughtUp"
+REJECTED_HAS_NO_EFFECT = "RejectedIsrChangeHasNoEffect"
+LEGACY_ACTIVE = "LegacyBrokerAlwaysActive"
+COMMITTED_SURVIVES = "CommittedPartitionDataSurvives"
+SERVES_BRIEFLY = "InactiveBrokerServesBriefly"
+LIVENESS_KNOWN = "BrokerLivenessEventuallyKnown"
+CUT_OFF_FENCED = "PartitionedBrokerEventuallyFenced"
+
+#: What is judged in every scenario, unless it says otherwise.
+ALWAYS = (
+    FENCED_SERVES_NOTHING,
+    INCARNATION_MONOTONE,
+    ONE_LIVE_INCARNATION,
+    ISR_BY_LEADER_ONLY,
+    ISR_WELL_FORMED,
+    INACTIVE_INVISIBLE,
+    UNFENCED_HAS_CAUGHT_UP,
+    REJECTED_HAS_NO_EFFECT,
+    LEGACY_ACTIVE,
+)
+#: What needs something of a scenario: that clocks run, a bound, data.
+ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES)
+
+GOAL_COMMITTED = "GoalDataCommitted"
+GOAL_HEARD_AGAIN = "GoalLaterLifeHeard"
+GOAL_SERVES = "GoalServesTicks"
+GOAL_DECLARED = "GoalBrokerInactive"
+GOAL_BACK = "GoalBrokerActiveAgain"
+GOAL_FENCED = "GoalBrokerFencedItself"
+GOAL_UNFENCED = "GoalBrokerUnfenced"
+GOAL_REJECTED_LIFE = "GoalFormerLifeRejected"
+GOAL_ISR_CHANGED = "GoalIsrChanged"
+GOAL_ISR_REFUSED = "GoalIsrChangeRefused"
+GOAL_LEADER_CHANGED = "GoalPartitionLeaderChanged"
+GOAL_STOPPED = "GoalBrokerStopped"
+GOAL_FAILOVER = "GoalControllerFailover"
+
+GOALS = (
+    GOAL_COMMITTED,
+    GOAL_HEARD_AGAIN,
+    GOAL_DECLARED,
+    GOAL_BACK,
+    GOAL_FENCED,
+    GOAL_UNFENCED,
+    GOAL_REJECTED_LIFE,
+    GOAL_ISR_CHANGED,
+    GOAL_ISR_REFUSED,
+    GOAL_LEADER_CHANGED,
+    GOAL_STOPPED,
+    GOAL_FAILOVER,
+)

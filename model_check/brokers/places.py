@@ -1,0 +1,55 @@
+"""Local states: the controller, the machine that a process of a broker runs on, and time."""
+
+from __future__ import annotations
+
+from model_check.brokers.network import Record
+from reference.brokers.broker import Broker
+from reference.brokers.controller import Controller
+from reference.frozen import Frozen
+
+
+class Control(Frozen):
+    """The controller, whichever node is active. ``homes``: where the process with an incarnation id runs
+    (the draft, in which the store gives these ids). ``turn``: see :class:`Time`.
+    """
+
+    controller: Controller
+    homes: tuple[tuple[int, str], ...] = ()
+    turn: int = 0
+    moves: int = 0
+
+
+class Machine(Frozen):
+    """What a process of broker ``id`` runs on; ``broker`` is ``None`` while none runs.
+
+    ``registers``: a process starts and awaits its registration in the store; ``reads``: it is reading the
+    metadata log; ``cut``: its link to the controller is cut. ``starts`` counts processes, those before
+    the beginning included. ``log`` is on the disk: the records of the partition. A leader knows up to where
+    followers hold its log (``ends``), what it has sent them (``sent``, by broker its epoch and end), and the
+    end of what is committed. ``turn``: see :class:`Time`.
+    """
+
+    id: int
+    broker: Broker | None = None
+    registers: bool = False
+    reads: bool = False
+    cut: bool = False
+    starts: int = 0
+    log: tuple[Record, ...] = ()
+    ends: tuple[tuple[int, int], ...] = ()
+    sent: tuple[tuple[int, int, int], ...] = ()
+    committed: int = 0
+    turn: int = 0
+    moves: int = 0
+
+
+class Time(Frozen):
+    """Physical time, in ticks: by how many each clock is ahead of it, the controller's first.
+
+    When a tick is over, all notice at once, and those whose clocks move take their turns: nothing else
+    happens anywhere before all have. ``turn`` counts the turns before and with the own one; who has had it,
+    or has none (``moves``, the ticks of the own clock, is 0), waits for the rest of them.
+    """
+
+    ahead: tuple[int, ...]
+    turn: int = 0

@@ -1,0 +1,137 @@
+"""The records of the partition: coarsely, what a leader appends, sends, and holds for committed.
+
+A message takes the whole log of a leader to a follower, which holds it from then on: a later message of the
+same epoch holds more, or the same. What protects committed records are the leader epoch, which both ends of
+a message compare with their own, and the ISR, all of which must hold a record before it is committed; an ISR
+that is asked for and not in force yet counts as well (KIP-497).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model_check.brokers.history import Committed, Label
+from model_check.brokers.network import InFlight, Record, Replicate, Replicated
+from model_check.brokers.places import Machine
+from model_check.brokers.step import Action, Step
+from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.engine.system import Outcome
+from reference.brokers import views
+from reference.brokers.messages import PartitionState
+from reference.frozen import replace
+
+
+def _known(machine: Machine) -> PartitionState | None:
+    broker = machine.broker
+    return None if broker is None else views.partition_of(broker, PARTITION.topic, PARTITION.index)
+
+
+def _led(machine: Machine) -> PartitionState | None:
+    """What a process knows of the partition, if it takes itself for the leader."""
+    known = _known(machine)
+    return known if known is not None and known.leader == machine.id else None
+
+
+def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
+    """``machine`` after its process may have learned something of the partition."""
+    if not wiring.data:
+        return machine
+    led = _led(machine)
+    if led is None:
+        return replace(machine, ends=(), sent=(), committed=0)
+    if any(epoch != led.leader_epoch for _, epoch, _ in machine.sent):
+        machine = replace(machine, ends=(), sent=())
+    return replace(machine, committed=max(machine.committed, _end_of_all(wiring, machine, led)))
+
+
+def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
+    """Up to where all hold the log who have to."""
+    if not wiring.commits_with_isr:
+        return len(machine.log)
+    assert machine.broker is not None
+    wished = {member for change in machine.broker.pending for member in change.isr}
+    ends = dict(machine.ends)
+    return min(
+        len(machine.log) if member == machine.id else ends.get(member, 0)
+        for member in {*led.isr, *wished, machine.id}
+    )
+
+
+def commit_labels(before: Machine, after: Machine) -> Iterator[Label]:
+    """What the history has to know: what has come to be committed."""
+    if after.committed > before.committed:
+        yield Committed(after.log[: after.committed])
+
+
+def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    """A leader takes a record of a client, or sends its log to a follower."""
+    led = _led(machine)
+    if not wiring.data or led is None or machine.broker is None:
+        return
+    place = wiring.places[component]
+    price = wiring.price("appends")
+    if price is not None and views.serves(wiring.protocol, machine.broker):
+        longer = replace(machine, log=(*machine.log, Record(led.leader_epoch, place)))
+        yield _step(wiring, machine, longer, Action("append", place), costs=price)
+    sent = {broker: (epoch, end) for broker, epoch, end in machine.sent}
+    for follower in wiring.replicas:
+        news = (led.leader_epoch, len(machine.log))
+        if follower == machine.id or sent.get(follower) == news or not machine.log:
+            continue
+        noted = {**sent, follower: news}
+        after = replace(machine, sent=tuple(sorted((who, *what) for who, what in noted.items())))
+        for other, broker in zip(wiring.places[1:], wiring.ids, strict=False):
+            if broker == follower:
+                message = InFlight(place, other, Replicate(led.leader_epoch, machine.log))
+                action = Action("replicate", place, f"to {other}")
+                yield _step(wiring, machine, after, action, sends=(message,))
+
+
+def follow(
+    wiring: Wiring, component: int, machine: Machine, source: str, message: Replicate, action: Action
+) -> Step:
+    """A log arrives at a process, which holds it from now on unless it knows of another leader epoch."""
+    known = _known(machine)
+    epoch = None if known is None else known.leader_epoch
+    if wiring.compares_leader_epochs and (epoch != message.epoch or _led(machine) is not None):
+        return Step(Outcome(action, machine))
+    # An earlier message of the epoch, which is behind, says nothing new.
+    if machine.log[: len(message.log)] != message.log:
+        machine = replace(machine, log=message.log)
+    answer = Replicated(machine.id, message.epoch, len(message.log))
+    return Step(Outcome(action, machine, sends=(InFlight(wiring.places[component], source, answer),)))
+
+
+def acknowledge(
+    wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
+) -> Step:
+    """A leader learns up to where a follower holds its log."""
+    led = _led(machine)
+    if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
+        return Step(Outcome(action, machine))
+    ends = dict(machine.ends)
+    ends[message.broker] = max(ends.get(message.broker, 0), min(message.end, len(machine.log)))
+    return _step(wiring, machine, replace(machine, ends=tuple(sorted(ends.items()))), action)
+
+
+def _step(
+    wiring: Wiring,
+    before: Machine,
+    after: Machine,
+    action: Action,
+    *,
+    sends: tuple[InFlight, ...] = (),
+    costs: tuple[int, ...] = (),
+) -> Step:
+    after = with_metadata(wiring, after)
+    return Step(Outcome(action, after, sends=sends, labels=tuple(commit_labels(before, after)), costs=costs))
+
+
+def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
+    """Whether a leader may want this ISR: who joins it must have caught up to what is committed."""
+    led = _led(machine)
+    if not wiring.data or led is None:
+        return True
+    ends = dict(machine.ends)
+    joining = set(isr) - {*led.isr, machine.id}
+    return all(ends.get(member) == len(machine.log) for member in joining)

@@ -1,0 +1,134 @@
+"""The tables of a scenario of brokers: who takes part, what the environment does, and its budgets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from model_check import scenario
+from model_check.scenario import Budget, Scenario, Table
+
+BrokerId = Annotated[int, Field(ge=1, le=9)]
+Isr = Annotated[str, StringConstraints(pattern=r"^(none|\d(,\d){0,3})$")]
+StateGoal = Literal["liveness-known", "cut-off-are-fenced", "connected-are-unfenced"]
+
+
+class ProtocolChoice(Table):
+    """``form``: the draft (KIP-343) or what shipped (KIP-631). ``set``: switches that differ from it."""
+
+    form: Literal["draft", "shipped"] = "draft"
+    set: dict[str, str | bool | int] = Field(default={})
+
+
+class Brokers(Table):
+    """Who takes part. ``running``: brokers of a cluster that runs; ``starting``: ids of processes that start
+    later, each on a machine of its own, also where another process has the id; ``legacy``: those below the
+    inter-broker protocol of the draft; ``controllers``: how many nodes may be the controller. ``replicas``:
+    the brokers of the one partition, in order of preference (none: there is no partition); ``isr``: its ISR
+    in the beginning (all replicas, unless it is given).
+    """
+
+    running: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
+    starting: Annotated[tuple[BrokerId, ...], Field(max_length=2, strict=False)] = ()
+    legacy: Annotated[tuple[BrokerId, ...], Field(strict=False)] = ()
+    controllers: Annotated[int, Field(ge=1, le=2)] = 1
+    replicas: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
+    isr: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Brokers:
+        if not (self.running or self.starting):
+            raise ValueError("name a broker in running or starting")
+        for key in ("running", "replicas", "isr"):
+            if len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ValueError(f"{key}: a broker is named twice; name each once")
+        for key, known in (("legacy", {*self.running, *self.starting}), ("isr", set(self.replicas))):
+            unknown = sorted(set(getattr(self, key)) - known)
+            if unknown:
+                raise ValueError(f"{key}: {unknown[0]} does not take part; name those that do")
+        return self
+
+
+class EnvironmentChoice(Table):
+    """What happens without messages. ``wishes``: the ISRs that a leader may wish for ("1,2"; "none": an empty
+    one). ``data``: whether the partition has records: its leader takes those of clients, sends its log to
+    followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
+    stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
+    messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
+    notices that a process is gone (the draft). ``drift``: by how many ticks a clock may be ahead of or behind
+    physical time, where time-outs are counted; ``delay``: for how many ticks a message may be in flight
+    before it is lost (any number, unless it is given).
+    """
+
+    wishes: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False)] = ()
+    data: bool = False
+    leader_epochs: Annotated[Literal["compared", "ignored"], Field(alias="leader-epochs")] = "compared"
+    commits: Literal["isr", "leader"] = "isr"
+    metadata: Literal["all", "newest"] = "all"
+    sessions: bool = False
+    drift: Annotated[int, Field(ge=0, le=2)] = 0
+    delay: Annotated[int | None, Field(ge=1, le=9)] = None
+
+
+class Budgets(scenario.Budgets):
+    """How often the environment may do something; 0: never. ``timeouts``: the controller's time-outs, and
+    ``contact-losses`` those of brokers, where they are not counted in ticks; without them they are unbounded.
+    ``cuts``: links of a process to the controller that are cut, until they are healed.
+    """
+
+    timeouts: Budget | None = None
+    contact_losses: Annotated[Budget | None, Field(alias="contact-losses")] = None
+    request_timeouts: Annotated[Budget, Field(alias="request-timeouts")] = 0
+    failovers: Budget = 0
+    crashes: Budget = 0
+    cuts: Budget = 0
+    isr_changes: Annotated[Budget, Field(alias="isr-changes")] = 0
+    shutdowns: Budget = 0
+    requests: Budget = 0
+    appends: Budget = 0
+    duplicates: Budget = 0
+
+
+class Eventually(scenario.Eventually):
+    """An *eventually* property of brokers."""
+
+    goal: StateGoal
+    form: Literal["always-eventually", "eventually"] = "always-eventually"
+
+
+class Check(scenario.Check):
+    """What is judged of brokers. ``serves-at-most``: for how many ticks a broker may serve that the
+    controller has declared inactive.
+    """
+
+    eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+    serves_at_most: Annotated[int | None, Field(ge=0, le=50, alias="serves-at-most")] = None
+
+
+class BrokerScenario(Scenario):
+    """A scenario of brokers and their controller."""
+
+    order = (
+        "name", "about", "source", "tags", "protocol", "brokers", "network", "environment", "budgets",
+        "check", "reduction", "expect",
+    )  # fmt: skip
+
+    protocol: ProtocolChoice = ProtocolChoice()
+    brokers: Brokers
+    environment: EnvironmentChoice = EnvironmentChoice()
+    budgets: Budgets = Budgets()
+    check: Check = Check()
+
+    @model_validator(mode="after")
+    def _fits(self) -> BrokerScenario:
+        timed = "controller-timeout" in self.protocol.set
+        if self.reduction.symmetry or self.reduction.epochs != "absolute":
+            raise ValueError("reduction: brokers have none; leave it out")
+        if not timed and (self.environment.drift or self.environment.delay is not None):
+            raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
+        if not timed and self.check.serves_at_most is not None:
+            raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
+        if not self.brokers.replicas and (self.environment.data or self.environment.wishes):
+            raise ValueError("environment.data, wishes: there is no partition without brokers.replicas")
+        return self

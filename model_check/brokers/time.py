@@ -1,0 +1,50 @@
+"""Physical time: a tick is over for all at once, and each takes its own ticks before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from model_check.brokers.history import Passed as PassedLabel
+from model_check.brokers.network import TIME, Passed
+from model_check.brokers.places import Control, Machine, Time
+from model_check.brokers.step import Action, Step
+from model_check.brokers.wiring import Wiring
+from model_check.engine.system import Outcome, Signal
+from reference.frozen import replace
+
+
+def actions(wiring: Wiring, component: int, time: Time) -> Iterator[Step]:
+    """A tick passes; with drift a clock may leave one out, or tick twice, within its bound."""
+    if time.turn:
+        return
+    for moves in product((1, 0, 2) if wiring.drift else (1,), repeat=len(time.ahead)):
+        ahead = tuple(before + each - 1 for before, each in zip(time.ahead, moves, strict=True))
+        movers = sum(map(bool, moves))
+        if movers == 0 or any(abs(each) > wiring.drift for each in ahead):
+            continue
+        slow = ", ".join(
+            f"{place} {'not' if each == 0 else 'twice'}"
+            for place, each in zip(wiring.places, moves, strict=False)
+            if each != 1
+        )
+        yield Step(
+            Outcome(
+                Action("tick", TIME, slow),
+                Time(ahead, movers),
+                labels=(PassedLabel(),),
+                signals=(Signal(component, content=Passed(moves)),),
+            )
+        )
+
+
+def begin_turns(place: Control | Machine, component: int, moves: tuple[int, ...]) -> Control | Machine:
+    """The local state of a component when a tick is over: it waits for its turn, or for the end of all."""
+    before = sum(map(bool, moves[:component]))
+    own = moves[component]
+    return replace(place, moves=own, turn=before + 1 if own else sum(map(bool, moves)))
+
+
+def next_turn(place: Control | Machine | Time) -> Control | Machine | Time:
+    """The local state of a component when another one has had its turn."""
+    return replace(place, turn=place.turn - 1)

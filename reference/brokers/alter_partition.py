@@ -1,0 +1,195 @@
+"""AlterPartition: how a partition leader changes the ISR, as it shipped.
+
+Source: KIP-497, KIP-704, KIP-841, KIP-903; Kafka: ReplicationControlManager.alterPartition,
+validateAlterPartitionData, ineligibleReplicasForIsr, Partition.handleAlterPartitionUpdate.
+"""
+
+from __future__ import annotations
+
+from reference.brokers import isr_change, leadership, lives, views
+from reference.brokers.broker import Api, PendingIsr
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrMember,
+    PartitionProposal,
+    PartitionResult,
+)
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import BrokerLiveness
+from reference.brokers.work import BrokerWork, ControllerWork
+from reference.frozen import replace
+
+
+def handle_request(work: ControllerWork, node: int, request: AlterPartitionRequest) -> AlterPartitionResponse:
+    """Apply each proposal that is in order, and say of each what became of it."""
+    # validate
+    if node != work.controller.active:
+        work.by("AISR-1")
+        return AlterPartitionResponse(BrokerErrorCode.NOT_CONTROLLER)
+    # epoch
+    if not lives.is_current(work, request.broker, request.epoch):
+        work.by("AISR-1")
+        return AlterPartitionResponse(BrokerErrorCode.STALE_BROKER_EPOCH)
+    # decide, effects
+    return AlterPartitionResponse(
+        partitions=tuple(_decide(work, request, proposal) for proposal in request.partitions)
+    )
+
+
+def _decide(
+    work: ControllerWork, request: AlterPartitionRequest, proposal: PartitionProposal
+) -> PartitionResult:
+    partition = work.partition(proposal.topic, proposal.index)
+    error = _error(work, request, partition, proposal)
+    if error is not BrokerErrorCode.NONE:
+        return PartitionResult(proposal.topic, proposal.index, error)
+    assert partition is not None
+    changed = _apply(work, partition, proposal)
+    if changed.leader != request.broker:
+        work.by("AISR-5")
+        led_by_other = BrokerErrorCode.NEW_LEADER_ELECTED
+        if request.version < 2:
+            led_by_other = BrokerErrorCode.FENCED_LEADER_EPOCH
+        return PartitionResult(proposal.topic, proposal.index, led_by_other)
+    return PartitionResult(
+        topic=changed.topic,
+        index=changed.index,
+        leader=changed.leader,
+        leader_epoch=changed.leader_epoch,
+        partition_epoch=changed.partition_epoch,
+        isr=changed.isr,
+        recovering=changed.recovering,
+    )
+
+
+def _error(
+    work: ControllerWork,
+    request: AlterPartitionRequest,
+    partition: Partition | None,
+    proposal: PartitionProposal,
+) -> BrokerErrorCode:
+    work.by("AISR-2")
+    if partition is None:
+        topics = {each.topic for each in work.controller.durable.partitions}
+        by_id = request.version >= 2 and proposal.topic not in topics
+        return BrokerErrorCode.UNKNOWN_TOPIC_ID if by_id else BrokerErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if proposal.leader_epoch > partition.leader_epoch:
+        return BrokerErrorCode.NOT_CONTROLLER
+    if proposal.partition_epoch > partition.partition_epoch:
+        return BrokerErrorCode.NOT_CONTROLLER
+    if proposal.leader_epoch < partition.leader_epoch:
+        return BrokerErrorCode.FENCED_LEADER_EPOCH
+    if request.broker != partition.leader:
+        return BrokerErrorCode.INVALID_REQUEST
+    if proposal.partition_epoch < partition.partition_epoch:
+        return BrokerErrorCode.INVALID_UPDATE_VERSION
+    work.by("AISR-3")
+    if not _is_well_formed(partition, proposal):
+        return BrokerErrorCode.INVALID_REQUEST
+    work.by("AISR-4")
+    if not all(lives.is_eligible(work, each.broker, each.epoch) for each in proposal.isr):
+        old = request.version < 2
+        return BrokerErrorCode.OPERATION_NOT_ATTEMPTED if old else BrokerErrorCode.INELIGIBLE_REPLICA
+    return BrokerErrorCode.NONE
+
+
+def _is_well_formed(partition: Partition, proposal: PartitionProposal) -> bool:
+    members = tuple(each.broker for each in proposal.isr)
+    if not isr_change.is_isr(partition, members):
+        return False
+    if proposal.recovering:
+        return partition.recovering and len(members) == 1
+    return True
+
+
+def _apply(work: ControllerWork, partition: Partition, proposal: PartitionProposal) -> Partition:
+    """Write the proposal, and with it the end of a reassignment that it completes."""
+    work.by("AISR-5")
+    isr = tuple(sorted(each.broker for each in proposal.isr))
+    wanted = replace(partition, isr=isr, recovering=proposal.recovering)
+    kept = tuple(member for member in isr if member not in partition.removing)
+    reassigned = bool(partition.adding or partition.removing) and set(partition.adding) <= set(kept)
+    if reassigned and kept:
+        replicas = tuple(each for each in partition.replicas if each not in partition.removing)
+        leader = leadership.elect(work, (*_present(partition), *replicas), kept)
+        wanted = replace(wanted, isr=kept, replicas=replicas, adding=(), removing=(), leader=leader)
+        if leader != partition.leader:
+            wanted = replace(wanted, leader_epoch=partition.leader_epoch + 1)
+    if wanted == partition:
+        return partition
+    return work.change_partition(
+        partition,
+        isr=wanted.isr,
+        recovering=wanted.recovering,
+        replicas=wanted.replicas,
+        adding=wanted.adding,
+        removing=wanted.removing,
+        leader=wanted.leader,
+        leader_epoch=wanted.leader_epoch,
+    )
+
+
+def _present(partition: Partition) -> tuple[int, ...]:
+    return () if partition.leader is None else (partition.leader,)
+
+
+def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartitionRequest:
+    """The request for some changes. From version 3 on it says which life of each member is meant."""
+    broker = work.broker
+    by_epoch = work.protocol.liveness is BrokerLiveness.KIP631
+    lives_known = {each.broker: -1 if each.life is None else each.life for each in broker.visible}
+    version = work.protocol.alter_partition_version
+    known = {(each.topic, each.index): each for each in broker.partitions}
+    proposals = tuple(
+        PartitionProposal(
+            topic=change.topic,
+            index=change.index,
+            leader_epoch=change.leader_epoch,
+            partition_epoch=change.partition_epoch,
+            isr=tuple(
+                IsrMember(member, lives_known.get(member, -1) if version >= 3 else -1)
+                for member in change.isr
+            ),
+            recovering=known[change.topic, change.index].recovering and len(change.isr) == 1,
+        )
+        for change in changes
+    )
+    return AlterPartitionRequest(
+        broker.id, broker.epoch if by_epoch else broker.incarnation, proposals, version
+    )
+
+
+def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:
+    """Take the ISRs that are in force; from here on others may be asked for."""
+    # validate
+    if not work.answered(Api.ISR):
+        return
+    work.update(pending=())
+    # epoch
+    if response.error is BrokerErrorCode.NOT_CONTROLLER:
+        work.lose_controller(node)
+    # decide, effects
+    for result in response.partitions:
+        if result.error is BrokerErrorCode.NONE:
+            _take(work, result)
+        elif result.error is BrokerErrorCode.NOT_CONTROLLER:
+            work.lose_controller(node)
+
+
+def _take(work: BrokerWork, result: PartitionResult) -> None:
+    """Use the new ISR, unless what was told meanwhile is newer."""
+    known = views.partition_of(work.broker, result.topic, result.index)
+    if known is None or known.leader_epoch != result.leader_epoch:
+        return
+    if result.partition_epoch > known.partition_epoch:
+        work.by("AISR-5")
+        work.change_partition(
+            replace(
+                known,
+                isr=result.isr,
+                partition_epoch=result.partition_epoch,
+                recovering=result.recovering,
+            )
+        )

@@ -1,0 +1,92 @@
+"""A broker process as a value.
+
+Source: KIP-343 (Controller Heartbeat, Initiating ISR Changes); Kafka: BrokerLifecycleManager,
+AlterPartitionManager, Partition.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from reference.brokers.messages import BrokerState, FeatureRange, PartitionState, Process, VisibleBroker
+from reference.frozen import Frozen
+
+
+class Life(Enum):
+    """The life of a shipped broker process (HBK-9)."""
+
+    STARTING = "starting"
+    RECOVERY = "recovery"
+    RUNNING = "running"
+    PENDING_CONTROLLED_SHUTDOWN = "pending-controlled-shutdown"
+    SHUTTING_DOWN = "shutting-down"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Api(Enum):
+    """The requests of which a broker has at most one under way each."""
+
+    REGISTRATION = "registration"
+    HEARTBEAT = "heartbeat"
+    ISR = "isr"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class PendingIsr(Frozen):
+    """An ISR that was asked for and is not in force yet, and the epochs of the partition at that time."""
+
+    topic: str
+    index: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+
+
+class Broker(Frozen):
+    """One process of a broker.
+
+    ``controller`` is the node it takes for the controller, ``None`` while it looks for it;
+    ``controller_epoch`` the highest it was told of. ``awaiting``: its requests under way, at most one each,
+    in the order of :class:`Api`. ``partitions`` and ``visible`` are the metadata that it has, ``pending`` the
+    ISRs that it asked for, in the order of its request. ``accepted`` counts requests of clients that it has
+    taken and not completed. ``ended``: the process is gone.
+
+    KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``wish`` is the state it asks
+    for, ``state`` the one it was given last. ``ticks`` of its clock have passed since it reached the
+    controller, ``request_ticks`` since it sent the heartbeat under way; 0 where they do not run.
+    ``superseded``: it was told that another process has its id, and changes no ISR any more.
+
+    KIP-631: ``life``, ``epoch`` (-1: not registered) and ``offset``, the last of the metadata log that it has
+    read (-1: none).
+    """
+
+    id: int
+    incarnation: int
+    controller: int | None = None
+    controller_epoch: int = 0
+    awaiting: tuple[Api, ...] = ()
+    partitions: tuple[PartitionState, ...] = ()
+    visible: tuple[VisibleBroker, ...] = ()
+    pending: tuple[PendingIsr, ...] = ()
+    accepted: int = 0
+    ended: bool = False
+    legacy: bool = False
+    wish: BrokerState = BrokerState.ACTIVE
+    state: BrokerState = BrokerState.INITIAL
+    fenced: bool = True
+    ticks: int = 0
+    request_ticks: int = 0
+    superseded: bool = False
+    life: Life = Life.STARTING
+    epoch: int = -1
+    offset: int = -1
+    cluster_id: str = "cluster"
+    features: tuple[FeatureRange, ...] = ()
+
+    @property
+    def process(self) -> Process:
+        return Process(self.id, self.incarnation)

@@ -1,0 +1,104 @@
+"""The controller as a value: what is durable, apart from what the active controller has in memory.
+
+There is one such value for all controller nodes: ``active`` says which of them is the controller. What it
+writes is durable at once, and a failover takes nothing but its memory.
+
+Source: KIP-343 (Broker State, Controller Logic); Kafka: ClusterControlManager, BrokerHeartbeatManager,
+ReplicationControlManager.
+"""
+
+from __future__ import annotations
+
+from reference.brokers.messages import BrokerState
+from reference.brokers.partition import Partition
+from reference.frozen import Frozen
+
+#: The version of a registration with an inter-broker protocol below that of KIP-343, and of one with it.
+LEGACY_VERSION = 4
+HEARTBEAT_VERSION = 5
+
+
+class StoredRegistration(Frozen):
+    """The registration of a broker id in the store: its creation transaction id and its version (4 or 5)."""
+
+    broker: int
+    incarnation: int
+    version: int = HEARTBEAT_VERSION
+
+
+class Store(Frozen):
+    """What is durable in the form of KIP-343: registrations by broker id, and the partitions.
+
+    ``last_transaction`` is the id of the last registration that was written.
+    """
+
+    registrations: tuple[StoredRegistration, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    last_transaction: int = 0
+
+
+class BrokerRegistration(Frozen):
+    """What the records of the metadata log say of a broker; ``epoch`` is the offset of its registration."""
+
+    broker: int
+    incarnation: int
+    epoch: int
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+
+
+class FinalizedFeature(Frozen):
+    """A feature level that every broker has to support."""
+
+    name: str
+    level: int
+
+
+class MetadataLog(Frozen):
+    """What is durable in the form of KIP-631: the image of the metadata log, whose next offset is
+    ``end_offset``.
+    """
+
+    registrations: tuple[BrokerRegistration, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    end_offset: int = 0
+    cluster_id: str = "cluster"
+    finalized: tuple[FinalizedFeature, ...] = ()
+
+
+class Liveness(Frozen):
+    """What the controller of KIP-343 remembers of a broker id.
+
+    ``incarnation`` is the highest one it has accepted, ``None`` before the first. ``ticks`` have passed since
+    its last valid heartbeat; 0 where no timer runs (inactive, legacy, or untimed).
+    """
+
+    broker: int
+    incarnation: int | None = None
+    state: BrokerState = BrokerState.INACTIVE
+    ticks: int = 0
+
+
+class Session(Frozen):
+    """The valid session of a registered broker (KIP-631), which begins with a heartbeat, and what that said.
+
+    ``offset`` is -1 where a new controller has heard of none. ``shutdown_offset``: all active brokers have to
+    reach it before the broker may shut down.
+    """
+
+    broker: int
+    ticks: int = 0
+    offset: int = -1
+    shutdown_offset: int | None = None
+
+
+class Controller(Frozen):
+    """The controller: ``active`` is the node that is the controller, or ``None`` between two; ``epoch`` grows
+    with every failover. ``brokers`` (KIP-343) and ``sessions`` (KIP-631) are in memory; sorted by id.
+    """
+
+    active: int | None
+    durable: Store | MetadataLog
+    epoch: int = 0
+    brokers: tuple[Liveness, ...] = ()
+    sessions: tuple[Session, ...] = ()

@@ -1,0 +1,179 @@
+"""What can happen to the controller and to a broker process. Time is an event, on each machine its own.
+
+A protocol with time-outs in ticks knows ``Tick`` alone; one without knows ``SessionExpired`` and
+``ContactLost`` alone. The other kind changes nothing.
+"""
+
+from __future__ import annotations
+
+from reference.brokers.broker import Api
+from reference.brokers.messages import (
+    MetadataUpdate,
+    Process,
+    Request,
+    Response,
+    StoreIsrRequest,
+    StoreIsrResponse,
+)
+from reference.frozen import Frozen
+
+
+class Tick(Frozen):
+    """One unit of time has passed on the clock of this machine."""
+
+
+# The controller.
+
+
+class RequestReceived(Frozen):
+    """A request of ``source`` arrives at controller node ``node``, which need not be the active one."""
+
+    node: int
+    source: Process
+    request: Request
+
+
+class SessionExpired(Frozen):
+    """The time for a heartbeat of ``broker`` is over (untimed)."""
+
+    broker: int
+
+
+class Failover(Frozen):
+    """Controller node ``node`` becomes the controller, or nobody is it for a while (``None``)."""
+
+    node: int | None
+
+
+class RegistrationWritten(Frozen):
+    """A process of ``broker`` starts and writes its registration of ``version`` into the store (KIP-343)."""
+
+    broker: int
+    version: int
+
+
+class RegistrationRemoved(Frozen):
+    """The registration of ``broker`` is gone from the store, its session there having ended (KIP-343)."""
+
+    broker: int
+
+
+class StoreIsrReceived(Frozen):
+    """A legacy broker writes to the store, which is there whoever is the controller (KIP-343)."""
+
+    source: Process
+    request: StoreIsrRequest
+
+
+class LeaderMoveDue(Frozen):
+    """The controller has time to move a partition away from a leader that is stopping (KIP-343)."""
+
+    topic: str
+    index: int
+
+
+class MetadataDue(Frozen):
+    """``target`` is told the metadata once more (KIP-343), or reads the metadata log to its end (KIP-631)."""
+
+    target: Process
+
+
+ControllerEvent = (
+    Tick
+    | RequestReceived
+    | SessionExpired
+    | Failover
+    | RegistrationWritten
+    | RegistrationRemoved
+    | StoreIsrReceived
+    | LeaderMoveDue
+    | MetadataDue
+)
+
+# A broker process.
+
+
+class ResponseReceived(Frozen):
+    """Controller node ``node`` answers the request under way."""
+
+    node: int
+    response: Response
+
+
+class StoreAnswered(Frozen):
+    """The store answers a legacy broker."""
+
+    response: StoreIsrResponse
+
+
+class MetadataReceived(Frozen):
+    """Metadata arrives."""
+
+    update: MetadataUpdate
+
+
+class ControllerFound(Frozen):
+    """The process learns which node is the controller."""
+
+    node: int
+
+
+class RegistrationDue(Frozen):
+    """It is time to register with the controller (KIP-631)."""
+
+
+class HeartbeatDue(Frozen):
+    """It is time for a heartbeat."""
+
+
+class RequestTimedOut(Frozen):
+    """No answer came to the request under way; it may be sent anew."""
+
+    api: Api
+
+
+class ContactLost(Frozen):
+    """The broker has not reached the controller for its whole time-out (untimed, KIP-343)."""
+
+
+class ShutdownWished(Frozen):
+    """Somebody wants the process to shut down, in order."""
+
+
+class IsrWish(Frozen):
+    """The ISR that a leader wants for a partition."""
+
+    topic: str
+    index: int
+    isr: tuple[int, ...]
+
+
+class IsrWished(Frozen):
+    """Replicas have fallen behind or caught up, so that their leader wants other ISRs."""
+
+    wishes: tuple[IsrWish, ...]
+
+
+class ClientRequest(Frozen):
+    """A client asks for something."""
+
+
+class ClientRequestDone(Frozen):
+    """The work for an accepted request of a client is done."""
+
+
+BrokerEvent = (
+    Tick
+    | ResponseReceived
+    | StoreAnswered
+    | MetadataReceived
+    | ControllerFound
+    | RegistrationDue
+    | HeartbeatDue
+    | RequestTimedOut
+    | ContactLost
+    | ShutdownWished
+    | IsrWished
+    | ClientRequest
+    | ClientRequestDone
+)

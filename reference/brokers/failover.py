@@ -1,0 +1,23 @@
+"""Another node becomes the controller: what was in memory is lost.
+
+Source: KIP-343 (Controller Logic); Kafka: KafkaController.onControllerFailover,
+ClusterControlManager.activate.
+"""
+
+from __future__ import annotations
+
+from reference.brokers import liveness, sessions
+from reference.brokers.controller import Store
+from reference.brokers.work import ControllerWork
+
+
+def become_active(work: ControllerWork, node: int | None) -> None:
+    """``node`` is the controller from here on, or nobody is."""
+    work.update(active=node, brokers=(), sessions=())
+    if node is None:
+        return
+    work.update(epoch=work.controller.epoch + 1)
+    if isinstance(work.controller.durable, Store):
+        liveness.take_over(work)
+    else:
+        sessions.take_over(work)

@@ -1,0 +1,89 @@
+"""IsrChange (KIP-343): the leader of a partition asks the controller for another ISR.
+
+Source: KIP-343 (Initiating ISR Changes, IsrChange).
+"""
+
+from __future__ import annotations
+
+from reference.brokers import lives, views
+from reference.brokers.broker import Api, PendingIsr
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal
+from reference.brokers.partition import Partition
+from reference.brokers.work import BrokerWork, ControllerWork
+from reference.frozen import replace
+
+
+def handle_request(work: ControllerWork, node: int, request: IsrChangeRequest) -> IsrChangeResponse:
+    """Apply each proposal that is in order, and say of each what became of it."""
+    # validate
+    if node != work.controller.active:
+        work.by("ISR-2")
+        return IsrChangeResponse(BrokerErrorCode.NOT_CONTROLLER)
+    # epoch
+    if not lives.is_current(work, request.broker, request.incarnation):
+        work.by("ISR-3")
+        return IsrChangeResponse(BrokerErrorCode.INVALID_INCARNATION_ID)
+    # decide, effects
+    work.by("ISR-8")
+    return IsrChangeResponse(
+        results=tuple(_decide(work, request.broker, proposal) for proposal in request.partitions)
+    )
+
+
+def _decide(work: ControllerWork, broker: int, proposal: IsrProposal) -> BrokerErrorCode:
+    partition = work.partition(proposal.topic, proposal.index)
+    if partition is None:
+        work.by("ISR-6")
+        return BrokerErrorCode.INVALID_REQUEST
+    if partition.leader != broker:
+        work.by("ISR-4")
+        return BrokerErrorCode.NOT_LEADER_FOR_PARTITION
+    if work.protocol.compares_leader_epoch and partition.leader_epoch != proposal.leader_epoch:
+        work.by("ISR-5")
+        return BrokerErrorCode.NOT_LEADER_FOR_PARTITION
+    if not is_isr(partition, proposal.isr):
+        work.by("ISR-6")
+        return BrokerErrorCode.INVALID_REQUEST
+    work.by("ISR-7")
+    isr = tuple(sorted(proposal.isr))
+    if isr != partition.isr:
+        work.change_partition(partition, isr=isr)
+    return BrokerErrorCode.NONE
+
+
+def is_isr(partition: Partition, proposed: tuple[int, ...]) -> bool:
+    """Whether a proposal is an ISR: replicas of the partition, each once, and its leader among them."""
+    distinct = len(set(proposed)) == len(proposed)
+    return distinct and partition.leader in proposed and set(proposed) <= set(partition.replicas)
+
+
+def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) -> None:
+    """Take the ISRs that were applied; from here on others may be asked for."""
+    # validate
+    if not work.answered(Api.ISR):
+        return
+    pending = work.broker.pending
+    work.update(pending=())
+    # epoch
+    if response.error is not BrokerErrorCode.NONE:
+        if response.error is BrokerErrorCode.NOT_CONTROLLER:
+            work.by("ISR-2")
+            work.lose_controller(node)
+        elif response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
+            work.by("ISR-3")
+            work.update(superseded=True)
+        return
+    # decide, effects
+    work.by("ISR-8", "ISR-9")
+    for change, result in zip(pending, response.results, strict=False):
+        if result is BrokerErrorCode.NONE:
+            _take(work, change)
+
+
+def _take(work: BrokerWork, change: PendingIsr) -> None:
+    """Use the new ISR, unless what was told meanwhile is newer than the wish."""
+    known = views.partition_of(work.broker, change.topic, change.index)
+    epochs = (change.leader_epoch, change.partition_epoch)
+    if known is not None and (known.leader_epoch, known.partition_epoch) == epochs:
+        work.change_partition(replace(known, isr=change.isr))

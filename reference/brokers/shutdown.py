@@ -1,0 +1,61 @@
+"""A broker process that shuts down in order, in both forms.
+
+Source: KIP-343 (Broker State); Kafka: BrokerLifecycleManager.beginControlledShutdown, beginShutdown.
+"""
+
+from __future__ import annotations
+
+from reference.brokers import views
+from reference.brokers.broker import Broker, Life
+from reference.brokers.effects import Stop
+from reference.brokers.messages import BrokerState
+from reference.brokers.protocol import BrokerLiveness
+from reference.brokers.work import BrokerWork
+
+
+def wish(work: BrokerWork) -> None:
+    """Somebody wants the process to shut down."""
+    if work.protocol.liveness is BrokerLiveness.KIP631:
+        _wish_by_life(work)
+    elif work.broker.legacy:
+        work.by("COMPAT-1", "CONFIG-15")
+        _end(work)
+    elif work.broker.wish is BrokerState.ACTIVE:
+        work.by("BSTATE-5")
+        work.update(wish=BrokerState.STOPPING)
+
+
+def _wish_by_life(work: BrokerWork) -> None:
+    work.by("HBK-9")
+    if work.broker.life is Life.RUNNING:
+        work.update(life=Life.PENDING_CONTROLLED_SHUTDOWN)
+    elif work.broker.life in (Life.STARTING, Life.RECOVERY):
+        work.update(life=Life.SHUTTING_DOWN)
+        end_if_done(work)
+
+
+def proceed(work: BrokerWork) -> None:
+    """A stopping broker of KIP-343 that leads nothing any more wishes to be inactive."""
+    broker = work.broker
+    if broker.wish is BrokerState.STOPPING and broker.state is BrokerState.STOPPING and not views.led(broker):
+        work.by("BSTATE-9")
+        work.update(wish=BrokerState.INACTIVE)
+
+
+def end_if_done(work: BrokerWork) -> None:
+    """End once the controller has let the process go and no accepted request is left."""
+    broker = work.broker
+    if work.protocol.liveness is BrokerLiveness.KIP343:
+        let_go = broker.wish is BrokerState.INACTIVE and broker.state is BrokerState.INACTIVE
+    else:
+        let_go = broker.life is Life.SHUTTING_DOWN
+    if let_go and broker.accepted == 0:
+        if work.protocol.liveness is BrokerLiveness.KIP343:
+            work.by("BSTATE-9")
+        _end(work)
+
+
+def _end(work: BrokerWork) -> None:
+    """The process is gone; of a process that is gone nothing but its name says anything."""
+    work.broker = Broker(work.broker.id, work.broker.incarnation, ended=True)
+    work.emit(Stop())

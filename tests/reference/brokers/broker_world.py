@@ -1,0 +1,150 @@
+"""A controller, broker processes, and a network that delays, reorders and loses what they send each other.
+
+A process has at most one request of a kind under way: an answer to one that it has given up is dropped, as
+the effect ``ForgetRequest`` asks for. Everything else is delivered in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reference.brokers.broker import Api, Broker
+from reference.brokers.controller import Controller, FinalizedFeature, MetadataLog
+from reference.brokers.effects import ForgetRequest, Registered, Reply, Send, StoreReply, Tell, WriteStore
+from reference.brokers.events import (
+    BrokerEvent,
+    ControllerEvent,
+    MetadataReceived,
+    RegistrationWritten,
+    RequestReceived,
+    ResponseReceived,
+    StoreAnswered,
+    StoreIsrReceived,
+)
+from reference.brokers.messages import (
+    AlterPartitionRequest,
+    BrokerRegistrationRequest,
+    FeatureRange,
+    IsrChangeRequest,
+    Process,
+)
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from reference.brokers.starting import running_cluster, starting
+from reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from reference.frozen import replace
+
+PARTITIONS = (Partition("t", 0, (1, 2), (1, 2), leader=1), Partition("t", 1, (2, 1), (1, 2), leader=2))
+
+
+FEATURES = (FeatureRange("metadata.version", 1, 9),)
+
+
+def api_of(request: Any) -> Api:
+    """The kind of a request."""
+    if isinstance(request, IsrChangeRequest | AlterPartitionRequest):
+        return Api.ISR
+    return Api.REGISTRATION if isinstance(request, BrokerRegistrationRequest) else Api.HEARTBEAT
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """Something on its way: to a controller node, to the store, or to a process.
+
+    ``number`` tells the requests of one process and kind apart; an answer has that of its request.
+    """
+
+    process: Process
+    content: Any
+    node: int | None = None
+    api: Api | None = None
+    number: int = 0
+    to_process: bool = False
+
+
+@dataclass
+class World:
+    """The state of everything, and the rules that decided so far."""
+
+    protocol: BrokerProtocol
+    legacy: tuple[int, ...] = ()
+    controller: Controller = field(init=False)
+    processes: dict[Process, Broker] = field(init=False)
+    network: list[InFlight] = field(default_factory=list)
+    numbers: dict[tuple[Process, Api], int] = field(default_factory=dict)
+    rules: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.controller, running = running_cluster(self.protocol, (1, 2), PARTITIONS, legacy=self.legacy)
+        self.processes = {each.process: each for each in running}
+        if isinstance(self.controller.durable, MetadataLog):
+            log = replace(self.controller.durable, finalized=(FinalizedFeature("metadata.version", 7),))
+            self.controller = replace(self.controller, durable=log)
+
+    def on_controller(self, event: ControllerEvent, answers: InFlight | None = None) -> ControllerOutcome:
+        """Let the controller take an event; ``answers`` is the message that it came in."""
+        outcome = step(self.protocol, self.controller, event)
+        self.controller = outcome.state
+        self.rules.update(outcome.rules)
+        for effect in outcome.effects:
+            if isinstance(effect, Reply | StoreReply):
+                assert answers is not None and effect.to == answers.process
+                content: Any = StoreAnswered(effect.response)  # type: ignore[arg-type]
+                if isinstance(effect, Reply):
+                    content = ResponseReceived(effect.node, effect.response)
+                self._put(InFlight(effect.to, content, None, answers.api, answers.number, True))
+            elif isinstance(effect, Tell):
+                self._put(InFlight(effect.to, MetadataReceived(effect.update), to_process=True))
+        return outcome
+
+    def on_process(self, process: Process, event: BrokerEvent) -> BrokerOutcome:
+        """Let a process take an event."""
+        outcome = step(self.protocol, self.processes[process], event)
+        self.processes[process] = outcome.state
+        self.rules.update(outcome.rules)
+        for effect in outcome.effects:
+            if isinstance(effect, Send):
+                api = api_of(effect.request)
+                self._put(InFlight(process, effect.request, effect.to, api, self._next(process, api)))
+            elif isinstance(effect, WriteStore):
+                number = self._number(process, Api.ISR)
+                self._put(InFlight(process, effect.request, None, Api.ISR, number))
+            elif isinstance(effect, ForgetRequest):
+                self._next(process, effect.api)
+        return outcome
+
+    def _number(self, process: Process, api: Api) -> int:
+        return self.numbers.get((process, api), 0)
+
+    def _next(self, process: Process, api: Api) -> int:
+        number = self._number(process, api) + 1
+        self.numbers[process, api] = number
+        return number
+
+    def _put(self, message: InFlight) -> None:
+        self.network.append(message)
+        del self.network[:-12]  # What waits for long is lost.
+
+    def deliver(self, at: int) -> ControllerOutcome | BrokerOutcome | None:
+        """Deliver a message; nothing comes of one that nobody awaits."""
+        message = self.network.pop(at % len(self.network))
+        if message.to_process:
+            awaited = message.api is None or self._number(message.process, message.api) == message.number
+            known = message.process in self.processes
+            return self.on_process(message.process, message.content) if awaited and known else None
+        if message.node is None:
+            return self.on_controller(StoreIsrReceived(message.process, message.content), message)
+        return self.on_controller(RequestReceived(message.node, message.process, message.content), message)
+
+    def start_process(self, broker: int, version: int) -> None:
+        """One more process of a broker id; those that run already go on."""
+        if self.protocol.liveness is BrokerLiveness.KIP343:
+            outcome = self.on_controller(RegistrationWritten(broker, version))
+            (process,) = (each.process for each in outcome.effects if isinstance(each, Registered))
+        else:
+            process = Process(broker, 1 + max(each.incarnation for each in self.processes))
+        node = self.controller.active
+        self.processes[process] = starting(
+            self.protocol, process, controller=node, legacy=version == 4, features=FEATURES
+        )
