@@ -87,7 +87,8 @@ def test_gaps_are_listed() -> None:
 
 def test_a_rule_without_code_has_its_reason() -> None:
     known = [row("ISR-1"), row("ISR-2"), row("ISR-3")]
-    page = as_markdown([replace(each, rule=replace(each.rule, uncovered="Later."), code=()) for each in known])
+    later = [replace(each, rule=replace(each.rule, uncovered="Later."), code=()) for each in known]
+    page = as_markdown(later)
     assert "- ISR-1 to ISR-3 (3): Later." in page
     assert gap(page, "no test") == "- no test (0): none"
 
