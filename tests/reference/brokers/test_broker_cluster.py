@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -17,7 +16,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import spec
@@ -65,7 +63,7 @@ INDEXES = st.sampled_from([0, 1])
 
 
 class BrokerCluster(RuleBasedStateMachine):
-    protocol: BrokerProtocol
+    protocol: BrokerProtocol = KIP343
     legacy: tuple[int, ...] = ()
 
     @initialize()
@@ -254,22 +252,61 @@ class BrokerCluster(RuleBasedStateMachine):
 
 
 TIMED = {"controller_timeout": 2, "broker_timeout": 3}
-VARIANTS = {
-    "kip343": (KIP343, ()),
-    "kip343-timed": (replace(KIP343, **TIMED), ()),
-    "kip343-legacy": (KIP343, (2,)),
-    "kip343-alterpartition": (replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION), ()),
-    "shipped": (SHIPPED, ()),
-    "shipped-timed": (replace(SHIPPED, **TIMED), ()),
-    "shipped-isrchange": (replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE), ()),
-}
+
+
+class LegacyCluster(BrokerCluster):
+    """One broker begins below the inter-broker protocol of the draft."""
+
+    legacy = (2,)
+
+
+class TimedCluster(BrokerCluster):
+    """Ticks are all that ends a timer."""
+
+    protocol = replace(KIP343, **TIMED)
+
+
+class DraftWithPartitionEpochs(BrokerCluster):
+    """The draft's liveness, AlterPartition."""
+
+    protocol = replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION)
+
+
+class ShippedCluster(BrokerCluster):
+    """What shipped."""
+
+    protocol = SHIPPED
+
+
+class TimedShippedCluster(BrokerCluster):
+    """What shipped, with sessions in ticks."""
+
+    protocol = replace(SHIPPED, **TIMED)
+
+
+class ShippedWithIsrChange(BrokerCluster):
+    """Sessions and broker epochs, and IsrChange of the draft."""
+
+    protocol = replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE)
+
+
 SETTINGS = settings(
     max_examples=40, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
 )
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_random_cluster(variant: str) -> None:
-    protocol, legacy = VARIANTS[variant]
-    machine = type(f"BrokerCluster_{variant}", (BrokerCluster,), {"protocol": protocol, "legacy": legacy})
-    run_state_machine_as_test(machine, settings=SETTINGS)
+TestDraft = BrokerCluster.TestCase
+TestLegacy = LegacyCluster.TestCase
+TestTimed = TimedCluster.TestCase
+TestDraftWithPartitionEpochs = DraftWithPartitionEpochs.TestCase
+TestShipped = ShippedCluster.TestCase
+TestTimedShipped = TimedShippedCluster.TestCase
+TestShippedWithIsrChange = ShippedWithIsrChange.TestCase
+for case in (
+    TestDraft,
+    TestLegacy,
+    TestTimed,
+    TestDraftWithPartitionEpochs,
+    TestShipped,
+    TestTimedShipped,
+    TestShippedWithIsrChange,
+):
+    case.settings = SETTINGS
