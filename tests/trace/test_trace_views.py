@@ -55,7 +55,8 @@ def test_no_colour_off_a_terminal() -> None:
     assert "\x1b" not in out.getvalue()
     assert out.getvalue() == terminal.transcript(counterexample(UNSTABLE), 100)
     coloured = StringIO()
-    terminal.show(counterexample(UNSTABLE), Console(file=coloured, width=100, force_terminal=True))
+    console = Console(file=coloured, width=100, force_terminal=True, color_system="standard")
+    terminal.show(counterexample(UNSTABLE), console)
     assert "\x1b" in coloured.getvalue()
 
 
