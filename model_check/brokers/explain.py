@@ -50,8 +50,8 @@ def _explain(
     if violated == names.SERVES_BRIEFLY:
         for broker in history.inactive:
             if broker in history.serving:
-                ticks = dict(history.together).get(broker, 0) + 1
-                yield f"Broker {broker} has served for {ticks} ticks since it was declared inactive."
+                ticks = dict(history.since).get(broker, 0) + 1
+                yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
     if violated in (names.ISR_BY_LEADER_ONLY, names.ISR_WELL_FORMED, names.REJECTED_HAS_NO_EFFECT):
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))
         for one, other in zip(old, new, strict=True):

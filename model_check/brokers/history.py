@@ -52,15 +52,15 @@ Label = Heard | Answered | Declared | Served | Passed | Committed
 class History(Frozen):
     """``lives``: by broker the largest incarnation id or broker epoch whose heartbeat was accepted.
     ``unanswered``: brokers whose last accepted heartbeat has an answer on its way. ``inactive``, ``serving``:
-    brokers that the controller holds to be inactive, and that serve; ``together``: by broker the ticks for
-    which it has been both. ``committed``: the records that any leader has committed.
+    brokers that the controller holds to be inactive, and that serve; ``since``: by broker how many ticks ago
+    it was declared inactive. ``committed``: the records that any leader has committed.
     """
 
     lives: tuple[tuple[int, int], ...] = ()
     unanswered: tuple[int, ...] = ()
     inactive: tuple[int, ...] = ()
     serving: tuple[int, ...] = ()
-    together: tuple[tuple[int, int], ...] = ()
+    since: tuple[tuple[int, int], ...] = ()
     committed: tuple[Record, ...] = ()
 
 
@@ -98,31 +98,30 @@ def _heard(history: History, label: Heard, kept: frozenset[str]) -> Recorded:
 
 def _declared(history: History, label: Declared) -> History:
     change = _with if label.inactive else _without
-    together = {broker: ticks for broker, ticks in history.together if broker != label.broker}
-    return replace(history, inactive=change(history.inactive, label.broker), together=_sorted(together))
+    since = dict(history.since)
+    since.pop(label.broker, None)
+    if label.inactive:
+        since[label.broker] = 0
+    return replace(history, inactive=change(history.inactive, label.broker), since=_sorted(since))
 
 
 def _served(history: History, label: Served) -> Recorded:
     change = _with if label.serves else _without
-    together = {broker: ticks for broker, ticks in history.together if broker != label.broker}
     known = label.broker in history.inactive or label.broker in history.unanswered
     broken = (names.INACTIVE_BEFORE_FENCED,) if label.lonely and not known else ()
-    after = replace(history, serving=change(history.serving, label.broker), together=_sorted(together))
-    return Recorded(after, broken)
+    return Recorded(replace(history, serving=change(history.serving, label.broker)), broken)
 
 
 def _passed(history: History, serves_at_most: int | None) -> Recorded:
-    """One tick more for those who serve although they are held to be inactive."""
+    """One tick more since brokers were declared inactive; whether one of them serves still."""
     if serves_at_most is None:
         return Recorded(history)
-    both = {broker for broker in history.inactive if broker in history.serving}
-    before = dict(history.together)
-    after = {broker: before.get(broker, 0) + 1 for broker in both}
-    broken = (names.SERVES_BRIEFLY,) if any(ticks > serves_at_most for ticks in after.values()) else ()
-    goals = tuple(
-        f"{names.GOAL_SERVES}{ticks}" for ticks in sorted(set(after.values())) if ticks == serves_at_most
-    )
-    return Recorded(replace(history, together=_sorted(after)), broken, goals)
+    # Beyond the bound it does not matter by how much.
+    since = {broker: min(ticks, serves_at_most) + 1 for broker, ticks in history.since}
+    serving = {ticks for broker, ticks in since.items() if broker in history.serving}
+    broken = (names.SERVES_BRIEFLY,) if any(ticks > serves_at_most for ticks in serving) else ()
+    goals = (f"{names.GOAL_SERVES}{serves_at_most}",) if serves_at_most in serving else ()
+    return Recorded(replace(history, since=_sorted(since)), broken, goals)
 
 
 def _with(some: tuple[int, ...], one: int) -> tuple[int, ...]:

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 #: What a process or the controller does by itself again and again, or once its time is over.
 _TIMERS = (
-    "heartbeat", "register", "read metadata", "contact lost", "finds the controller", "start", "timeout",
-    "tick", "link heals", "leader moves", "client's request is done",
+    "heartbeat", "register", "read metadata", "contact lost", "start", "timeout", "tick", "link heals",
+    "leader moves", "client's request is done",
 )  # fmt: skip
+_FINDS = "finds the controller"
 
 
 def _runs(machine: Machine) -> bool:
@@ -110,7 +111,10 @@ def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
                     found += [_deliveries(place, other, kind, strength) for kind in get_args(Payload)]
     if wanted.fairness.timers != "none":
         strength = Strength(wanted.fairness.timers)
-        found += [_timer(place, kind, strength) for place in system.places for kind in _TIMERS]
+        found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
+        # Which node a process asks is random: each of them again and again.
+        nodes = [f"node {node}" for node in system.wiring.nodes]
+        found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
     return found
 
 
@@ -126,8 +130,10 @@ def _deliveries(source: str, destination: str, kind: type, strength: Strength) -
     return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
 
 
-def _timer(place: str, kind: str, strength: Strength) -> Fairness:
+def _timer(place: str, kind: str, detail: str | None, strength: Strength) -> Fairness:
     def matches(step: PathStep, action: Hashable) -> bool:
-        return isinstance(action, Action) and (action.kind, action.place) == (kind, place)
+        if not isinstance(action, Action) or (action.kind, action.place) != (kind, place):
+            return False
+        return detail is None or action.detail == detail
 
-    return Fairness(f"{kind} at {place}", strength, matches)
+    return Fairness(f"{kind} at {place}" + (f" ({detail})" if detail else ""), strength, matches)

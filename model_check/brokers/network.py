@@ -156,6 +156,10 @@ class Passed(Frozen):
     moves: tuple[int, ...]
 
 
+class Told(Frozen):
+    """Signal: newer metadata goes to a component; what is on its way there is of no use any more."""
+
+
 class Turned(Frozen):
     """Signal: a component has taken its own ticks."""
 

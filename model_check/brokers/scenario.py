@@ -53,7 +53,8 @@ class Brokers(Table):
 class EnvironmentChoice(Table):
     """What happens without messages. ``wishes``: the ISRs that a leader may wish for ("1,2"; "none": an empty
     one). ``data``: whether the partition has records: its leader takes those of clients, sends its log to
-    followers, and commits what all of the ISR hold. ``leader-epochs``: whether followers and leaders refuse
+    followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
+    stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
     notices that a process is gone (the draft). ``drift``: by how many ticks a clock may be ahead of or behind
     physical time, where time-outs are counted; ``delay``: for how many ticks a message may be in flight
@@ -64,6 +65,7 @@ class EnvironmentChoice(Table):
     data: bool = False
     leader_epochs: Annotated[Literal["compared", "ignored"], Field(alias="leader-epochs")] = "compared"
     commits: Literal["isr", "leader"] = "isr"
+    metadata: Literal["all", "newest"] = "all"
     sessions: bool = False
     drift: Annotated[int, Field(ge=0, le=2)] = 0
     delay: Annotated[int | None, Field(ge=1, le=9)] = None

@@ -16,6 +16,7 @@ from model_check.brokers.network import (
     InFlight,
     Passed,
     Record,
+    Told,
     Turned,
     after_forgetting,
     after_tick,
@@ -25,6 +26,7 @@ from model_check.brokers.step import Step
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
 from reference.brokers import views
+from reference.brokers.messages import MetadataUpdate
 from reference.frozen import replace
 
 
@@ -153,6 +155,11 @@ class BrokerSystem:
         content, flying = signal.content, cast(InFlight, message)
         if isinstance(content, Passed):
             return after_tick(flying, self.wiring.delay)
+        if isinstance(content, Told):
+            assert signal.destination is not None
+            place = self.places[signal.destination]
+            old = flying.destination == place and isinstance(flying.payload, MetadataUpdate)
+            return None if old else message
         if isinstance(content, Gone | Forgotten):
             api = content.api if isinstance(content, Forgotten) else None
             return after_forgetting(flying, self.places[signal.component], api)

@@ -39,6 +39,7 @@ class Wiring:
     data: bool
     compares_leader_epochs: bool
     commits_with_isr: bool
+    newest_metadata: bool
     sessions: bool
     delay: int | None
     drift: int

@@ -17,9 +17,9 @@ from reference.frozen import field_defaults, field_types, is_frozen
 LEGEND = (
     "→controller sends to the controller; ←broker-1 receives from the process of broker 1; broker-1b: "
     "another process with the id of broker 1. A life is an incarnation id (KIP-343) or a broker epoch "
-    "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. 'by' names the "
-    "rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an 'unanswerable' "
-    "request does not await the answer."
+    "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. "
+    "'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an "
+    "'unanswerable' request does not await the answer."
 )
 
 #: Fields of messages that the name of the message, or another field, says already.
@@ -27,7 +27,7 @@ _LEFT_OUT = frozenset({"cluster_id", "topic", "index", "recovering", "features"}
 
 
 def value_text(value: Any) -> str:
-    """A value of the reference in a few words: ``1,2``, ``ACTIVE``, ``isr=1,2 leader_epoch=1``."""
+    """A value of the reference in a few words: ``1,2``, ``ACTIVE``, ``(isr=1,2 leader-epoch=1)``."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -36,9 +36,9 @@ def value_text(value: Any) -> str:
         return value.name
     if isinstance(value, tuple):
         inner = [value_text(each) for each in value]
-        return (",".join(inner) if not any(" " in each for each in inner) else "; ".join(inner)) or NOTHING
+        return ",".join(inner) or NOTHING
     if is_frozen(type(value)):
-        return " ".join(_parts(value))
+        return f"({' '.join(_parts(value))})"
     return str(value)
 
 
@@ -150,8 +150,7 @@ def history_fields(history: History) -> Mapping[str, str]:
         "heartbeats unanswered": value_text(history.unanswered),
         "inactive": value_text(history.inactive),
         "serving": value_text(history.serving),
-        "serving while inactive": ", ".join(f"{who} for {ticks}" for who, ticks in history.together)
-        or NOTHING,
+        "ticks since inactive": ", ".join(f"{who} for {ticks}" for who, ticks in history.since) or NOTHING,
         "committed": records(history.committed),
     }
 
@@ -168,7 +167,7 @@ def start_lines(local: Control | Machine | Time) -> list[str]:
 
 
 def short_event(event: Any) -> str:
-    """An event by its name and its fields."""
+    """An event, or a state, by its name and its fields."""
     parts = " ".join(_parts(event))
     return type(event).__name__ + (f" {parts}" if parts else "")
 
