@@ -29,6 +29,7 @@ CONSTANTS
     Wishes,             \* the ISRs that a leader may wish for
     Sessions,           \* whether the store notices that a process is gone
     Drift,              \* by how many ticks a clock may be ahead of or behind physical time
+    NewestMetadata,     \* whether metadata on its way is of no use any more once newer metadata is sent
     Delay,              \* for how many ticks a message may be in flight; None: for ever
     \* how often something may happen in one behaviour (None: without a bound)
     Timeouts, ContactLosses, RequestTimeouts, Failovers, Crashes, Cuts, IsrChanges, Shutdowns, Requests,
@@ -60,9 +61,9 @@ ASSUME Contact \in {"success", "any-answer"} /\ ContactTime \in {"answer", "requ
 ASSUME BrokerTimeout # None => IsTimed
 
 VARIABLES
-    control,    \* [controller, homes, turn, moves]: homes says where the process with an incarnation id runs
-    machine,    \* place -> [broker, registers, cut, starts, turn, moves]: broker is None if none runs
-    time,       \* [ahead, turn]: by how many ticks each clock is ahead; None: no clock runs
+    control,    \* [controller, homes, left, turn, moves]: homes: where the process with an incarnation runs
+    machine,    \* place -> [broker, registers, cut, starts, left, turn, moves]: broker is None if none runs
+    time,       \* [ahead, left]: by how many ticks each clock is ahead; None: no clock runs
     network,    \* bag of messages in flight
     history,    \* what properties need to know beyond the current state
     budget,     \* what the environment may still do
@@ -72,12 +73,12 @@ vars == <<control, machine, time, network, history, budget, broken>>
 
 (***************************************************************************)
 (* The history (model_check/brokers/history.py): [lives, unanswered,       *)
-(* inactive, serving, together].  lives: by broker id the largest          *)
-(* incarnation whose heartbeat was accepted.  unanswered: those whose last *)
-(* accepted heartbeat has an answer on its way.  inactive, serving: those  *)
-(* that the controller holds to be inactive, and that serve; together: for *)
-(* how many ticks they have been both.  Each part is kept where something  *)
-(* is judged that reads it.                                                *)
+(* inactive, serving, since].  lives: by broker id the largest incarnation *)
+(* whose heartbeat was accepted.  unanswered: those whose last accepted    *)
+(* heartbeat has an answer on its way.  inactive, serving: those that the  *)
+(* controller holds to be inactive, and that serve; since: how many ticks  *)
+(* ago they were declared inactive.  Each part is kept where something is  *)
+(* judged that reads it.                                                   *)
 (*                                                                         *)
 (* Each operator yields [history, broken].                                 *)
 (***************************************************************************)
@@ -86,8 +87,6 @@ KeepsAnswers == "InactiveBeforeSelfFenced" \in Judged
 KeepsTicks == ServesAtMost # None
 
 Recorded(h, violated) == [history |-> h, broken |-> violated]
-Without(f, keys) == [key \in DOMAIN f \ keys |-> f[key]]
-
 \* The controller has accepted a heartbeat.
 Heard(h, id, life) ==
     LET before == IF id \in DOMAIN h.lives THEN h.lives[id] ELSE -1
@@ -99,29 +98,29 @@ Heard(h, id, life) ==
 
 \* These brokers are visible from here on, and were not before, or the other way round.
 Declared(h, before, after) ==
-    LET changed == (before \ after) \union (after \ before)
+    LET gone == before \ after
+        back == after \ before
+        ids == (DOMAIN h.since \union gone) \ back
     IN  IF ~(KeepsTicks \/ KeepsAnswers) THEN h
-        ELSE [h EXCEPT !.inactive = (@ \union (before \ after)) \ (after \ before),
-                       !.together = Without(@, changed)]
+        ELSE [h EXCEPT !.inactive = (@ \union gone) \ back,
+                       !.since = [id \in ids |-> IF id \in gone THEN 0 ELSE @[id]]]
 
 Answered(h, id) == [h EXCEPT !.unanswered = @ \ {id}]
 
 \* A process begins to accept requests of clients, or ends; lonely: for want of the controller.
 Served(h, id, serves, lonely) ==
     LET known == id \in h.inactive \union h.unanswered
-        after == [h EXCEPT !.serving = IF serves THEN @ \union {id} ELSE @ \ {id},
-                           !.together = Without(@, {id})]
+        after == [h EXCEPT !.serving = IF serves THEN @ \union {id} ELSE @ \ {id}]
     IN  IF KeepsTicks \/ (lonely /\ KeepsAnswers)
         THEN Recorded(after, IF lonely /\ ~known THEN {"InactiveBeforeSelfFenced"} ELSE {})
         ELSE Recorded(h, {})
 
-\* A tick is over for those who serve although they are held to be inactive.
+\* A tick is over.  Beyond the bound it does not matter by how much.
 Passed(h) ==
-    LET both == h.inactive \intersect h.serving
-        together == [id \in both |-> 1 + (IF id \in DOMAIN h.together THEN h.together[id] ELSE 0)]
+    LET since == [id \in DOMAIN h.since |-> 1 + Least(h.since[id], ServesAtMost)]
     IN  IF ~KeepsTicks THEN Recorded(h, {})
-        ELSE Recorded([h EXCEPT !.together = together],
-                      IF \E id \in both : together[id] > ServesAtMost
+        ELSE Recorded([h EXCEPT !.since = since],
+                      IF \E id \in DOMAIN since \intersect h.serving : since[id] > ServesAtMost
                       THEN {"InactiveBrokerServesBriefly"} ELSE {})
 
 (***************************************************************************)
@@ -167,14 +166,15 @@ Paid(price) == IF price = "free" \/ budget[price] = None THEN budget
                ELSE [budget EXCEPT ![price] = @ - 1]
 
 (***************************************************************************)
-(* Turns.  Whoever takes its ticks waits for the rest of them, as the      *)
-(* others do; a turn of 0: no tick is under way.                           *)
+(* Turns.  left counts those that are left, 0: no tick is under way.  The  *)
+(* one of a component comes when its turn of them are left, and takes      *)
+(* moves ticks of its clock; after it the component waits for the others.  *)
 (***************************************************************************)
-TurnsLeft == time.turn - 1
-ControlAfterTurn == [control EXCEPT !.turn = @ - 1]
-MachinesAfterTurn(place) ==
-    [other \in Places |-> IF other = place THEN machine[other] ELSE [machine[other] EXCEPT !.turn = @ - 1]]
-TimeAfterTurn == [time EXCEPT !.turn = TurnsLeft]
+HasTurn(component) == component.moves > 0 /\ component.left = component.turn
+
+ControlAfterTurn == [control EXCEPT !.left = @ - 1]
+MachinesAfterTurn == [place \in Places |-> [machine[place] EXCEPT !.left = @ - 1]]
+TimeAfterTurn == [time EXCEPT !.left = @ - 1]
 
 (***************************************************************************)
 (* Steps of the controller (model_check/brokers/control.py).  m is the     *)
@@ -224,11 +224,18 @@ IsrChangeBroken(before, node, request, answer) ==
                \/ node = before.active /\ leads /\ registered, "IsrChangedByLeaderOnly")
         \union Unless(~refused \/ answer.c = before, "RejectedIsrChangeHasNoEffect")
 
+\* The network once told is sent.
+WithTold(net, told) ==
+    LET old == {m \in DOMAIN net : /\ m.payload.type = "MetadataUpdate"
+                                   /\ \E newer \in told : newer.dest = m.dest}
+        left == [m \in DOMAIN net \ (IF NewestMetadata THEN old ELSE {}) |-> net[m]]
+    IN  left (+) SetToBag(told)
+
 \* The controller is c from here on, sent is what it sends beside metadata.
 ControlStep(c, homes, net, sent, m, recorded, violated) ==
     LET before == control.controller
     IN  /\ control' = [control EXCEPT !.controller = c, !.homes = homes]
-        /\ network' = net (+) SetToBag(sent \union Told(before, c, homes, m))
+        /\ network' = WithTold(net, Told(before, c, homes, m)) (+) SetToBag(sent)
         /\ history' = Declared(recorded.history, VisibleIds(before), VisibleIds(c))
         /\ broken' = (violated \union recorded.broken \union ControllerBroken(before, c)) \intersect Judged
         /\ UNCHANGED <<machine, time>>
@@ -275,7 +282,7 @@ SessionEnds(m, net) ==
              /\ UNCHANGED <<control, machine, time, history>>
 
 DeliverToController(m, net) ==
-    /\ control.turn = 0
+    /\ control.left = 0
     /\ CASE m.payload.type = "MetadataHeartbeatRequest" -> HeartbeatArrives(m, net)
          [] m.payload.type = "IsrChangeRequest" -> IsrChangeArrives(m, net)
          [] m.payload.type = "StoreRegistration" -> RegistrationArrives(m, net)
@@ -283,7 +290,7 @@ DeliverToController(m, net) ==
 
 \* What happens at the controller without a message.
 ControlAct(c, price) ==
-    /\ control.turn = 0
+    /\ control.left = 0
     /\ Affordable(price)
     /\ budget' = Paid(price)
     /\ ControlStep(c, control.homes, network, {}, None, Nothing, {})
@@ -307,13 +314,12 @@ ControlTakesTurn ==
     LET before == control.controller
         first == ControllerTicks(before)
         last == IF control.moves = 2 THEN ControllerTicks(first) ELSE first
-        told == SetToBag(Told(before, first, control.homes, None))
-                    (+) SetToBag(Told(first, last, control.homes, None))
-    IN  /\ control.turn = 1 /\ control.moves > 0
-        /\ control' = [control EXCEPT !.controller = last, !.turn = TurnsLeft, !.moves = 0]
-        /\ machine' = MachinesAfterTurn(Controller)
+        told == Told(before, first, control.homes, None) \union Told(first, last, control.homes, None)
+    IN  /\ HasTurn(control)
+        /\ control' = [ControlAfterTurn EXCEPT !.controller = last, !.turn = 0, !.moves = 0]
+        /\ machine' = MachinesAfterTurn
         /\ time' = TimeAfterTurn
-        /\ network' = network (+) told
+        /\ network' = WithTold(network, told)
         /\ history' = Declared(history, VisibleIds(before), VisibleIds(last))
         /\ broken' = (ControllerBroken(before, first) \union ControllerBroken(first, last)) \intersect Judged
         /\ UNCHANGED budget
@@ -360,7 +366,7 @@ DeliverToProcess(m, net) ==
         b == local.broker
         message == m.payload
         Take(w) == ProcessStep(place, local, w, net, history, FALSE)
-    IN  /\ local.turn = 0
+    IN  /\ local.left = 0
         /\ IF message.type = "StoreRegistered"
            THEN IF local.registers
                 THEN /\ machine' = [machine EXCEPT ![place].registers = FALSE,
@@ -453,9 +459,8 @@ ProcessTakesTurn(place) ==
     LET local == machine[place]
         Ticked(b) == IF local.moves = 2 THEN TickOfProcess(TickOfProcess(b)) ELSE TickOfProcess(b)
         after == IF local.broker = None THEN None ELSE Ticked(local.broker)
-        others == MachinesAfterTurn(place)
-    IN  /\ local.turn = 1 /\ local.moves > 0
-        /\ machine' = [others EXCEPT ![place] = [local EXCEPT !.broker = after, !.turn = TurnsLeft, !.moves = 0]]
+    IN  /\ HasTurn(local)
+        /\ machine' = [MachinesAfterTurn EXCEPT ![place].broker = after, ![place].turn = 0, ![place].moves = 0]
         /\ control' = ControlAfterTurn
         /\ time' = TimeAfterTurn
         /\ WorkDone(place, local, Work(after), network, history, TRUE)
@@ -468,15 +473,17 @@ ProcessTakesTurn(place) ==
 PassTime(moves) ==
     LET ahead == [k \in Clocks |-> time.ahead[k] + moves[k] - 1]
         Movers(ks) == Cardinality({k \in ks : moves[k] > 0})
-        Turn(k) == IF moves[k] > 0 THEN Movers(1..k) ELSE Movers(Clocks)
+        left == Movers(Clocks)
+        Turn(k) == IF moves[k] > 0 THEN left - Movers(1..(k - 1)) ELSE 0
         passed == Passed(history)
-    IN  /\ time.turn = 0
-        /\ Movers(Clocks) > 0
+    IN  /\ time.left = 0
+        /\ left > 0
         /\ \A k \in Clocks : ahead[k] \in (-Drift)..Drift
-        /\ time' = [ahead |-> ahead, turn |-> Movers(Clocks)]
-        /\ control' = [control EXCEPT !.turn = Turn(1), !.moves = moves[1]]
+        /\ time' = [ahead |-> ahead, left |-> left]
+        /\ control' = [control EXCEPT !.left = left, !.turn = Turn(1), !.moves = moves[1]]
         /\ machine' = [place \in Places |->
-                        [machine[place] EXCEPT !.turn = Turn(ClockOf(place)), !.moves = moves[ClockOf(place)]]]
+                        [machine[place] EXCEPT !.left = left, !.turn = Turn(ClockOf(place)),
+                                               !.moves = moves[ClockOf(place)]]]
         /\ network' = AfterTick(network)
         /\ history' = passed.history
         /\ broken' = passed.broken \intersect Judged
@@ -519,7 +526,7 @@ OfProcess(place, b) ==
     \/ HealLink(place, b)
 
 AtMachine(place) ==
-    IF machine[place].turn # 0 THEN ProcessTakesTurn(place)
+    IF machine[place].left > 0 THEN ProcessTakesTurn(place)
     ELSE IF machine[place].broker = None THEN Start(place)
     ELSE ~machine[place].broker.ended /\ OfProcess(place, machine[place].broker)
 
@@ -561,16 +568,16 @@ Init ==
     /\ control = [controller |-> FirstController,
                   homes |-> [life \in {FirstLife(id) : id \in RunningIds} |->
                                 CHOOSE place \in Running : FirstLife(IdOf(place)) = life],
-                  turn |-> 0, moves |-> 0]
+                  left |-> 0, turn |-> 0, moves |-> 0]
     /\ machine = [place \in Places |->
                     [broker |-> IF place \in Running THEN FirstProcess(IdOf(place)) ELSE None,
                      registers |-> FALSE, cut |-> FALSE,
-                     starts |-> IF place \in Running THEN 1 ELSE 0, turn |-> 0, moves |-> 0]]
-    /\ time = IF IsTimed THEN [ahead |-> [k \in Clocks |-> 0], turn |-> 0] ELSE None
+                     starts |-> IF place \in Running THEN 1 ELSE 0, left |-> 0, turn |-> 0, moves |-> 0]]
+    /\ time = IF IsTimed THEN [ahead |-> [k \in Clocks |-> 0], left |-> 0] ELSE None
     /\ network = EmptyBag
     /\ history = [lives |-> <<>>, unanswered |-> {},
                   inactive |-> IF IsTimed THEN {IdOf(place) : place \in StartingLater} \ RunningIds ELSE {},
-                  serving |-> IF IsTimed THEN RunningIds ELSE {}, together |-> <<>>]
+                  serving |-> IF IsTimed THEN RunningIds ELSE {}, since |-> <<>>]
     /\ budget = [timeouts |-> Timeouts, contactLosses |-> ContactLosses, requestTimeouts |-> RequestTimeouts,
                  failovers |-> Failovers, crashes |-> Crashes, cuts |-> Cuts, isrChanges |-> IsrChanges,
                  shutdowns |-> Shutdowns, requests |-> Requests, duplicates |-> Duplicates]

@@ -71,7 +71,7 @@ class BrokerForms:
         return {
             "control": self._control(control_of(state)),
             "machine": function((place, self._machine(cast(Machine, local))) for place, local in machines),
-            "time": record(ahead=clocks[0].ahead, turn=clocks[0].turn) if clocks else NONE,
+            "time": record(ahead=clocks[0].ahead, left=clocks[0].left) if clocks else NONE,
             "network": self._network(cast(tuple[InFlight, ...], state.messages)),
             "history": _history(cast(History, state.history)),
             "budget": self._budget(state.budgets),
@@ -82,6 +82,7 @@ class BrokerForms:
             self._known[control] = record(
                 controller=_controller(control.controller, self._ids),
                 homes=function(control.homes),
+                left=control.left,
                 turn=control.turn,
                 moves=control.moves,
             )
@@ -96,6 +97,7 @@ class BrokerForms:
                 registers=machine.registers,
                 cut=machine.cut,
                 starts=machine.starts,
+                left=machine.left,
                 turn=machine.turn,
                 moves=machine.moves,
             )
@@ -124,7 +126,7 @@ def _history(history: History) -> Value:
         unanswered=set_of(history.unanswered),
         inactive=set_of(history.inactive),
         serving=set_of(history.serving),
-        together=function(history.together),
+        since=function(history.since),
     )
 
 
