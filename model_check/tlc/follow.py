@@ -140,7 +140,8 @@ NotFollowed == ~(place = Len(Behaviour){asked})
 def _leads(name: str) -> str:
     """That a state variable has the value of the next state."""
     if name == "replica":
-        return "    /\\ \\A id \\in DOMAIN replica' \\ Ended : replica'[id] = Behaviour[place + 1].replica[id]"
+        same = "replica'[id] = Behaviour[place + 1].replica[id]"
+        return f"    /\\ \\A id \\in DOMAIN replica' \\ Ended : {same}"
     return f"    /\\ {name}' = Behaviour[place + 1].{name}"
 
 

@@ -35,9 +35,7 @@ class Kind:
 
 
 _REPLICAS = Kind(("replica", "disk", "network", "history", "budget"), Forms)
-_BROKERS = Kind(
-    ("control", "machine", "time", "network", "history", "budget"), BrokerForms
-)
+_BROKERS = Kind(("control", "machine", "time", "network", "history", "budget"), BrokerForms)
 
 
 def kind_of(value: object) -> Kind:

@@ -1,4 +1,4 @@
-"""Each configuration of replicas in ``tla/`` has the bounds, switches and judged properties of its scenario."""
+"""Each configuration of replicas in ``tla/`` has the bounds, switches and properties of its scenario."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from model_check import scenario
 from model_check.cli import main
 from model_check.engine.graph import collect_graph
 from model_check.engine.twin import explore_naively
@@ -53,14 +54,14 @@ def test_different_states_have_different_forms(name: str) -> None:
 
 
 def test_states_that_the_modules_cannot_say_are_refused() -> None:
-    scenario = next(each for each in shipped().values() if getattr(each.budgets, "snapshots", 0))
+    chosen = next(each for each in shipped().values() if each.budgets.snapshots)
     with pytest.raises(NoFormError):
-        Forms(build(scenario))
+        Forms(build(chosen))
 
 
 def test_every_configuration_is_of_a_shipped_scenario_and_judges_what_exists() -> None:
     modules = Modules()
-    assert set(modules.names()) <= set(shipped())
+    assert set(modules.names()) <= set(scenario.shipped())
     for name in modules.names():
         configuration = modules.configuration(name)
         assert f"{configuration.root}.tla" in modules.sources()
