@@ -19,8 +19,7 @@ from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
-from model_check.kraft.build import build
-from model_check.kraft.scenario import of_replicas
+from model_check.kinds import model_of
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
 from model_check.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
@@ -165,7 +164,7 @@ def _is_small(scenario: Scenario) -> bool:
         return True
     if expected.states is not None:
         return expected.states <= FEW_STATES
-    found = explore(build(of_replicas(scenario, "TLC")), limits=Limits(max_states=FEW_STATES + 1))
+    found = explore(model_of(scenario).build(scenario), limits=Limits(max_states=FEW_STATES + 1))
     return found.limit is None and found.distinct <= FEW_STATES
 
 
@@ -278,7 +277,7 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     require_folder_can_be_written(arguments.output, "-o")
     where = arguments.trace
     trace = json_form.load(Path(where))
-    configuration = configuration_of(of_replicas(trace.scenario, "TLC"), modules, where)
+    configuration = configuration_of(trace.scenario, modules, where)
     course = behaviour(trace, where)
     if arguments.output is not None:
         write(export(course, configuration, trace.property, modules), arguments.output)

@@ -27,7 +27,7 @@ class Edit(_Table):
     ``function`` narrows the search to the function of that name.
     """
 
-    module: Annotated[str, StringConstraints(pattern=r"^reference\.[a-z_]+$")]
+    module: Annotated[str, StringConstraints(pattern=r"^reference(\.[a-z_]+){1,2}$")]
     function: str | None = None
     find: Text
     replace: str

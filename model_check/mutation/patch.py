@@ -77,8 +77,8 @@ def mutated_sources(mutant: Mutant) -> dict[str, str]:
 def _source_file(module: str, mutant: str) -> Path:
     """The file of a module of the reference, found without importing it."""
     assert model_check.__file__ is not None
-    package, _, name = module.partition(".")
-    file = Path(model_check.__file__).parent.parent / package / f"{name}.py"
+    *packages, name = module.split(".")
+    file = Path(model_check.__file__).parent.parent.joinpath(*packages, f"{name}.py")
     if not file.is_file():
         raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in mutants.toml.")
     return file

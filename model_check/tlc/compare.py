@@ -17,17 +17,18 @@ from model_check.engine.explorer import explore
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
 from model_check.errors import InputError
-from model_check.kraft.build import build
-from model_check.kraft.scenario import KRaftScenario
+from model_check.kinds import model_of
+from model_check.model import ModelSystem
+from model_check.scenario import Scenario
 from model_check.tlc import states as sets
-from model_check.tlc.forms import NoFormError
 from model_check.tlc.install import Tools
+from model_check.tlc.kinds import kind_of
 from model_check.tlc.modules import Configuration, Modules, TlaMutant
 from model_check.tlc.output import Said
 from model_check.tlc.process import DUMP, Job, Ran, run, workplace
 from model_check.tlc.states import StatesCompared
+from model_check.tlc.values import NoFormError
 
-VARIABLES = frozenset({"replica", "disk", "network", "history", "budget"})
 GRACE_SECONDS = 60.0
 
 #: What a status line shows.
@@ -97,7 +98,7 @@ class Comparison:
 
 
 def compare(
-    scenario: KRaftScenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
+    scenario: Scenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
 ) -> Comparison:
     """``scenario`` by both. Raises InputError where it has no TLA+ configuration, or TLC cannot read that."""
     configuration = modules.configuration(scenario.name)
@@ -112,7 +113,7 @@ def compare(
         if small and theirs.verdict == "holds":
             if report is not None:
                 report("compares the states")
-            graph = collect_graph(build(scenario), max_states=ours.distinct)
+            graph = collect_graph(_built(scenario), max_states=ours.distinct)
             generated = sets.generated_as_tlc_counts(graph)
             compared, trouble = _compared(scenario, graph, folder / DUMP)
             notes += [trouble] if trouble else []
@@ -124,10 +125,14 @@ def compare(
     return Comparison(scenario.name, ours, theirs, found, tuple(notes), compared)
 
 
-def our_answer(scenario: KRaftScenario, wanted: Wanted) -> Answer:
+def _built(scenario: Scenario) -> ModelSystem:
+    return model_of(scenario).build(scenario)
+
+
+def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
     """What the checker says of ``scenario``; goals are not asked about, TLC has none."""
     limits = Limits(max_seconds=wanted.max_seconds)
-    found = explore(build(scenario), threads=wanted.threads, limits=limits)
+    found = explore(_built(scenario), threads=wanted.threads, limits=limits)
     depth = min((each.depth for each in found.violations), default=None)
     undetermined = found.verdict is Verdict.UNDETERMINED
     return Answer(
@@ -206,19 +211,19 @@ def _told(answer: Answer) -> str:
     return f"{answer.verdict}, {answer.distinct:,} states"
 
 
-def _unjudged(scenario: KRaftScenario, configuration: Configuration) -> tuple[str, ...]:
+def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ...]:
     """Properties that one side alone judges."""
-    ours, theirs = set(build(scenario).properties), set(configuration.invariants)
+    ours, theirs = set(_built(scenario).properties), set(configuration.invariants)
     sides = (("the checker", ours - theirs), ("TLC", theirs - ours))
     return tuple(f"judged by {side} alone: {', '.join(sorted(names))}" for side, names in sides if names)
 
 
-def _compared(scenario: KRaftScenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
+def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
     try:
-        ours = sets.our_states(build(scenario), graph)
+        ours = sets.our_states(_built(scenario), graph)
     except NoFormError as error:
         return None, f"states not compared: {error}"
-    return sets.compare(ours, sets.their_states(dump, VARIABLES)), ""
+    return sets.compare(ours, sets.their_states(dump, frozenset(kind_of(scenario).variables))), ""
 
 
 def compare_mutant(

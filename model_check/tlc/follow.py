@@ -11,25 +11,21 @@ import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from model_check.errors import InputError
 from model_check.files import write_atomically
-from model_check.kraft.build import build
-from model_check.kraft.node import Node
-from model_check.kraft.scenario import KRaftScenario, of_replicas
-from model_check.scenario import shipped
+from model_check.kinds import model_of
+from model_check.scenario import Scenario, shipped
 from model_check.tlc import states as sets
-from model_check.tlc.forms import Forms, NoFormError
 from model_check.tlc.install import Tools
+from model_check.tlc.kinds import ended, kind_of
 from model_check.tlc.modules import Configuration, Modules
 from model_check.tlc.process import DUMP, Job, run, workplace
-from model_check.tlc.values import State, text
+from model_check.tlc.values import NoFormError, State, text
 from model_check.trace.model import Trace, TraceError
 from model_check.trace.walk import Walk
 
 ROOT = "Followed"
-VARIABLES = ("replica", "disk", "network", "history", "budget")
 
 #: What of a scenario says nothing about its behaviours.
 _ABOUT = {"about", "source", "tags", "check", "expect"}
@@ -71,9 +67,9 @@ def behaviour(trace: Trace, where: str) -> Course:
     """The states of ``trace``. Raises InputError where the reference does not take its steps, or where the
     modules have no form for a state.
     """
-    system = build(of_replicas(trace.scenario, "TLC"), where)
+    system = model_of(trace.scenario).build(trace.scenario, where)
     try:
-        forms = Forms(system)
+        forms = kind_of(system).forms(system)
         walk = Walk(system, trace.initial)
         found = [forms.state(walk.state)]
         for step in trace.steps:
@@ -85,12 +81,10 @@ def behaviour(trace: Trace, where: str) -> Course:
         ) from None
     except NoFormError as error:
         raise InputError(f"{where}: the TLA+ modules have no form for its states: {error}.") from None
-    nodes = zip(system.identities, walk.state.locals, strict=True)
-    ended = {identity.id for identity, local in nodes if cast(Node, local).died is not None}
-    return Course(tuple(found), frozenset(ended) if walk.violated else frozenset())
+    return Course(tuple(found), ended(system, walk.state) if walk.violated else frozenset())
 
 
-def configuration_of(scenario: KRaftScenario, modules: Modules, where: str) -> Configuration:
+def configuration_of(scenario: Scenario, modules: Modules, where: str) -> Configuration:
     """The configuration of the scenario of a trace, which must say what the shipped one of that name says.
 
     Raises InputError.
@@ -109,11 +103,10 @@ def module(course: Course, configuration: Configuration, violated: str | None) -
     """The module that constrains each step to the next state of ``behaviour``."""
     states = ",\n\n".join(_state(state) for state in course.states)
     asked = f" /\\ ~{violated}" if violated else ""
-    same = "\n".join(f"    /\\ {name} = Behaviour[1].{name}" for name in VARIABLES)
-    leads = "\n".join(
-        f"    /\\ {name}' = Behaviour[place + 1].{name}" for name in VARIABLES if name != "replica"
-    )
-    ended = ", ".join(map(str, sorted(course.ended)))
+    variables = tuple(course.states[0])
+    same = "\n".join(f"    /\\ {name} = Behaviour[1].{name}" for name in variables)
+    leads = "\n".join(_leads(name) for name in variables)
+    dead = ", ".join(map(str, sorted(course.ended)))
     return f"""\
 ---- MODULE {ROOT} ----
 \\* A behaviour of {configuration.name}: TLC accepts it if it reports that NotFollowed is violated.
@@ -131,18 +124,25 @@ FollowInit ==
 {same}
 
 \\* The replicas whose process dies in the last step: what is left of them is not compared.
-Ended == IF place + 1 = Len(Behaviour) THEN {{{ended}}} ELSE {{}}
+Ended == IF place + 1 = Len(Behaviour) THEN {{{dead}}} ELSE {{}}
 
 FollowNext ==
     /\\ place < Len(Behaviour)
     /\\ place' = place + 1
     /\\ {configuration.next}
-    /\\ \\A id \\in DOMAIN replica' \\ Ended : replica'[id] = Behaviour[place + 1].replica[id]
 {leads}
 
 NotFollowed == ~(place = Len(Behaviour){asked})
 ====
 """
+
+
+def _leads(name: str) -> str:
+    """That a state variable has the value of the next state."""
+    if name == "replica":
+        same = "replica'[id] = Behaviour[place + 1].replica[id]"
+        return f"    /\\ \\A id \\in DOMAIN replica' \\ Ended : {same}"
+    return f"    /\\ {name}' = Behaviour[place + 1].{name}"
 
 
 def settings(configuration: Configuration, initial: str, following: str, *, asks: bool = True) -> str:
@@ -158,7 +158,7 @@ def settings(configuration: Configuration, initial: str, following: str, *, asks
 
 
 def _state(state: State) -> str:
-    fields = ",\n".join(f"   {name} |-> {text(state[name])}" for name in VARIABLES)
+    fields = ",\n".join(f"   {name} |-> {text(state[name])}" for name in state)
     return f"  [{fields[2:]}]"
 
 
@@ -203,7 +203,7 @@ def _nearest(
     max_seconds: float | None,
 ) -> tuple[tuple[str, str, str], ...] | None:
     """Where the next state differs from the most similar successor that TLC has of the last one it took."""
-    begins = "\n".join(f"    /\\ {name} = {text(states[taken][name])}" for name in VARIABLES)
+    begins = "\n".join(f"    /\\ {name} = {text(states[taken][name])}" for name in states[taken])
     source = f"""\
 ---- MODULE {ROOT} ----
 EXTENDS {configuration.root}, TLC
@@ -219,10 +219,10 @@ FromNext == place = 1 /\\ place' = 2 /\\ {configuration.next}
         done = run(tools, Job(sources, f"{ROOT}.tla", plain, dump=True), folder, max_seconds=max_seconds)
         if not done.said.success:
             return None
-        found = sets.their_states(folder / DUMP, frozenset({*VARIABLES, "place"}))
+        found = sets.their_states(folder / DUMP, frozenset({*states[0], "place"}))
     wanted = states[taken + 1]
     successors = [
-        {name: state[name] for name in VARIABLES} for state in found.values() if state["place"] == 2
+        {name: state[name] for name in states[0]} for state in found.values() if state["place"] == 2
     ]
     return min((tuple(sets.unlike(wanted, each)) for each in successors), key=len, default=None)
 

@@ -1,7 +1,7 @@
-"""States of the checker as states of ``tla/``: the table "Values" of ``tla/README.md``, carried out.
+"""States of replicas as states of ``tla/KRaft.tla``: the table "Values" of ``tla/README.md``, carried out.
 
 Whatever the modules have no form for (snapshots, parked fetches, replaced disks, ...) raises
-:class:`NoFormError`.
+:class:`~model_check.tlc.values.NoFormError`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from model_check.kraft.history import History
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
-from model_check.tlc.values import Model, State, Value, function, record, set_of
+from model_check.tlc.values import NONE, NoFormError, State, Value, function, known, record, set_of
 from reference.disk import Disk
 from reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Voters
 from reference.log import Value as LogValue
@@ -48,8 +48,6 @@ from reference.replica import (
     VoterChange,
 )
 
-NONE = Model("None")
-
 #: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
 #: a budget for timers these expire without a bound.
 BUDGETS = {
@@ -60,10 +58,6 @@ BUDGETS = {
     "requests": "admin",
     "expirations": "timers",
 }
-
-
-class NoFormError(ValueError):
-    """A state has something for which the modules of ``tla/`` have no form."""
 
 
 class Forms:
@@ -113,9 +107,9 @@ class Forms:
         return function((self._messages[message], count) for message, count in counted.items())
 
     def _budget(self, left: tuple[int, ...]) -> Value:
-        known = dict(zip(self._system.budget_names, left, strict=True))
+        given = dict(zip(self._system.budget_names, left, strict=True))
         absent: dict[str, Value] = {"timers": NONE}
-        return function((name, known.get(ours, absent.get(ours, 0))) for name, ours in BUDGETS.items())
+        return function((name, given.get(ours, absent.get(ours, 0))) for name, ours in BUDGETS.items())
 
     def _history(self, history: History) -> Value:
         if history.gone or history.gone_votes:
@@ -135,10 +129,6 @@ class Forms:
         )
 
 
-def _known(value: int | None) -> Value:
-    return NONE if value is None else value
-
-
 def _replica(replica: Replica) -> Value:
     if replica.parked or replica.shutting_down:
         raise NoFormError("a fetch is parked" if replica.parked else "a replica shuts down")
@@ -147,7 +137,7 @@ def _replica(replica: Replica) -> Value:
         quorum=_quorum(replica.quorum_state),
         log=_log(replica.log),
         role=_role(replica.role),
-        highWatermark=_known(replica.high_watermark),
+        highWatermark=known(replica.high_watermark),
         awaiting=set_of(each.node for each in replica.connections if each.awaiting),
         backingOff=set_of(each.node for each in replica.connections if not each.awaiting),
     )
@@ -160,7 +150,7 @@ def _disk(disk: Disk) -> Value:
 
 def _quorum(quorum: QuorumState) -> Value:
     voted = None if quorum.voted is None else quorum.voted.id
-    return record(epoch=quorum.epoch, leader=_known(quorum.leader), voted=_known(voted))
+    return record(epoch=quorum.epoch, leader=known(quorum.leader), voted=known(voted))
 
 
 def _log(log: Log) -> Value:
@@ -237,8 +227,8 @@ def _progress(entries: Iterable[Progress]) -> Value:
 
 def _entry(entry: Progress) -> Value:
     return record(
-        endOffset=_known(entry.end_offset),
-        leaderEnd=NONE if entry.caught_up else _known(entry.leader_end_offset),
+        endOffset=known(entry.end_offset),
+        leaderEnd=NONE if entry.caught_up else known(entry.leader_end_offset),
         caughtUp=entry.caught_up,
     )
 
@@ -247,7 +237,7 @@ def _change(change: VoterChange | None) -> Value:
     if change is None:
         return NONE
     if isinstance(change, AddingVoter):
-        return record(type="add", voter=change.voter.key.id, offset=_known(change.offset))
+        return record(type="add", voter=change.voter.key.id, offset=known(change.offset))
     if isinstance(change, RemovingVoter):
         return record(type="remove", offset=change.offset)
     raise NoFormError(f"a leader has a change {type(change).__name__}")
@@ -292,14 +282,14 @@ def _response(payload: Message) -> dict[str, Value]:
         raise NoFormError(f"a {type(payload).__name__} is in flight")
     found: dict[str, Value] = {
         "epoch": payload.epoch,
-        "leader": _known(payload.leader),
+        "leader": known(payload.leader),
         "error": payload.partition_error.name,
     }
     if isinstance(payload, VoteResponse):
         found["granted"] = payload.granted
     if isinstance(payload, FetchResponse):
         diverging = payload.diverging
-        found["highWatermark"] = _known(payload.high_watermark)
+        found["highWatermark"] = known(payload.high_watermark)
         found["batches"] = _batches(payload.batches)
         found["diverging"] = (
             NONE if diverging is None else record(epoch=diverging.epoch, offset=diverging.offset)

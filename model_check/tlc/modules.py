@@ -16,8 +16,11 @@ from model_check.scenario import Name
 from model_check.validation import parse_toml, validated
 
 MAX_FILE_BYTES = 1_000_000
-MUTANTS_MODULE = "KRaftMutants"
 DEFAULT_MODULE = "KRaft"
+#: What a root module of brokers begins with, and the module with its mutants; that of all others.
+BROKERS_MODULE = "Brokers"
+BROKERS_MUTANTS_MODULE = "BrokersMutants"
+MUTANTS_MODULE = "KRaftMutants"
 
 #: The first line of a configuration names the module that TLC is to read, if it is not KRaft.tla.
 _FIRST_LINE = re.compile(r"\\\*.*?\b([A-Za-z][A-Za-z0-9_]{0,60})\.tla\b", re.ASCII)
@@ -128,12 +131,14 @@ class Modules:
         lines = [f"    {old} <- {new}" for old, new in mutant.replaces.items()]
         taken = [line for line in plain.text.splitlines() if _replaced(line) not in mutant.replaces]
         named = {line.split()[0] for line in taken if line.startswith(" ") and line.split()}
-        lines += [f"    {name} {value}" for name, value in _WITHOUT_CHANGES.items() if name not in named]
+        of_brokers = plain.root.startswith(BROKERS_MODULE)
+        if not of_brokers:
+            lines += [f"    {name} {value}" for name, value in _WITHOUT_CHANGES.items() if name not in named]
         at = next((n for n, line in enumerate(taken) if line.startswith("CONSTANTS")), None)
         if at is None:
             raise InputError(f"{self.folder / mutant.scenario}.cfg: there is no line CONSTANTS; add one.")
         text = "\n".join([*taken[: at + 1], *lines, *taken[at + 1 :]]) + "\n"
-        return Configuration(plain.name, MUTANTS_MODULE, text)
+        return Configuration(plain.name, BROKERS_MUTANTS_MODULE if of_brokers else MUTANTS_MODULE, text)
 
 
 def _replaced(line: str) -> str:

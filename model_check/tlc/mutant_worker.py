@@ -12,7 +12,6 @@ import json
 import sys
 
 from model_check.errors import InputError
-from model_check.kraft.scenario import of_replicas
 from model_check.mutation import catalogue, patch
 from model_check.scenario import find
 
@@ -29,7 +28,7 @@ def main(argv: list[str]) -> int:
         missing = sorted(set(finder.edits) - finder.applied)
         if missing:
             raise InputError(f"{', '.join(missing)} is never imported; edit another module.")
-        answer = our_answer(of_replicas(find(argv[1]), "TLC"), Wanted(max_seconds=float(argv[2])))
+        answer = our_answer(find(argv[1]), Wanted(max_seconds=float(argv[2])))
         print(json.dumps(dataclasses.asdict(answer)))
     except InputError as error:
         print(json.dumps({"error": str(error)}))

@@ -13,13 +13,15 @@ from model_check.engine.graph import Graph
 from model_check.engine.system import PathStep
 from model_check.errors import InputError
 from model_check.kraft.step import Action
-from model_check.kraft.system import KRaftSystem
-from model_check.tlc.forms import Forms
+from model_check.model import ModelSystem
+from model_check.tlc.kinds import kind_of
 from model_check.tlc.parse import ParseError, StateReader
 from model_check.tlc.values import Function, State, Value, text
 
 #: How many states of one side are looked through for the one most like a state of the other.
 _MOST_LIKE_AMONG = 200
+#: The state variables of which each component has its own part.
+_OF_COMPONENTS = frozenset({"replica", "disk", "machine"})
 _CUT_SHORT = re.compile(r"(?:, )?(?:crashes|dies)\b")
 
 
@@ -52,9 +54,9 @@ Key = tuple[tuple[str, str], ...]
 Keyed = Mapping[Key, State]
 
 
-def our_states(system: KRaftSystem, graph: Graph) -> dict[Key, State]:
+def our_states(system: ModelSystem, graph: Graph) -> dict[Key, State]:
     """The states of ``graph``, which is that of ``system``. Raises NoFormError."""
-    forms = Forms(system)
+    forms = kind_of(system).forms(system)
     return {_key(state): state for state in (forms.state(graph.state(n)) for n in range(graph.size))}
 
 
@@ -72,9 +74,11 @@ def generated_as_tlc_counts(graph: Graph) -> int:
 
 
 def _event(step: PathStep, action: Hashable) -> Hashable:
-    """What happens, without what becomes of it: an action's detail says last how a crash cuts it short."""
+    """What happens, without what becomes of it: of a replica an action's detail says last how a crash cuts it
+    short.
+    """
     if not isinstance(action, Action):
-        return (step.kind, step.component, step.message)
+        return (step.kind, step.component, step.message, step.duplicate, action)
     offered = _CUT_SHORT.split(action.detail)[0]
     return (step.kind, step.component, step.message, action.kind, offered)
 
@@ -167,7 +171,7 @@ def lines_of(state: State) -> Iterator[str]:
         if name == "network" and isinstance(value, Function):
             for message, count in value.pairs:
                 yield f"{name}: {text(message)}" + ("" if count == 1 else f" ×{text(count)}")
-        elif isinstance(value, tuple | Function) and (parts := _parts(value)) and name in ("replica", "disk"):
+        elif isinstance(value, tuple | Function) and (parts := _parts(value)) and name in _OF_COMPONENTS:
             for key, each in parts.items():
                 yield f"{name}{key} = {text(each)}"
         else:

@@ -41,6 +41,18 @@ Value = Union[bool, int, str, Model, tuple["Value", ...], Set, Function]  # noqa
 #: The values of the state variables, by the names of these.
 State = Mapping[str, Value]
 
+#: What the modules have where the checker has no value.
+NONE = Model("None")
+
+
+class NoFormError(ValueError):
+    """A state has something for which the modules of ``tla/`` have no form."""
+
+
+def known(value: int | None) -> Value:
+    """``value``, or ``None`` of the modules."""
+    return NONE if value is None else value
+
 
 def set_of(members: Iterable[Value]) -> Set:
     """The set of ``members``."""

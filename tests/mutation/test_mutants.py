@@ -8,7 +8,10 @@ import pytest
 
 import spec
 from model_check import scenario
+from model_check.brokers import names as broker_names
+from model_check.brokers.scenario import BrokerScenario
 from model_check.kraft import names
+from model_check.kraft.scenario import of_replicas
 from model_check.mutation import campaign, catalogue, patch
 from model_check.mutation.campaign import Status
 from model_check.mutation.catalogue import Mutant
@@ -34,10 +37,15 @@ def test_rules_are_in_the_catalogue(mutant: Mutant) -> None:
 def test_scenario_judges_what_is_expected_to_fail(mutant: Mutant) -> None:
     chosen = SCENARIOS[mutant.scenario]
     assert chosen.expect.verdict == "holds"
-    always = names.ALWAYS + names.VOTER_CHANGES + (names.DESCRIPTIONS if chosen.admin.describes else ())
+    always = broker_names.ALWAYS if isinstance(chosen, BrokerScenario) else _always_of(chosen)
     safety = (*(chosen.check.only or always), *chosen.check.properties)
     eventually = (each.property for each in chosen.check.eventually)
     assert set(mutant.expect) <= {*safety, *eventually, *chosen.check.goals}
+
+
+def _always_of(chosen: scenario.Scenario) -> tuple[str, ...]:
+    describes = of_replicas(chosen, "this").admin.describes
+    return names.ALWAYS + names.VOTER_CHANGES + (names.DESCRIPTIONS if describes else ())
 
 
 def test_no_two_mutants_make_the_same_edits() -> None:

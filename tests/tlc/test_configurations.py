@@ -1,4 +1,4 @@
-"""Each configuration of ``tla/`` has the bounds, switches and judged properties of its scenario."""
+"""Each configuration of replicas in ``tla/`` has the bounds, switches and properties of its scenario."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from model_check.kraft import identities, names
 from model_check.scenario import Scenario, find
-from model_check.tlc.modules import Modules
+from model_check.tlc.modules import BROKERS_MODULE, Modules
 
 #: Judged by the checker, and not by the modules: they have no parked fetches.
 WITHOUT_COUNTERPART = {names.RESIGNED_KEEPS_NOBODY_WAITING}
@@ -32,6 +32,10 @@ TIMERS = {
     "VoterChangeOnly": {"voter-change"},
     "ElectionFetchAndCheckQuorum": {"election", "fetch", "check-quorum"},
 }
+#: The scenarios of replicas that have a configuration.
+NAMES = tuple(
+    name for name in Modules().names() if not Modules().configuration(name).root.startswith(BROKERS_MODULE)
+)
 LINE = re.compile(r"^ {4}(\w+) (?:=|<-) (.+)$", re.MULTILINE)
 
 
@@ -77,7 +81,7 @@ def expected(scenario: Scenario) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", Modules().names())
+@pytest.mark.parametrize("name", NAMES)
 def test_the_constants_are_those_of_the_scenario(name: str) -> None:
     scenario = find(name)
     constants = dict(LINE.findall(Modules().configuration(name).text))
@@ -94,7 +98,7 @@ def test_the_constants_are_those_of_the_scenario(name: str) -> None:
         assert constants["FirstLeader"] == str(scenario.replicas.led_by)
 
 
-@pytest.mark.parametrize("name", Modules().names())
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_judged_is_what_the_scenario_asks_for(name: str) -> None:
     scenario = find(name)
     asked = {*(scenario.check.only or names.ALWAYS), *scenario.check.properties}
@@ -109,7 +113,7 @@ def test_what_is_judged_is_what_the_scenario_asks_for(name: str) -> None:
 
 def test_what_is_left_out_is_left_out() -> None:
     """The modules have no form for these; a configuration of such a scenario would be wrong."""
-    for name in Modules().names():
+    for name in NAMES:
         scenario = find(name)
         assert not scenario.environment.parking and not scenario.replicas.stopped
         assert not (scenario.budgets.shutdowns or scenario.budgets.wipes or scenario.budgets.snapshots)

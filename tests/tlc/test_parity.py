@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from model_check import scenario
 from model_check.cli import main
 from model_check.engine.graph import collect_graph
 from model_check.engine.twin import explore_naively
@@ -17,10 +18,10 @@ from model_check.scenario import find
 from model_check.tlc import states as sets
 from model_check.tlc.compare import Status, Wanted, compare, compare_mutant
 from model_check.tlc.follow import Course, behaviour, configuration_of, follow
-from model_check.tlc.forms import Forms, NoFormError
+from model_check.tlc.forms import Forms
 from model_check.tlc.modules import Modules
 from model_check.tlc.parse import parse_value
-from model_check.tlc.values import State, text
+from model_check.tlc.values import NoFormError, State, text
 from model_check.trace import Trace, json_form
 from reference.frozen import replace
 from tests.tlc.tools import tools
@@ -53,14 +54,14 @@ def test_different_states_have_different_forms(name: str) -> None:
 
 
 def test_states_that_the_modules_cannot_say_are_refused() -> None:
-    scenario = next(each for each in shipped().values() if each.budgets.snapshots)
+    chosen = next(each for each in shipped().values() if each.budgets.snapshots)
     with pytest.raises(NoFormError):
-        Forms(build(scenario))
+        Forms(build(chosen))
 
 
 def test_every_configuration_is_of_a_shipped_scenario_and_judges_what_exists() -> None:
     modules = Modules()
-    assert set(modules.names()) <= set(shipped())
+    assert set(modules.names()) <= set(scenario.shipped())
     for name in modules.names():
         configuration = modules.configuration(name)
         assert f"{configuration.root}.tla" in modules.sources()

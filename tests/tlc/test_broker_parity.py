@@ -1,0 +1,95 @@
+"""``tla/Brokers.tla`` beside the checker: forms of states, small scenarios, mutants, traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model_check.engine.twin import explore_naively
+from model_check.kinds import model_of
+from model_check.run import check
+from model_check.scenario import find, shipped
+from model_check.tlc.broker_forms import BrokerForms
+from model_check.tlc.compare import Status, Wanted, compare, compare_mutant
+from model_check.tlc.follow import behaviour, configuration_of, follow
+from model_check.tlc.modules import BROKERS_MUTANTS_MODULE, Modules
+from model_check.tlc.parse import parse_value
+from model_check.tlc.values import NoFormError, text
+from tests.tlc.tools import tools
+
+#: Without clocks and with them, and one with a link that is cut.
+SMALL = ("parity-brokers-incarnations", "brokers-serves-delay-1", "parity-brokers-faults")
+VIOLATED = "brokers-timeouts-drift"
+MUTANTS = (
+    "former-incarnation-accepted",
+    "isr-change-of-any-leader-epoch",
+    "any-proposal-is-an-isr",
+    "fenced-broker-serves",
+)
+
+
+@pytest.mark.parametrize("name", ["parity-brokers-heartbeats", "brokers-serves-delay-1"])
+def test_different_states_have_different_forms(name: str) -> None:
+    """The forms say all that the states say, and what they say is TLA+."""
+    scenario = find(name)
+    system = model_of(scenario).build(scenario)
+    _, states = explore_naively(system)
+    forms = BrokerForms(system)  # type: ignore[arg-type]
+    written = {str(sorted((key, text(value)) for key, value in forms.state(each).items())) for each in states}
+    assert len(written) == len(states)
+    for state in list(states)[:50]:
+        for value in forms.state(state).values():
+            assert text(parse_value(text(value))) == text(value)
+
+
+@pytest.mark.parametrize("name", ["brokers-legacy", "brokers-shipped-restart", "brokers-data"])
+def test_systems_that_the_module_cannot_say_are_refused(name: str) -> None:
+    scenario = shipped()[name]
+    with pytest.raises(NoFormError):
+        BrokerForms(model_of(scenario).build(scenario))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_take_the_place_of_operators_that_exist(name: str) -> None:
+    modules = Modules()
+    mutant = modules.mutants()[name]
+    configuration = modules.mutated(mutant)
+    assert configuration.root == BROKERS_MUTANTS_MODULE
+    mutants = modules.sources()[f"{BROKERS_MUTANTS_MODULE}.tla"]
+    others = "".join(source for file, source in modules.sources().items() if file.startswith("Brokers"))
+    for old, new in mutant.replaces.items():
+        assert f"\n{old}(" in others and f"\n{new}(" in mutants
+        assert configuration.text.count(f"    {old} <- {new}\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_small_scenarios_are_the_same(name: str) -> None:
+    found = compare(find(name), Modules(), tools(), Wanted(compare_states=20_000))
+    assert found.status is Status.SAME, found.differences
+    assert found.states is not None and found.states.common == found.ours.distinct
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_refuted_by_both(name: str) -> None:
+    modules = Modules()
+    found = compare_mutant(modules.mutants()[name], modules, tools(), Wanted())
+    assert found.status is Status.SAME, found.differences
+    assert found.ours.violated and found.theirs.violated
+
+
+@pytest.mark.slow
+def test_tlc_takes_a_counterexample_and_refuses_it_with_a_state_changed() -> None:
+    trace, modules = check(find(VIOLATED)).traces()[0], Modules()
+    configuration = configuration_of(trace.scenario, modules, "the trace")
+    course = behaviour(trace, "the trace")
+    found = follow(course, configuration, trace.property, modules, tools())
+    assert found.accepted and found.violated and found.taken == len(trace.steps)
+    states = list(course.states)
+    changed = text(states[2]["control"]).replace("epoch |-> 1", "epoch |-> 2", 1)
+    states[2] = {**states[2], "control": parse_value(changed)}
+    assert states[2] != course.states[2]
+    found = follow(replace(course, states=tuple(states)), configuration, trace.property, modules, tools())
+    assert not found.accepted and found.taken == 1 and found.unlike
