@@ -17,7 +17,6 @@ from reference.brokers.messages import (
     PartitionResult,
 )
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerLiveness
 from reference.brokers.work import BrokerWork, ControllerWork
 from reference.frozen import replace
 
@@ -138,7 +137,6 @@ def _present(partition: Partition) -> tuple[int, ...]:
 def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartitionRequest:
     """The request for some changes. From version 3 on it says which life of each member is meant."""
     broker = work.broker
-    by_epoch = work.protocol.liveness is BrokerLiveness.KIP631
     lives_known = {each.broker: -1 if each.life is None else each.life for each in broker.visible}
     version = work.protocol.alter_partition_version
     known = {(each.topic, each.index): each for each in broker.partitions}
@@ -156,9 +154,7 @@ def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartit
         )
         for change in changes
     )
-    return AlterPartitionRequest(
-        broker.id, broker.epoch if by_epoch else broker.incarnation, proposals, version
-    )
+    return AlterPartitionRequest(broker.id, work.own_life, proposals, version)
 
 
 def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from reference.brokers import shutdown, views
 from reference.brokers.effects import Accepted, Completed, Refused
 from reference.brokers.messages import BrokerState
-from reference.brokers.protocol import BrokerLiveness
 from reference.brokers.work import BrokerWork
 
 
 def request(work: BrokerWork) -> None:
     """A client asks for something."""
     serves = views.serves(work.protocol, work.broker)
-    if work.protocol.liveness is BrokerLiveness.KIP631:
+    if not work.protocol.is_draft:
         work.by("HBK-10")
     elif serves:
         work.by("BSTATE-4")
@@ -30,7 +29,7 @@ def done(work: BrokerWork) -> None:
     """The work for an accepted request is done. It is completed, whether the broker is fenced or not."""
     if work.broker.accepted == 0:
         return
-    if work.broker.fenced and work.protocol.liveness is BrokerLiveness.KIP343:
+    if work.broker.fenced and work.protocol.is_draft:
         work.by("FENCE-2")
     work.update(accepted=work.broker.accepted - 1)
     work.emit(Completed())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol
 from reference.config import Problem
 
 
@@ -10,7 +10,7 @@ def problems(protocol: BrokerProtocol) -> tuple[Problem, ...]:
     """Why these time-outs do not do what the document wants of them; empty if they do or are not counted."""
     found = []
     of_controller, of_broker = protocol.controller_timeout, protocol.broker_timeout
-    draft = protocol.liveness is BrokerLiveness.KIP343
+    draft = protocol.is_draft
     controller_key = "controller.heartbeat.timeout.ms" if draft else "broker.session.timeout.ms"
     if of_controller is not None and of_controller < 1:
         found.append(Problem(controller_key, f"{of_controller} is less than one tick", "CONFIG-12"))

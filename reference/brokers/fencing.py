@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from reference.brokers.broker import Api
 from reference.brokers.effects import FencedItself, Unfenced
-from reference.brokers.protocol import BrokerLiveness, Contact, ContactTime
+from reference.brokers.protocol import Contact, ContactTime
 from reference.brokers.work import BrokerWork
 
 
@@ -33,7 +33,7 @@ def contact_lost(work: BrokerWork) -> None:
 
 
 def _has_timer(work: BrokerWork) -> bool:
-    if work.protocol.liveness is BrokerLiveness.KIP631:
+    if not work.protocol.is_draft:
         work.by("HBK-10")
         return False
     if work.broker.legacy:

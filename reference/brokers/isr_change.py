@@ -58,6 +58,14 @@ def is_isr(partition: Partition, proposed: tuple[int, ...]) -> bool:
     return distinct and partition.leader in proposed and set(proposed) <= set(partition.replicas)
 
 
+def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> IsrChangeRequest:
+    """The request for some changes."""
+    proposals = tuple(
+        IsrProposal(change.topic, change.index, change.leader_epoch, change.isr) for change in changes
+    )
+    return IsrChangeRequest(work.broker.id, work.own_life, proposals)
+
+
 def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) -> None:
     """Take the ISRs that were applied; from here on others may be asked for."""
     # validate

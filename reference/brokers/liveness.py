@@ -38,8 +38,8 @@ def follow(work: ControllerWork, broker: int, before: BrokerState) -> None:
     work.by("BSTATE-1")
     work.emit(BrokerDeclared(broker, after))
     if after is BrokerState.INACTIVE:
-        work.by("BSTATE-3", "BSTATE-6")
-        leadership.leave(work, broker, leaves_isr=work.protocol.inactive_leaves_isr)
+        work.by("BSTATE-3")
+        _leave(work, broker)
     elif after is BrokerState.ACTIVE:
         work.by("BSTATE-4", "BSTATE-7")
         leadership.come(work, broker)
@@ -89,8 +89,12 @@ def take_over(work: ControllerWork) -> None:
         remember(work, Liveness(registration.broker, incarnation, state))
     for broker in sorted({each for partition in work.store.partitions for each in partition.replicas}):
         if views.state_of(work.controller, broker) is BrokerState.INACTIVE:
-            work.by("BSTATE-6")
-            leadership.leave(work, broker, leaves_isr=work.protocol.inactive_leaves_isr)
+            _leave(work, broker)
         else:
             work.by("BSTATE-7")
             leadership.come(work, broker)
+
+
+def _leave(work: ControllerWork, broker: int) -> None:
+    work.by("BSTATE-6")
+    leadership.leave(work, broker, leaves_isr=work.protocol.inactive_leaves_isr)

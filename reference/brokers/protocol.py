@@ -82,6 +82,11 @@ class BrokerProtocol(Frozen):
     inactive_leaves_isr: bool = True
     alter_partition_version: int = 3
 
+    @property
+    def is_draft(self) -> bool:
+        """Whether brokers are alive by the rules of KIP-343."""
+        return self.liveness is BrokerLiveness.KIP343
+
 
 #: The draft of a controller heartbeat, its open points decided.
 KIP343 = BrokerProtocol()

@@ -9,13 +9,12 @@ from reference.brokers import views
 from reference.brokers.broker import Broker, Life
 from reference.brokers.effects import Stop
 from reference.brokers.messages import BrokerState
-from reference.brokers.protocol import BrokerLiveness
 from reference.brokers.work import BrokerWork
 
 
 def wish(work: BrokerWork) -> None:
     """Somebody wants the process to shut down."""
-    if work.protocol.liveness is BrokerLiveness.KIP631:
+    if not work.protocol.is_draft:
         _wish_by_life(work)
     elif work.broker.legacy:
         work.by("COMPAT-1", "CONFIG-15")
@@ -45,12 +44,12 @@ def proceed(work: BrokerWork) -> None:
 def end_if_done(work: BrokerWork) -> None:
     """End once the controller has let the process go and no accepted request is left."""
     broker = work.broker
-    if work.protocol.liveness is BrokerLiveness.KIP343:
+    if work.protocol.is_draft:
         let_go = broker.wish is BrokerState.INACTIVE and broker.state is BrokerState.INACTIVE
     else:
         let_go = broker.life is Life.SHUTTING_DOWN
     if let_go and broker.accepted == 0:
-        if work.protocol.liveness is BrokerLiveness.KIP343:
+        if work.protocol.is_draft:
             work.by("BSTATE-9")
         _end(work)
 

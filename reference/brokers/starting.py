@@ -19,7 +19,7 @@ from reference.brokers.controller import (
 )
 from reference.brokers.messages import BrokerState, FeatureRange, Process
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol
 from reference.frozen import replace
 
 
@@ -33,7 +33,7 @@ def first_controller(
 ) -> Controller:
     """The controller, node ``node``, of a cluster that was just initialized: it knows no broker."""
     kept = tuple(sorted(partitions, key=lambda each: (each.topic, each.index)))
-    if protocol.liveness is BrokerLiveness.KIP343:
+    if protocol.is_draft:
         return Controller(node, Store(partitions=kept), epoch=1)
     return Controller(node, MetadataLog((), kept, len(kept), cluster_id, finalized), epoch=1)
 
@@ -50,7 +50,7 @@ def starting(
     """A process that has just started. That of KIP-343 has its registration in the store, which gave it its
     incarnation id, and is fenced until it reaches the controller (FENCE-9), unless it is a legacy one.
     """
-    draft = protocol.liveness is BrokerLiveness.KIP343
+    draft = protocol.is_draft
     return Broker(
         process.broker,
         process.incarnation,
@@ -88,7 +88,7 @@ def running_cluster(
             partitions=told.partitions,
             offset=told.offset,
         )
-        if protocol.liveness is BrokerLiveness.KIP631:
+        if not protocol.is_draft:
             known = views.registration(controller, broker)
             assert known is not None
             process = replace(process, life=Life.RUNNING, epoch=known.epoch)

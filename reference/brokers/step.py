@@ -67,7 +67,7 @@ from reference.brokers.messages import (
     MetadataHeartbeatResponse,
     Response,
 )
-from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol
 from reference.brokers.work import BrokerWork, ControllerWork
 from reference.frozen import Frozen
 
@@ -159,7 +159,7 @@ def _on_broker(work: BrokerWork, event: ControllerEvent | BrokerEvent) -> None:
     if isinstance(event, ResponseReceived):
         _take_answer(work, event)
     elif isinstance(event, HeartbeatDue):
-        draft = work.protocol.liveness is BrokerLiveness.KIP343
+        draft = work.protocol.is_draft
         (metadata_heartbeat if draft else broker_heartbeat).send(work)
     elif isinstance(event, Tick):
         fencing.tick(work)
@@ -176,7 +176,7 @@ def _on_broker(work: BrokerWork, event: ControllerEvent | BrokerEvent) -> None:
     elif isinstance(event, StoreAnswered):
         store_isr.handle_answer(work, event.response)
     elif isinstance(event, RegistrationDue):
-        if work.protocol.liveness is BrokerLiveness.KIP631:
+        if not work.protocol.is_draft:
             broker_registration.send(work)
     elif isinstance(event, ShutdownWished):
         shutdown.wish(work)

@@ -26,6 +26,7 @@ def handle_write(work: ControllerWork, request: StoreIsrRequest) -> StoreIsrResp
 def send(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> None:
     """Write each change, on condition that the node is as it was read."""
     work.by("COMPAT-1", "CONFIG-15")
+    work.update(pending=changes)
     work.await_answer(Api.ISR)
     for change in changes:
         work.emit(

@@ -18,7 +18,7 @@ from reference.brokers.controller import (
 )
 from reference.brokers.messages import BrokerState, MetadataUpdate, PartitionState, VisibleBroker
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol
 
 # The controller, in the form of KIP-343.
 
@@ -131,7 +131,7 @@ def serves(protocol: BrokerProtocol, broker: Broker) -> bool:
     """
     if broker.ended:
         return False
-    if protocol.liveness is BrokerLiveness.KIP343:
+    if protocol.is_draft:
         return not broker.fenced
     return broker.life in (Life.RUNNING, Life.PENDING_CONTROLLED_SHUTDOWN)
 

@@ -136,6 +136,11 @@ class BrokerWork(_Rules):
         """Change fields of the broker."""
         self.broker = replace(self.broker, **changes)
 
+    @property
+    def own_life(self) -> int:
+        """What tells this process from others with its id: incarnation id or broker epoch (KIP-631)."""
+        return self.broker.incarnation if self.protocol.is_draft else self.broker.epoch
+
     def can_send(self, api: Api) -> bool:
         """Whether a controller is known and no such request under way."""
         return self.broker.controller is not None and api not in self.broker.awaiting
