@@ -220,7 +220,8 @@ class Model(Protocol):
 
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
-    what of local states is asked for in graphs, with "-" for blanks.
+    what of local states is asked for in graphs, with "-" for blanks. ``has_guards``: whether guards of its
+    reference are watched (:mod:`model_check.coverage.guards`).
     """
 
     @property
@@ -229,6 +230,8 @@ class Model(Protocol):
     def faults(self) -> frozenset[str]: ...
     @property
     def fields(self) -> tuple[str, ...]: ...
+    @property
+    def has_guards(self) -> bool: ...
     @property
     def words(self) -> Words: ...
     @property

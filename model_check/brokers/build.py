@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
-from typing import Any
 
 from model_check.brokers import names
 from model_check.brokers.history import History
 from model_check.brokers.network import CONTROLLER
 from model_check.brokers.places import Control, Machine, Time
 from model_check.brokers.scenario import BrokerScenario
+from model_check.brokers.switches import with_switches
 from model_check.brokers.system import BrokerSystem
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import GlobalState, Loss, Network
@@ -18,9 +17,8 @@ from model_check.errors import InputError
 from reference.brokers import views
 from reference.brokers.controller import Controller, Store
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol
 from reference.brokers.starting import running_cluster
-from reference.frozen import field_types, replace
 
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
@@ -84,35 +82,8 @@ class _Builder:
         return tuple(sorted(set(self.scenario.brokers.starting) - visible))
 
     def _protocol(self) -> BrokerProtocol:
-        base = KIP343 if self.scenario.protocol.form == "draft" else SHIPPED
-        types = field_types(BrokerProtocol)
-        given = {
-            name.replace("-", "_"): self._value(name, types.get(name.replace("-", "_")), value)
-            for name, value in self.scenario.protocol.set.items()
-        }
-        protocol = replace(base, **given)
-        if protocol.liveness is not base.liveness:
-            raise self._error("protocol.set: the form decides on liveness; choose protocol.form")
-        if protocol.broker_timeout is not None and protocol.controller_timeout is None:
-            raise self._error(
-                "protocol.set: broker-timeout needs controller-timeout, or clocks would not run"
-            )
-        return protocol
-
-    def _value(self, name: str, kind: Any, value: Any) -> Any:
-        if kind is None:
-            known = ", ".join(each.replace("_", "-") for each in field_types(BrokerProtocol))
-            raise self._error(f"protocol.set: there is no switch '{name[:40]}', only {known}")
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            words = {member.value: member for member in kind}
-            if value not in words:
-                raise self._error(f"protocol.set.{name}: expected one of {', '.join(words)}")
-            return words[value]
-        wanted = bool if kind is bool else int
-        if type(value) is not wanted or (wanted is int and not 0 <= value <= 9):
-            told = "true or false" if wanted is bool else "a number from 0 to 9"
-            raise self._error(f"protocol.set.{name}: expected {told}")
-        return value
+        choice = self.scenario.protocol
+        return with_switches(choice.form, choice.set, lambda said: self._error(f"protocol.set: {said}"))
 
     def _budgets(self, protocol: BrokerProtocol) -> dict[str, int]:
         given = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from model_check.brokers import control_checks
+from model_check.brokers import control_checks, time
 from model_check.brokers.history import Declared, Heard, Label
 from model_check.brokers.network import (
     CONTROLLER,
@@ -55,7 +56,7 @@ from reference.frozen import replace
 
 def deliver(wiring: Wiring, control: Control, message: InFlight) -> Iterator[Step]:
     """What becomes of a message that arrives; nothing while a tick is under way."""
-    if control.turn:
+    if control.left:
         return
     action = Action(type(message.payload).__name__, CONTROLLER, f"from {message.source}")
     event = _event(control, message)
@@ -84,8 +85,8 @@ def _event(control: Control, message: InFlight) -> ControllerEvent | None:
 
 def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
     """What happens at the controller without a message."""
-    if control.turn:
-        if control.turn == 1 and control.moves:
+    if control.left:
+        if time.has_turn(control):
             yield _take_turn(wiring, control)
         return
     expiry = wiring.price("timeouts")
@@ -117,7 +118,7 @@ def _if_anything(
 def _take_turn(wiring: Wiring, control: Control) -> Step:
     """The clock of the controller moves: once, or more or less often where it drifts."""
     action = Action("tick", CONTROLLER, "" if control.moves == 1 else f"{control.moves} times")
-    taken = replace(control, moves=0, turn=0)
+    taken = cast(Control, time.after_turn(control))
     signals = (Signal(0, content=TURN),)
     return _run(wiring, taken, (Tick(),) * control.moves, action, signals=signals)
 

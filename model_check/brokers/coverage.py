@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast, get_args
 
 import spec
+from model_check.brokers.network import Payload
 from model_check.brokers.step import Action, Step
 from model_check.consult.citations import BROKERS, in_reference
 from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE
@@ -13,6 +14,13 @@ from reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import Request, Response
 from reference.brokers.protocol import BrokerProtocol
+
+#: What happens without a message.
+_ENVIRONMENT = (
+    "timeout", "failover", "leader moves", "start", "heartbeat", "register", "read metadata", "contact lost",
+    "finds the controller", "request timed out", "client's request", "client's request is done", "shutdown",
+    "wishes for an ISR", "append", "replicate", "crash", "link is cut", "link heals", "tick",
+)  # fmt: skip
 
 
 def covered(step: Step) -> Iterator[tuple[str, str]]:
@@ -48,6 +56,7 @@ def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...
     }
     rules = spec.load().rules
     return {
+        ACTION: (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload))),
         RULE: tuple(
             rule for rule in rules if rule in cited and any(rules[rule].belongs_to(each) for each in chosen)
         ),

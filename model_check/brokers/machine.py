@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from model_check.brokers import names, replication
+from model_check.brokers import names, replication, time
 from model_check.brokers.history import Answered, Label, Served
 from model_check.brokers.network import (
     CONTROLLER,
@@ -70,7 +71,7 @@ _PROCESSES = 16
 
 def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight) -> Iterator[Step]:
     """What becomes of a message that arrives; nothing while a tick is under way."""
-    if machine.turn:
+    if machine.left:
         return
     action = Action(type(message.payload).__name__, wiring.places[component], f"from {message.source}")
     payload = message.payload
@@ -95,8 +96,8 @@ def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight)
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     """What happens to a process, or at a machine on which none runs, without a message."""
-    if machine.turn:
-        if machine.turn == 1 and machine.moves:
+    if machine.left:
+        if time.has_turn(machine):
             yield _take_turn(wiring, component, machine)
         return
     if machine.broker is None:
@@ -233,7 +234,7 @@ def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlig
 def _take_turn(wiring: Wiring, component: int, machine: Machine) -> Step:
     """The clock of the machine moves: once, or more or less often where it drifts."""
     detail = "" if machine.moves == 1 else f"{machine.moves} times"
-    taken = replace(machine, moves=0, turn=0)
+    taken = cast(Machine, time.after_turn(machine))
     ticks = (Tick(),) * machine.moves if machine.broker is not None else ()
     signals = (Signal(component, content=TURN),)
     return run(

@@ -45,6 +45,7 @@ class Brokers:
     )  # fmt: skip
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
+    has_guards = False
     words = BrokerWords()
     files = BrokerFiles()
     liveness = BrokerLiveness()

@@ -10,11 +10,12 @@ from reference.frozen import Frozen
 
 class Control(Frozen):
     """The controller, whichever node is active. ``homes``: where the process with an incarnation id runs
-    (the draft, in which the store gives these ids). ``turn``: see :class:`Time`.
+    (the draft, in which the store gives these ids). ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 
     controller: Controller
     homes: tuple[tuple[int, str], ...] = ()
+    left: int = 0
     turn: int = 0
     moves: int = 0
 
@@ -26,7 +27,7 @@ class Machine(Frozen):
     metadata log; ``cut``: its link to the controller is cut. ``starts`` counts processes, those before
     the beginning included. ``log`` is on the disk: the records of the partition. A leader knows up to where
     followers hold its log (``ends``), what it has sent them (``sent``, by broker its epoch and end), and the
-    end of what is committed. ``turn``: see :class:`Time`.
+    end of what is committed. ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 
     id: int
@@ -39,6 +40,7 @@ class Machine(Frozen):
     ends: tuple[tuple[int, int], ...] = ()
     sent: tuple[tuple[int, int, int], ...] = ()
     committed: int = 0
+    left: int = 0
     turn: int = 0
     moves: int = 0
 
@@ -47,9 +49,9 @@ class Time(Frozen):
     """Physical time, in ticks: by how many each clock is ahead of it, the controller's first.
 
     When a tick is over, all notice at once, and those whose clocks move take their turns: nothing else
-    happens anywhere before all have. ``turn`` counts the turns before and with the own one; who has had it,
-    or has none (``moves``, the ticks of the own clock, is 0), waits for the rest of them.
+    happens anywhere before all have. ``left`` counts the turns that are left; the one of a component comes
+    when its ``turn`` of them are left, and takes ``moves`` ticks of its clock.
     """
 
     ahead: tuple[int, ...]
-    turn: int = 0
+    left: int = 0

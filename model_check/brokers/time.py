@@ -16,7 +16,7 @@ from reference.frozen import replace
 
 def actions(wiring: Wiring, component: int, time: Time) -> Iterator[Step]:
     """A tick passes; with drift a clock may leave one out, or tick twice, within its bound."""
-    if time.turn:
+    if time.left:
         return
     for moves in product((1, 0, 2) if wiring.drift else (1,), repeat=len(time.ahead)):
         ahead = tuple(before + each - 1 for before, each in zip(time.ahead, moves, strict=True))
@@ -39,12 +39,22 @@ def actions(wiring: Wiring, component: int, time: Time) -> Iterator[Step]:
 
 
 def begin_turns(place: Control | Machine, component: int, moves: tuple[int, ...]) -> Control | Machine:
-    """The local state of a component when a tick is over: it waits for its turn, or for the end of all."""
-    before = sum(map(bool, moves[:component]))
-    own = moves[component]
-    return replace(place, moves=own, turn=before + 1 if own else sum(map(bool, moves)))
+    """The local state of a component when a tick is over: it waits for its turn, and for the end of all."""
+    left = sum(map(bool, moves))
+    turn = left - sum(map(bool, moves[:component])) if moves[component] else 0
+    return replace(place, left=left, turn=turn, moves=moves[component])
+
+
+def has_turn(place: Control | Machine) -> bool:
+    """Whether a component takes its own ticks now."""
+    return place.moves > 0 and place.left == place.turn
+
+
+def after_turn(place: Control | Machine) -> Control | Machine:
+    """The local state of a component that takes its own ticks now, but for what they do."""
+    return replace(place, left=place.left - 1, turn=0, moves=0)
 
 
 def next_turn(place: Control | Machine | Time) -> Control | Machine | Time:
     """The local state of a component when another one has had its turn."""
-    return replace(place, turn=place.turn - 1)
+    return replace(place, left=place.left - 1)

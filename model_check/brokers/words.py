@@ -27,7 +27,7 @@ _LEFT_OUT = frozenset({"cluster_id", "topic", "index", "recovering", "features"}
 
 
 def value_text(value: Any) -> str:
-    """A value of the reference in a few words: ``1,2``, ``ACTIVE``, ``isr=1,2 leader_epoch=1``."""
+    """A value of the reference in a few words: ``1,2``, ``ACTIVE``, ``(isr=1,2 leader-epoch=1)``."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -36,9 +36,9 @@ def value_text(value: Any) -> str:
         return value.name
     if isinstance(value, tuple):
         inner = [value_text(each) for each in value]
-        return (",".join(inner) if not any(" " in each for each in inner) else "; ".join(inner)) or NOTHING
+        return ",".join(inner) or NOTHING
     if is_frozen(type(value)):
-        return " ".join(_parts(value))
+        return f"({' '.join(_parts(value))})"
     return str(value)
 
 
@@ -167,7 +167,7 @@ def start_lines(local: Control | Machine | Time) -> list[str]:
 
 
 def short_event(event: Any) -> str:
-    """An event by its name and its fields."""
+    """An event, or a state, by its name and its fields."""
     parts = " ".join(_parts(event))
     return type(event).__name__ + (f" {parts}" if parts else "")
 

@@ -32,7 +32,7 @@ from model_check.files import (
     require_folder_can_be_written,
     write_atomically,
 )
-from model_check.kraft.scenario import KRaftScenario, of_replicas
+from model_check.kraft.scenario import of_replicas, shipped
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -135,7 +135,7 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
         found = [scenario.find(word) for word in arguments.scenario]
         chosen = [of_replicas(each, "driving an implementation") for each in found]
     else:
-        chosen = [each for each in scenario.shipped().values() if isinstance(each, KRaftScenario)]
+        chosen = list(shipped().values())
     generated = generate(
         chosen,
         arguments.protocol,

@@ -1,4 +1,6 @@
-"""``kraftcheck step``: ask the reference what a replica does on one event, or for a whole decision table."""
+"""``kraftcheck step``: ask the reference what a replica does on one event, or for a whole decision table; or
+what a broker or the controller does.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from rich.text import Text
 
 import spec
 from model_check import codec
-from model_check.consult import fields, table_text, tables
+from model_check.brokers import words as broker_words
+from model_check.brokers.switches import FORMS, with_switches
+from model_check.consult import broker_step, fields, table_text, tables
 from model_check.consult.ask import START, Answer, ask, ask_next_poll, question
 from model_check.consult.describe import describe_event, describe_replica, describe_response, head_of
 from model_check.consult.effect_text import describe_effect
@@ -20,7 +24,7 @@ from model_check.consult.registry import TABLES
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.consult.words import NoShortForm
 from model_check.errors import InputError
-from model_check.variants import add_protocol_options, read_protocol
+from model_check.variants import add_protocol_options, read_protocol, value_of
 from reference.effects import Reply
 from reference.events import Event
 from reference.protocol import Protocol
@@ -39,6 +43,9 @@ standard input. For example:
       'unattached epoch=5 leader=1 voted=2' start
   kraftcheck step --table pre-vote-request \\
       --protocol kip996
+
+Of brokers (--protocol draft or shipped; model_check/consult/broker_step.py):
+  kraftcheck step 'broker id=1 incarnation=1 controller=1' heartbeat-due
 
 Tables: {tables}.
 
@@ -64,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer the question. Raises InputError if it is not one."""
+    if arguments.replica is not None and broker_step.is_about_brokers(arguments.replica):
+        return _ask_brokers(arguments)
     protocol = read_protocol(arguments.protocol, arguments.settings)
     if arguments.table is not None:
         _show_table(arguments, protocol)
@@ -87,6 +96,49 @@ def run(arguments: argparse.Namespace) -> int:
     if assumed:
         out.print(Text())
         say(out, "Assumed: the replica awaits this response. Say 'awaiting=none' in REPLICA if it does not.")
+    return 0
+
+
+# Brokers and their controller.
+
+
+def _ask_brokers(arguments: argparse.Namespace) -> int:
+    """Answer a question about the controller or a broker. Raises InputError."""
+    if arguments.event is None or arguments.table is not None or arguments.poll:
+        raise InputError(
+            "step of a broker or the controller takes STATE and EVENT, without --table and --poll."
+        )
+    form = "draft" if arguments.protocol == "kafka" else arguments.protocol
+    if form not in FORMS:
+        raise InputError(f"--protocol {form!r}: expected one of {', '.join(FORMS)} for brokers.")
+    switches = {
+        name: value_of(word) for name, _, word in (each.partition("=") for each in arguments.settings)
+    }
+    protocol = with_switches(form, switches, lambda said: InputError(f"--set: {said}."))
+    before = broker_step.parse_state(arguments.replica)
+    event = broker_step.parse_event(arguments.event)
+    outcome = broker_step.ask(protocol, before, event)
+    if arguments.json:
+        print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
+        return 0
+    out = console()
+    heading(out, "Question")
+    entry(out, "state", broker_words.short_event(before))
+    entry(out, "event", broker_words.short_event(event))
+    heading(out, "State afterwards")
+    entry(
+        out,
+        "state",
+        broker_words.short_event(outcome.state),
+        "bold yellow" if outcome.state != before else "",
+    )
+    heading(out, "Effects, in order")
+    for number, effect in enumerate(outcome.effects, start=1):
+        name, text = broker_words.describe_effect(effect)
+        entry(out, f"{number}. {name}", text, column=22)
+    if not outcome.effects:
+        say(out, "none", indent=2)
+    _print_rules(out, outcome.rules, verbose=arguments.verbose)
     return 0
 
 

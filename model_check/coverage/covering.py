@@ -41,14 +41,15 @@ class Covered:
 class Covering:
     """``system``, whose outcomes have goals that say what they cover.
 
-    guards: whether guards are watched as well. Where replicas are interchangeable they are not: what a step
-    does is the same for all, by which lines need not be.
+    guards: whether guards are watched as well, where the system runs the reference of replicas. Where they
+    are interchangeable they are not: what a step does is the same for all, by which lines need not be.
     """
 
     def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
         self.inner = system
         self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
-        self._watch = Watch() if guards and len(system.permutations) < 2 else None
+        watched = guards and model_of(system).has_guards and len(system.permutations) < 2
+        self._watch = Watch() if watched else None
         self._complete = True
 
     def __getattr__(self, name: str) -> Any:

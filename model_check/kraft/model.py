@@ -84,6 +84,7 @@ class KRaft:
 
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
+    has_guards = True
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
         "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",

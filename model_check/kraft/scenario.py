@@ -240,3 +240,8 @@ def of_replicas(chosen: Scenario, what: str) -> KRaftScenario:
             "table [replicas]."
         )
     return chosen
+
+
+def shipped() -> dict[str, KRaftScenario]:
+    """The scenarios of replicas that come with the package, by name, in alphabetical order."""
+    return {name: each for name, each in scenario.shipped().items() if isinstance(each, KRaftScenario)}

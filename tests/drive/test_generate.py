@@ -21,6 +21,7 @@ from model_check.drive.stimuli import DriveSequence, Start
 from model_check.drive.witness import deed, witnesses
 from model_check.engine.steps import initial_states, steps
 from model_check.kraft.build import build
+from model_check.kraft.scenario import shipped
 from model_check.mutation.catalogue import shipped as mutants
 from reference.protocol import KAFKA, KIP996, PRESETS, Protocol
 from tests.drive.in_process import InProcess
@@ -169,7 +170,7 @@ def test_what_an_adapter_does_not_show_is_said(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize("protocol", [KAFKA, KIP996], ids=["kafka", "kip996"])
 def test_all_rules_in_force_are_exercised(protocol: Protocol) -> None:
     preset = next(name for name, value in PRESETS.items() if value == protocol)
-    found = generate(scenario.shipped().values(), preset, {}, 0)
+    found = generate(shipped().values(), preset, {}, 0)
     assert set(found.left_out.values()) == {LED}
     sequences = [*found.sequences, *probes(protocol), *scripts(protocol)]
     assert NOT_REACHED not in not_exercised(rules_of(sequences), protocol)
@@ -183,7 +184,7 @@ def test_every_mutant_of_the_reference_is_caught() -> None:
     """All that the checker refutes, and of those said to be equivalent all but one: here a replica also meets
     messages that no correct quorum sends.
     """
-    generated = generate(scenario.shipped().values(), "kafka", {}, 0).sequences
+    generated = generate(shipped().values(), "kafka", {}, 0).sequences
     sequences = [*generated, *probes(KAFKA), *scripts(KAFKA)]
     missed = set()
     for mutant in mutants().values():

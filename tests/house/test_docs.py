@@ -13,6 +13,8 @@ from pydantic import BaseModel
 
 import spec
 from model_check import cli, scenario
+from model_check.brokers import names as broker_names
+from model_check.brokers.scenario import BrokerScenario
 from model_check.kraft import names
 from model_check.kraft.scenario import KRaftScenario
 
@@ -127,7 +129,7 @@ def test_every_scenario_key_is_documented_and_none_that_does_not_exist() -> None
     page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| `([a-z.-]+)` \|", page, re.M)
     assert len(set(documented)) == len(documented)
-    assert set(documented) == set(scenario_keys(KRaftScenario))
+    assert set(documented) == {*scenario_keys(KRaftScenario), *scenario_keys(BrokerScenario)}
 
 
 def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
@@ -145,6 +147,8 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
         *names.VOTER_CHANGES,
         *names.DESCRIPTIONS,
         *names.ON_REQUEST,
+        *broker_names.ALWAYS,
+        *broker_names.ON_REQUEST,
     }
     asked = {each.property for one in scenario.shipped().values() for each in one.check.eventually}
     assert {name for name in how if how[name] == "lasso"} == asked

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import reference
+from model_check.kraft.scenario import shipped
 from model_check.run import check
-from model_check.scenario import Scenario, shipped
+from model_check.scenario import Scenario
 from tests.kraft.small import changed
 
 _FINDING = "finding-removed-voter-acknowledges"

@@ -13,8 +13,9 @@ from model_check.kraft import unread
 from model_check.kraft.build import build
 from model_check.kraft.network import InFlight
 from model_check.kraft.node import Node
+from model_check.kraft.scenario import shipped
 from model_check.kraft.system import KRaftSystem
-from model_check.scenario import Scenario, shipped
+from model_check.scenario import Scenario
 from reference.errors import ErrorCode
 from reference.frozen import replace
 from reference.log import Batch, LeaderChange, log_of

@@ -9,8 +9,9 @@ from model_check.engine.twin import explore_naively
 from model_check.kraft import identities
 from model_check.kraft.build import build
 from model_check.kraft.membership import own_origin
+from model_check.kraft.scenario import shipped
 from model_check.run import check
-from model_check.scenario import Scenario, find, shipped
+from model_check.scenario import Scenario, find
 from reference.frozen import replace
 from reference.protocol import PRESETS
 from reference.voters import VoterSet

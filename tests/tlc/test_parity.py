@@ -11,8 +11,9 @@ from model_check.cli import main
 from model_check.engine.graph import collect_graph
 from model_check.engine.twin import explore_naively
 from model_check.kraft.build import build
+from model_check.kraft.scenario import shipped
 from model_check.run import check
-from model_check.scenario import find, shipped
+from model_check.scenario import find
 from model_check.tlc import states as sets
 from model_check.tlc.compare import Status, Wanted, compare, compare_mutant
 from model_check.tlc.follow import Course, behaviour, configuration_of, follow

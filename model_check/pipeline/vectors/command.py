@@ -11,7 +11,7 @@ from model_check import scenario as scenarios
 from model_check.arguments import whole_number
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
-from model_check.kraft.scenario import KRaftScenario, of_replicas
+from model_check.kraft.scenario import KRaftScenario, of_replicas, shipped
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.pipeline.vectors import files
 
@@ -73,8 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _scenarios(words: list[str]) -> list[KRaftScenario]:
     if words:
         return [of_replicas(scenarios.find(word), "a set of vectors") for word in words]
-    known = (each for each in scenarios.shipped().values() if isinstance(each, KRaftScenario))
-    return [each for each in known if "ci" in each.tags]
+    return [each for each in shipped().values() if "ci" in each.tags]
 
 
 def _make(arguments: argparse.Namespace, chosen: list[KRaftScenario]) -> int:

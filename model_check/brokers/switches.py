@@ -1,0 +1,48 @@
+"""The variant of the broker layer that a form and its switches stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+from model_check.errors import InputError
+from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from reference.frozen import field_types, replace
+
+#: The draft, and what shipped.
+FORMS: Mapping[str, BrokerProtocol] = {"draft": KIP343, "shipped": SHIPPED}
+_LARGEST = 9
+
+
+def with_switches(
+    form: str, switches: Mapping[str, Any], error: Callable[[str], InputError]
+) -> BrokerProtocol:
+    """A form with switches changed. Raises what ``error`` makes of a sentence."""
+    types = field_types(BrokerProtocol)
+    given = {
+        name.replace("-", "_"): _value(name, types.get(name.replace("-", "_")), value, error)
+        for name, value in switches.items()
+    }
+    protocol = replace(FORMS[form], **given)
+    if protocol.liveness is not FORMS[form].liveness:
+        raise error("liveness: the form decides on it; choose another form")
+    if protocol.broker_timeout is not None and protocol.controller_timeout is None:
+        raise error("broker-timeout needs controller-timeout, or clocks would not run")
+    return protocol
+
+
+def _value(name: str, kind: Any, value: Any, error: Callable[[str], InputError]) -> Any:
+    if kind is None:
+        known = ", ".join(each.replace("_", "-") for each in field_types(BrokerProtocol))
+        raise error(f"there is no switch '{name[:40]}', only {known}")
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        words = {member.value: member for member in kind}
+        if value not in words:
+            raise error(f"{name}: expected one of {', '.join(words)}")
+        return words[value]
+    wanted = bool if kind is bool else int
+    if type(value) is not wanted or (wanted is int and not 0 <= value <= _LARGEST):
+        told = "true or false" if wanted is bool else f"a number from 0 to {_LARGEST}"
+        raise error(f"{name}: expected {told}")
+    return value

@@ -1,0 +1,168 @@
+"""The model of brokers step by step: signals, replication, history; scenarios that contradict themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from broker_samples import scenario_of, system_of
+
+from model_check.brokers import names
+from model_check.brokers.build import build
+from model_check.brokers.history import Declared, Heard, History, Passed, Served, record
+from model_check.brokers.network import (
+    CONTROLLER,
+    InFlight,
+    Record,
+    Replicate,
+    after_forgetting,
+    after_tick,
+)
+from model_check.brokers.places import Machine, Time
+from model_check.engine.steps import initial_states, steps
+from model_check.engine.system import GlobalState
+from model_check.errors import InputError
+from model_check.kinds import MODELS, model_of
+from reference.brokers.broker import Api
+from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, MetadataHeartbeatResponse
+from reference.frozen import replace
+
+HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
+TIMED = {"set": {"controller-timeout": 2, "broker-timeout": 3}}
+ALL = frozenset(names.ALWAYS + names.ON_REQUEST)
+
+
+def taken(system: Any, state: GlobalState, *actions: str) -> GlobalState:
+    """The state after the only steps with these names."""
+    for action in actions:
+        (step,) = (
+            each for each in steps(system, state) if str(each.outcome and each.outcome.action) == action
+        )
+        state = step.target
+    return state
+
+
+def test_a_forgotten_request_is_not_answered_and_its_answer_is_dropped() -> None:
+    request = InFlight("broker-1", CONTROLLER, HEARTBEAT, node=1)
+    answer = InFlight(CONTROLLER, "broker-1", MetadataHeartbeatResponse(state=BrokerState.ACTIVE), node=1)
+    assert after_forgetting(request, "broker-1", Api.HEARTBEAT) == replace(request, answerable=False)
+    assert after_forgetting(request, "broker-1", Api.ISR) == request
+    assert after_forgetting(answer, "broker-1", Api.HEARTBEAT) is None
+    assert after_forgetting(answer, "broker-2", None) == answer
+
+
+def test_a_message_is_lost_when_it_has_been_in_flight_for_too_long() -> None:
+    message = InFlight("broker-1", CONTROLLER, HEARTBEAT)
+    older = after_tick(message, 1)
+    assert older is not None and older.age == 1
+    assert after_tick(older, 1) is None
+    assert after_tick(message, None) == message
+
+
+def test_nothing_happens_within_a_tick_but_the_turns_of_those_whose_clocks_move() -> None:
+    system = system_of(protocol=TIMED, brokers={"running": [1, 2]})
+    state = taken(system, initial_states(system)[0], "tick at time")
+    for place in ("controller", "broker-1", "broker-2"):
+        assert [str(each.outcome and each.outcome.action) for each in steps(system, state)] == [
+            f"tick at {place}"
+        ]
+        state = taken(system, state, f"tick at {place}")
+    assert "heartbeat at broker-1" in {
+        str(each.outcome and each.outcome.action) for each in steps(system, state)
+    }
+    assert [local.left for local in state.locals] == [0, 0, 0, 0]  # type: ignore[attr-defined]
+
+
+def test_clocks_stay_within_their_drift() -> None:
+    system = system_of(protocol=TIMED, brokers={"running": [1]}, environment={"drift": 1})
+    seen, frontier = set(), [initial_states(system)[0]]
+    for _ in range(8):
+        found = {
+            each.target for state in frontier for each in steps(system, state) if "tick" in str(each.outcome)
+        }
+        frontier = list(found - seen)
+        seen |= found
+    ahead = {local.ahead for state in seen for local in state.locals if isinstance(local, Time)}
+    assert ahead == {(one, other) for one in (-1, 0, 1) for other in (-1, 0, 1)}
+
+
+def test_a_follower_refuses_the_log_of_another_leader_epoch() -> None:
+    for compared, log in (("compared", ()), ("ignored", (Record(7, "broker-1"),))):
+        system = system_of(
+            brokers={"running": [1, 2], "replicas": [1, 2]},
+            environment={"data": True, "leader-epochs": compared},
+        )
+        follower = initial_states(system)[0].locals[2]
+        message = InFlight("broker-1", "broker-2", Replicate(7, (Record(7, "broker-1"),)))
+        (outcome,) = system.deliver(2, follower, message)
+        assert isinstance(outcome.local, Machine) and outcome.local.log == log
+        assert len(outcome.sends) == (compared == "ignored")
+
+
+def test_a_leader_commits_what_all_of_the_isr_hold() -> None:
+    system = system_of(
+        brokers={"running": [1, 2], "replicas": [1, 2]}, environment={"data": True}, budgets={"appends": 1}
+    )
+    state = taken(
+        system, initial_states(system)[0], "append at broker-1", "replicate at broker-1 (to broker-2)"
+    )
+    assert state.history == History()
+    state = taken(
+        system, state, "Replicate at broker-2 (from broker-1)", "Replicated at broker-1 (from broker-2)"
+    )
+    assert state.history == History(committed=(Record(0, "broker-1"),))
+
+
+def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
+    after = record(History(), Heard(1, 2), None, ALL).history
+    found = record(after, Heard(1, 1), None, ALL)
+    assert set(found.violations) == {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
+    assert record(after, Heard(1, 3), None, ALL).violations == ()
+
+
+def test_ticks_count_from_the_declaration() -> None:
+    history: Any = record(History(serving=(1,)), Declared(1, True), 1, ALL).history
+    first = record(history, Passed(), 1, ALL)
+    assert first.violations == () and first.goals == (f"{names.GOAL_SERVES}1",)
+    second = record(first.history, Passed(), 1, ALL)  # type: ignore[arg-type]
+    assert second.violations == (names.SERVES_BRIEFLY,)
+    fenced: Any = record(first.history, Served(1, False), 1, ALL).history  # type: ignore[arg-type]
+    assert record(fenced, Passed(), 1, ALL).violations == ()
+
+
+def test_each_value_belongs_to_its_kind() -> None:
+    system = system_of(brokers={"running": [1]})
+    kraft, brokers = MODELS
+    state = initial_states(system)[0]
+    assert {model_of(each) for each in (system, *state.locals, state.history)} == {brokers}
+    assert not set(kraft.values) & set(brokers.values)
+    with pytest.raises(TypeError, match="belongs to no kind"):
+        model_of(1)
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"brokers": {}}, "name a broker"),
+        ({"brokers": {"running": [1]}, "replicas": {"voters": [1]}}, "tables of different scenarios"),
+        ({"brokers": {"running": [1, 1]}}, "named twice"),
+        ({"brokers": {"running": [1], "legacy": [2]}}, "2 does not take part"),
+        ({"brokers": {"running": [1]}, "environment": {"drift": 1}}, "no clock runs"),
+        ({"brokers": {"running": [1]}, "environment": {"data": True}}, "there is no partition"),
+        ({"brokers": {"running": [1]}, "check": {"serves-at-most": 1}}, "no clock runs"),
+        ({"brokers": {"running": [1]}, "reduction": {"symmetry": True}}, "brokers have none"),
+        ({"brokers": {"running": [1]}, "protocol": {"set": {"no-such": 1}}}, "no switch 'no-such'"),
+        ({"brokers": {"running": [1]}, "protocol": {"set": {"contact": "x"}}}, "expected one of"),
+        ({"brokers": {"running": [1]}, "protocol": {"set": {"rejection-fences": 1}}}, "true or false"),
+        ({"brokers": {"running": [1]}, "protocol": TIMED, "budgets": {"timeouts": 1}}, "counted in ticks"),
+        ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "no property of brokers"),
+        ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
+        ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
+    ],
+)
+def test_a_scenario_that_contradicts_itself_is_refused_in_one_sentence(
+    tables: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InputError, match=says) as refused:
+        build(scenario_of(**tables))
+    assert str(refused.value).startswith("small.toml: ") and "\n" not in str(refused.value)
