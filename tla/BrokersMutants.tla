@@ -7,10 +7,10 @@
 (***************************************************************************)
 EXTENDS Brokers
 
-\* former-incarnation-accepted
+\* former-life-accepted
 AnyLifeIsCurrent(c, id, incarnation) == TRUE
 
-\* isr-change-of-any-leader-epoch
+\* leader-of-an-earlier-epoch-changes-isrs
 IsOfAnyEpoch(partition, leaderEpoch) == TRUE
 
 \* any-proposal-is-an-isr

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-import model_check
 import reference
 import spec
-from model_check.errors import InputError
+from model_check.mutation import catalogue
 from spec import Rule
 
 _ID = re.compile(r"(?:TRANS|OLD)-[A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+){1,2}|[A-Z]+-[0-9]+")
@@ -125,23 +123,11 @@ def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) ->
 
 @cache
 def in_mutants() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the mutants that break it, from ``model_check/mutants.toml``; empty if there is no such file.
-
-    Raises InputError if the file is damaged.
-    """
-    file = _folder(model_check.__file__) / "mutants.toml"
-    if not file.exists():
-        return {}
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: not TOML: {error}; restore the file.") from None
+    """Rule id → the mutants that break it. Raises InputError if their catalogue is damaged."""
     found: dict[str, list[str]] = {}
-    tables = [entries for entries in content.values() if isinstance(entries, list)]
-    for entry in (each for table in tables for each in table if isinstance(each, dict) and "id" in each):
-        rules: str | list[str] = entry.get("rules") or entry.get("rule") or []
-        for rule_id in [rules] if isinstance(rules, str) else rules:
-            found.setdefault(rule_id, []).append(str(entry["id"]))
+    for mutant in catalogue.shipped().values():
+        for rule_id in mutant.rules:
+            found.setdefault(rule_id, []).append(mutant.id)
     return {rule_id: tuple(mutants) for rule_id, mutants in found.items()}
 
 

@@ -20,13 +20,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutant", metavar="ID", help="run this mutant of the reference instead")
     arguments = parser.parse_args(argv)
     try:
+        finder = None
         if arguments.mutant is not None:
             mutants = catalogue.shipped()
             if arguments.mutant not in mutants:
                 raise InputError(f"there is no mutant '{arguments.mutant}'; see 'kraftcheck mutate --list'.")
-            patch.install(mutants[arguments.mutant])
+            finder = patch.install(mutants[arguments.mutant])
         from model_check.drive.serving import ReferenceAdapter, serve
 
+        if finder is not None and finder.applied != set(finder.edits):
+            raise InputError(
+                f"mutant '{arguments.mutant}' changes {', '.join(sorted(finder.edits))}, "
+                "which no question to a replica reaches; choose a mutant of replicas."
+            )
         serve(ReferenceAdapter(), sys.stdin, sys.stdout)
     except InputError as error:
         print(f"model_check.drive.adapter: {error}", file=sys.stderr)

@@ -1,10 +1,11 @@
-"""The mutants that are shipped: ``model_check/mutants.toml``, validated when it is read."""
+"""The mutants that are shipped, in the files ``FILES``, validated when they are read."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,9 @@ from model_check.validation import parse_toml, validated
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+#: The files of the package: mutants of replicas, and those of brokers and their controller.
+FILES = ("mutants.toml", "mutants_brokers.toml")
 
 
 class _Table(BaseModel):
@@ -63,18 +67,24 @@ class _File(_Table):
 
 
 def shipped(path: Path | None = None) -> dict[str, Mutant]:
-    """The mutants of the package, or of the file ``path``, by id in the file's order. Raises InputError."""
-    where = "mutants.toml" if path is None else str(path)
+    """The mutants of the package, or of the file ``path``, by id in the files' order. Raises InputError."""
+    package = resources.files("model_check")
+    sources = [(name, package / name) for name in FILES] if path is None else [(str(path), path)]
+    found: dict[str, Mutant] = {}
+    for where, source in sources:
+        for mutant in _read(where, source):
+            if mutant.id in found:
+                raise InputError(f"{where}: two mutants have the id '{mutant.id}'; rename one.")
+            found[mutant.id] = mutant
+    return found
+
+
+def _read(where: str, source: Traversable) -> tuple[Mutant, ...]:
     try:
-        source = resources.files("model_check") / where if path is None else path
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: cannot be read ({error}); restore the file.") from None
-    mutants = validated(_File, parse_toml(text, where, "correct it"), where, "correct it").mutant
-    found = {mutant.id: mutant for mutant in mutants}
-    if len(found) != len(mutants):
-        raise InputError(f"{where}: two mutants have the same id; rename one.")
-    return found
+    return validated(_File, parse_toml(text, where, "correct it"), where, "correct it").mutant
 
 
 def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:

@@ -25,10 +25,10 @@ def apply(source: str, edits: Iterable[Edit], mutant: str) -> str:
     except SyntaxError as error:
         raise InputError(
             f"mutant '{mutant}': the edited source does not parse ({error.msg}, line {error.lineno}); "
-            "correct its edit in mutants.toml."
+            "correct its edit in the catalogue."
         ) from None
     if same:
-        raise InputError(f"mutant '{mutant}': its edits change nothing; correct them in mutants.toml.")
+        raise InputError(f"mutant '{mutant}': its edits change nothing; correct them in its catalogue.")
     return changed
 
 
@@ -39,7 +39,7 @@ def _apply(source: str, edit: Edit, mutant: str) -> str:
         place = f"function {edit.function} of {edit.module}" if edit.function else edit.module
         raise InputError(
             f"mutant '{mutant}': the text to replace occurs {count} times in {place}, not once; "
-            "adapt its edit in mutants.toml to the reference."
+            "adapt its edit in the catalogue to the reference."
         )
     where = source.index(edit.find, begin, end)
     return source[:where] + edit.replace + source[where + len(edit.find) :]
@@ -56,7 +56,7 @@ def _region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
             return sum(map(len, lines[: node.lineno - 1])), sum(map(len, lines[: node.end_lineno]))
     raise InputError(
         f"mutant '{mutant}': {edit.module} has no function {edit.function}; "
-        "adapt its edit in mutants.toml to the reference."
+        "adapt its edit in the catalogue to the reference."
     )
 
 
@@ -80,7 +80,7 @@ def _source_file(module: str, mutant: str) -> Path:
     *packages, name = module.split(".")
     file = Path(model_check.__file__).parent.parent.joinpath(*packages, f"{name}.py")
     if not file.is_file():
-        raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in mutants.toml.")
+        raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in its catalogue.")
     return file
 
 

@@ -103,6 +103,23 @@ def test_a_damaged_catalogue_is_refused(tmp_path: Path, text: str, said: str) ->
         catalogue.shipped(file)
 
 
+def test_an_id_is_given_once(tmp_path: Path) -> None:
+    twice = entry("twice", 'expect = ["NoFatal"]', "a", "b")
+    with pytest.raises(InputError, match="two mutants have the id 'twice'"):
+        catalogue.shipped(written(tmp_path, twice, twice))
+
+
+def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
+    command, environment = campaign.interpreter(
+        "model_check.drive.adapter", "--mutant", "fenced-broker-serves"
+    )
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 2
+    assert "changes reference.brokers.views, which no question to a replica reaches" in done.stderr
+
+
 def test_a_mutant_is_either_refuted_or_equivalent() -> None:
     with pytest.raises(ValueError, match="either"):
         mutant(edit("a", "b"), expect=())

@@ -9,9 +9,9 @@ import pytest
 import spec
 from model_check import scenario
 from model_check.brokers import names as broker_names
-from model_check.brokers.scenario import BrokerScenario
+from model_check.brokers.model import BROKERS
+from model_check.kinds import model_of
 from model_check.kraft import names
-from model_check.kraft.scenario import of_replicas
 from model_check.mutation import campaign, catalogue, patch
 from model_check.mutation.campaign import Status
 from model_check.mutation.catalogue import Mutant
@@ -37,15 +37,9 @@ def test_rules_are_in_the_catalogue(mutant: Mutant) -> None:
 def test_scenario_judges_what_is_expected_to_fail(mutant: Mutant) -> None:
     chosen = SCENARIOS[mutant.scenario]
     assert chosen.expect.verdict == "holds"
-    always = broker_names.ALWAYS if isinstance(chosen, BrokerScenario) else _always_of(chosen)
-    safety = (*(chosen.check.only or always), *chosen.check.properties)
+    safety = model_of(chosen).build(chosen).properties
     eventually = (each.property for each in chosen.check.eventually)
     assert set(mutant.expect) <= {*safety, *eventually, *chosen.check.goals}
-
-
-def _always_of(chosen: scenario.Scenario) -> tuple[str, ...]:
-    describes = of_replicas(chosen, "this").admin.describes
-    return names.ALWAYS + names.VOTER_CHANGES + (names.DESCRIPTIONS if describes else ())
 
 
 def test_no_two_mutants_make_the_same_edits() -> None:
@@ -66,11 +60,30 @@ def test_safety_properties_have_a_mutant() -> None:
     broken = {name for mutant in MUTANTS.values() for name in mutant.expect}
     judged = {*names.ALWAYS, *names.VOTER_CHANGES, *names.DESCRIPTIONS, *names.ON_REQUEST}
     assert judged - {names.REFUSAL_IS_UP_TO_DATE} <= broken
+    assert {*broker_names.ALWAYS, *broker_names.ON_REQUEST} <= broken
+    assert {broker_names.LIVENESS_KNOWN, broker_names.CUT_OFF_FENCED} <= broken
+
+
+def test_a_mutant_changes_what_its_scenario_is_about() -> None:
+    """A mutant of brokers is refuted in a scenario of brokers, and one of replicas in one of replicas."""
+    for mutant in MUTANTS.values():
+        of_brokers = {edit.module.startswith("reference.brokers.") for edit in mutant.edit}
+        assert of_brokers == {model_of(SCENARIOS[mutant.scenario]) is BROKERS}
+
+
+def test_every_rule_of_brokers_has_a_mutant_or_says_why_not() -> None:
+    mutated = {rule for mutant in MUTANTS.values() for rule in mutant.rules}
+    areas = {"INC", "BSTATE", "HEARTBEAT", "FENCE", "COMPAT", "REG", "HBK", "ISR", "AISR"}
+    rules = [rule for rule in spec.load().rules.values() if rule.area in areas]
+    assert {rule.area for rule in rules} == areas
+    for rule in rules:
+        assert (rule.id in mutated) != (rule.unmutated is not None), rule.id
 
 
 @pytest.mark.slow
-def test_two_mutants_are_refuted() -> None:
-    chosen = [MUTANTS["grant-without-looking-at-vote"], MUTANTS["start-behind-the-log"]]
+def test_some_mutants_are_refuted() -> None:
+    ids = ("grant-without-looking-at-vote", "start-behind-the-log", "fenced-broker-serves")
+    chosen = [MUTANTS[id_] for id_ in ids]
     for result in campaign.run(chosen):
         assert result.status is Status.REFUTED, result.reason
         assert tuple(run.property for run in result.runs) == result.mutant.expect

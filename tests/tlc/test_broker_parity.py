@@ -22,8 +22,8 @@ from tests.tlc.tools import tools
 SMALL = ("parity-brokers-incarnations", "brokers-serves-delay-1", "parity-brokers-faults")
 VIOLATED = "brokers-timeouts-drift"
 MUTANTS = (
-    "former-incarnation-accepted",
-    "isr-change-of-any-leader-epoch",
+    "former-life-accepted",
+    "leader-of-an-earlier-epoch-changes-isrs",
     "any-proposal-is-an-isr",
     "fenced-broker-serves",
 )
