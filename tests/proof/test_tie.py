@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from model_check.engine.system import Signal
+from model_check.engine.system import PathStep, Signal
 from model_check.errors import InputError
 from model_check.kraft.node import Node
 from model_check.kraft.system import KRaftSystem
@@ -171,6 +171,21 @@ def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
         assert pass_over(small.explored, small.judged, always & ~lost, ever).lacking > 0, symbol
     everything = np.full_like(ever, np.uint64(0xFFFFFFFFFFFFFFFF))
     assert pass_over(small.explored, small.judged, always, everything).lacking > 0
+
+
+def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
+    component, before = small.explored.tables.locals[0]
+    step = small.translator.steps_of(PathStep("act", component, None, 0), before)[0]
+    assert not small.translator.sequence(component, before, None, step).problems
+    left = step.outcome.local
+    for name, disk in {
+        "unflushed": replace(left.disk, flushed=0),
+        "epoch": replace(left.disk, quorum_state=replace(left.disk.quorum_state, epoch=7)),
+    }.items():
+        other = Node(None, disk) if name == "epoch" else replace(left, disk=disk)
+        changed = replace(step, outcome=dataclasses.replace(step.outcome, local=other))
+        problems = small.translator.sequence(component, before, None, changed).problems
+        assert any(each.startswith(f"the actions leave {name}") for each in problems)
 
 
 def test_what_holds_on_every_way_holds_on_the_shortest(small: Work) -> None:
