@@ -5,7 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from model_check.engine.system import PathStep, Signal
 from model_check.errors import InputError
+from model_check.kraft.node import Node
+from model_check.kraft.system import KRaftSystem
 from model_check.proof.system import CHANGING_VOTERS
 from model_check.proof.tie import scenarios
 from model_check.proof.tie.judgement import OUTSIDE
@@ -14,6 +17,11 @@ from model_check.proof.tie.passes import all_ways, pass_over
 from model_check.proof.tie.report import again, lines_of_broken, lines_of_lack, lines_of_state
 from model_check.proof.tie.run import Tie, Work, tie
 from model_check.scenario import find
+from reference import fetch
+from reference.frozen import replace
+from reference.log import Batch, Voters
+from reference.replica import Follower
+from reference.work import Work as ReferenceWork
 
 #: Every transition of these is one of the proof's system, and every conjunct holds in every state.
 CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself", "two-voters-restart")
@@ -90,6 +98,51 @@ def test_a_given_state_that_no_past_explains_is_not_tied() -> None:
     assert "LeadersHaveMajorities" in {each.conjunct.name for each in found.broken if each.state == 0}
 
 
+def test_a_difference_on_the_way_to_the_initial_state_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single voter counts its log before it is flushed, here before the first state that is explored."""
+    found = judged("grow-and-restart")
+    assert found.beginning.outside == {"unflushed-log-counted": 1} and found.behind == found.states
+    monkeypatch.setattr("model_check.proof.tie.run.allowed", lambda _: frozenset())
+    explored = dataclasses.replace(found, passed=dataclasses.replace(found.passed, outside={}))
+    assert explored.unexpected == {"unflushed-log-counted"} and not explored.holds
+
+
+def test_followers_take_over_the_voter_sets_of_their_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is elected in this scenario: the followers' voter sets decide nothing."""
+    append = fetch._append
+
+    def without_voter_changes(work: ReferenceWork, batches: tuple[Batch, ...]) -> None:
+        same = Voters(voters=work.replica.voters)
+        append(
+            work,
+            tuple(
+                replace(
+                    batch, records=tuple(same if isinstance(each, Voters) else each for each in batch.records)
+                )
+                for batch in batches
+            ),
+        )
+
+    monkeypatch.setattr(fetch, "_append", without_voter_changes)
+    work = tie(find("parity-remove-voters"))
+    assert not work.tie.holds
+    (what, *_) = dict(lines_of_lack(work, work.tie.passed.lacks[0]))["what fails"]
+    assert what.startswith("take-records: brings no voter set, as with the leader; there is: record 4@1")
+
+
+def test_a_step_that_changes_another_replica_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_not_fetched(_: KRaftSystem, __: Signal, ___: int, local: Node) -> Node:
+        replica = local.replica
+        if replica is None or not isinstance(replica.role, Follower):
+            return local
+        role = replace(replica.role, has_fetched=False)
+        return replace(local, replica=replace(replica, role=role))
+
+    monkeypatch.setattr(KRaftSystem, "signal_local", has_not_fetched)
+    found = tie(find("two-voters-restart")).tie
+    assert found.disturbed > 0 and not found.holds
+
+
 def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
     # The draft of KIP-996: who does not know pre-votes takes the request for one for a vote.
     work = tie(find("peer-without-pre-vote-by-flag"))
@@ -118,6 +171,21 @@ def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
         assert pass_over(small.explored, small.judged, always & ~lost, ever).lacking > 0, symbol
     everything = np.full_like(ever, np.uint64(0xFFFFFFFFFFFFFFFF))
     assert pass_over(small.explored, small.judged, always, everything).lacking > 0
+
+
+def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
+    component, before = small.explored.tables.locals[0]
+    step = small.translator.steps_of(PathStep("act", component, None, 0), before)[0]
+    assert not small.translator.sequence(component, before, None, step).problems
+    left = step.outcome.local
+    for name, disk in {
+        "unflushed": replace(left.disk, flushed=0),
+        "epoch": replace(left.disk, quorum_state=replace(left.disk.quorum_state, epoch=7)),
+    }.items():
+        other = Node(None, disk) if name == "epoch" else replace(left, disk=disk)
+        changed = replace(step, outcome=dataclasses.replace(step.outcome, local=other))
+        problems = small.translator.sequence(component, before, None, changed).problems
+        assert any(each.startswith(f"the actions leave {name}") for each in problems)
 
 
 def test_what_holds_on_every_way_holds_on_the_shortest(small: Work) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -32,11 +33,12 @@ from reference.disk import Disk
 @dataclass(frozen=True)
 class Beginning:
     """What holds in the initial state, by the run that leads there; ``lacks`` is what of that run the proof
-    does not have, but for listed differences.
+    does not have, but for listed differences, and ``outside`` in how many of its steps these occur, by name.
     """
 
     facts: frozenset[Fact]
     lacks: tuple[str, ...]
+    outside: dict[str, int]
 
 
 #: A step before the initial state: the component, what it was, the message that it takes, and the step.
@@ -129,21 +131,22 @@ def beginning(scenario: KRaftScenario, translator: Translator) -> Beginning:
     """The run to the initial state, judged step by step."""
     voters = translator.actions.universe.voters
     facts, lacks = set(first_facts(voters, changing=translator.changing)), list[str]()
+    outside: Counter[str] = Counter()
     given = given_nodes(scenario, translator.system)
     facts |= _past_of(given, translator)
     for component, node, message, step in steps_before(scenario, translator.system, given):
         sequence = translator.sequence(component, node, message, step)
         reasons = reasons_of(sequence)
-        if reasons and not set(reasons) <= NAMES:
-            lacks += [f"{step.outcome.action}: {reason}" for reason in reasons]
+        outside.update(NAMES.intersection(reasons))
+        lacks += [f"{step.outcome.action}: {reason}" for reason in reasons if reason not in NAMES]
         for needed in sequence.needs:
-            if (needed.need.fact in facts) != needed.need.holds and OUTSIDE not in facts:
+            if (needed.need.fact in facts) != needed.need.holds:
                 lacks.append(f"{step.outcome.action}: {needed.need.guard}")
         if sequence.forgets:
             facts = {fact for fact in facts if fact[0] != KNOWN or fact[1] != component}
         facts |= sequence.adds | sequence.knows
         facts |= {OUTSIDE} if reasons else set()
-    return Beginning(frozenset(facts), tuple(lacks))
+    return Beginning(frozenset(facts), tuple(lacks), dict(outside))
 
 
 def _past_of(given: Mapping[int, Node], translator: Translator) -> frozenset[Fact]:

@@ -50,6 +50,13 @@ class Translator(Setting):
         course.run(step)
         return course.walk.sequence()
 
+    def same(self, before: Node, after: Node) -> bool:
+        """Whether the proof sees no difference between two states of a node."""
+        try:
+            return own_of(before, self.component_of) == own_of(after, self.component_of)
+        except NotAbstract:
+            return False
+
 
 class Course(ElectionEffects, LogEffects):
     """The course of one step: its effects happen one by one, to the disk and to the proof's replica."""

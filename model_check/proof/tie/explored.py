@@ -13,7 +13,7 @@ from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import Collector, edges_of
 from model_check.engine.system import Exploration, Limits, PathStep
 from model_check.engine.tables import Tables
-from model_check.engine.view import ACT, DELIVER, LIMIT, LOSE
+from model_check.engine.view import ACT, DELIVER, LIMIT, LOSE, SIGNAL_LOCAL
 from model_check.errors import InputError
 from model_check.kraft.system import KRaftSystem
 
@@ -63,6 +63,12 @@ class Explored:
                 start, count = value >> 20, value & (1 << 20) - 1
                 found[start : start + count] = key >> 30 & LIMIT - 1
         return found
+
+    def changed_by_others(self) -> list[tuple[int, int]]:
+        """Numbers of local states that a step of another component changes, and what it makes of them."""
+        keys = [key for key in self.tables.resolved if key >> 60 == SIGNAL_LOCAL]
+        found = {(key & LIMIT - 1, self.tables.memo.get(key)) for key in keys}
+        return sorted((before, after) for before, after in found if before != after)
 
     def way(self, state: int) -> list[PathStep]:
         """The steps of the shortest way to ``state``."""

@@ -34,7 +34,19 @@ class LogEffects(Scene):
             ("record", epoch, offset + 1, batch.epoch)
             for offset in range(batch.base_offset, batch.end_offset)
         )
+        if self.changing:
+            self._take_over_voters(batch)
         walk.take("take-records", epoch, *walk.own.end, batch.end_offset, assumed=taken)
+
+    def _take_over_voters(self, batch: Batch) -> None:
+        """Records that are taken over bring the voter sets that their leader has appended, and no others."""
+        after = self.voter_sets(disks.apply(self.disk, AppendBatch(batch)).log)
+        for offset in range(batch.base_offset + 1, batch.end_offset + 1):
+            record = offset, batch.epoch
+            if record in after:
+                self.walk.require("brings the voter set of the leader", "set_of", *record, after[record])
+            else:
+                self.walk.rule_out("brings no voter set, as with the leader", "config", *record)
 
     def _append_as_leader(self, batch: Batch) -> None:
         walk, (place, voters) = self.walk, self.voters()

@@ -42,9 +42,10 @@ class Tie:
     ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: how many steps are
     actions of the proof's system, and not steps in which it stays as it is; ``pairs``: local states with an
     event that were judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``:
-    with every way to it. ``actions``: in how many steps each action is taken. ``broken``: conjuncts that do
-    not hold somewhere; ``evaluated``: structures in which they were evaluated, all together. ``behind``:
-    states behind a step that is a listed difference.
+    with every way to it. ``disturbed``: local states in which the step of another replica changes what the
+    proof sees, which no action does. ``actions``: in how many steps each action is taken. ``broken``:
+    conjuncts that do not hold somewhere; ``evaluated``: structures in which they were evaluated, all
+    together. ``behind``: states behind a step that is a listed difference.
     """
 
     scenario: str
@@ -58,6 +59,7 @@ class Tie:
     beginning: Beginning
     passed: Passed
     on_all_ways: Passed
+    disturbed: int
     actions: dict[str, int]
     broken: tuple[conjuncts.Broken, ...]
     evaluated: int
@@ -67,12 +69,18 @@ class Tie:
     @property
     def unexpected(self) -> frozenset[str]:
         """Listed differences that occur where they should not."""
-        return frozenset(self.passed.outside) - allowed(self.scenario)
+        return frozenset(self.outside) - allowed(self.scenario)
+
+    @property
+    def outside(self) -> dict[str, int]:
+        """Steps that are listed differences, by name: transitions, and steps before the initial state."""
+        return dict(Counter(self.passed.outside) + Counter(self.beginning.outside))
 
     @property
     def holds(self) -> bool:
         """Whether nothing is outside the proof but what is listed, and what comes of that."""
         lacking = self.beginning.lacks or self.passed.lacking or self.on_all_ways.lacking
+        lacking = lacking or self.disturbed
         return not lacking and not self.unexpected and not any(each.states for each in self.broken)
 
 
@@ -137,6 +145,7 @@ def tie(
         beginning=start,
         passed=passed,
         on_all_ways=on_all_ways,
+        disturbed=_disturbed(explored, translator),
         actions=_actions(judged, steps),
         broken=verdicts.broken,
         evaluated=verdicts.evaluated,
@@ -154,6 +163,13 @@ def _actions(judged: Judged, steps: NDArray[np.int32]) -> dict[str, int]:
             for name in {taken.action for taken in judged.sequences[int(number)].taken}:
                 found[name] += int(count)
     return dict(found)
+
+
+def _disturbed(explored: Explored, translator: Translator) -> int:
+    """In how many local states the step of another replica changes what the proof sees."""
+    nodes = [cast(Node, local) for _, local in explored.tables.locals]
+    pairs = explored.changed_by_others()
+    return len({before for before, after in pairs if not translator.same(nodes[before], nodes[after])})
 
 
 def _conjuncts(

@@ -59,9 +59,11 @@ def _print(out: Console, work: Work) -> None:
         f"{found.pairs:>5,} pairs; {found.seconds:.1f} s; {found.system}"
     )
     fitted(out, line, "tied" if found.holds else "NOT TIED", "green" if found.holds else "bold red")
-    for name, count in sorted(found.passed.outside.items()):
+    for name in sorted(found.outside):
         style = "bold red" if name in found.unexpected else "yellow"
-        text = f"{name}: {count:,} transitions; production {BY_NAME[name].says}"
+        count, before = found.passed.outside.get(name, 0), found.beginning.outside.get(name, 0)
+        more = f" and {before:,} before the initial state" if before else ""
+        text = f"{name}: {count:,} transitions{more}; production {BY_NAME[name].says}"
         if name in found.unexpected:
             text += "; in this scenario it should not"
         say(out, text, style, indent=4, hang=2)
@@ -78,6 +80,9 @@ def _print_violations(out: Console, work: Work) -> None:
     found = work.tie
     for text in found.beginning.lacks[:_TOLD]:
         say(out, f"on the way to the initial state: {text}", "bold red", indent=4, hang=2)
+    if found.disturbed:
+        text = f"in {found.disturbed:,} local states the step of another replica changes what the proof sees"
+        say(out, text, "bold red", indent=4, hang=2)
     for passed, which in ((found.passed, "a shortest way"), (found.on_all_ways, "every way")):
         if passed.lacking:
             text = f"{passed.lacking:,} transitions are not the proof's, with {which} to each state"
@@ -100,7 +105,7 @@ def _print_parts(out: Console, parts: Iterable[tuple[str, list[str]]]) -> None:
 
 def _print_total(out: Console, done: list[Tie]) -> None:
     transitions, states = (sum(getattr(each, name) for each in done) for name in ("transitions", "states"))
-    clean = sum(not each.passed.outside for each in done)
+    clean = sum(not each.outside for each in done)
     heading(
         out,
         f"{sum(each.holds for each in done)} of {len(done)} scenarios tied ({clean} without any step outside "
@@ -125,9 +130,12 @@ def as_data(work: Work) -> dict[str, Any]:
         "facts": found.facts,
         "structures": found.evaluated,
         "outside": found.passed.outside,
+        "outside_before": found.beginning.outside,
+        "unexpected": sorted(found.unexpected),
         "states_behind": found.behind,
         "lacking": found.passed.lacking,
         "lacking_on_some_way": found.on_all_ways.lacking,
+        "disturbed": found.disturbed,
         "before": list(found.beginning.lacks),
         "violations": violations,
         "broken": [

@@ -93,6 +93,13 @@ class Walk:
         if fact not in self._adds:
             self._needs.append(Needed(len(self.taken), Need(why, fact, True)))
 
+    def rule_out(self, why: str, *fact: Any) -> None:
+        """What is done rests on it that no step has made ``fact`` true."""
+        if fact in self._adds:
+            self.problem(why)
+        else:
+            self._needs.append(Needed(len(self.taken), Need(why, fact, False)))
+
     def problem(self, text: str) -> None:
         """No action explains something."""
         self.problems.append(text)

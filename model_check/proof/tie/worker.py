@@ -53,6 +53,8 @@ def _why(work: Work) -> list[str]:
     from model_check.proof.tie.report import lines_of_lack
 
     found = [*work.tie.beginning.lacks, *sorted(work.tie.unexpected)]
+    if work.tie.disturbed:
+        found.append("the step of another replica changes what the proof sees")
     for lack in work.tie.passed.lacks or work.tie.on_all_ways.lacks:
         found += dict(lines_of_lack(work, lack))["what fails"]
     told = list(dict.fromkeys(found))[:_TOLD]
