@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from model_check.errors import InputError
 from model_check.java import find_java
+from model_check.pipeline import daemon
 from model_check.pipeline.spark_errors import first_line as first_line
 from model_check.pipeline.spark_errors import in_a_sentence, start_sentence
 from model_check.pipeline.virtual_machine import Printed, start
@@ -117,7 +118,9 @@ def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str
         os.environ["PYSPARK_PYTHON"] = given["spark.pyspark.python"]
     elif master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    local = {"spark.driver.memory": _memory()} if (master or "").startswith("local") else {}
+    local = {}
+    if (master or "").startswith("local"):
+        local = {"spark.driver.memory": _memory(), "spark.python.daemon.module": daemon.__name__}
     return {**local, **_SETTINGS, **given} | ({} if master is None else {"spark.master": master})
 
 

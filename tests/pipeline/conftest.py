@@ -15,6 +15,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("pyarrow") else ["explore/*
 
 #: Small, without what only people look at, and for queries that are run once.
 SETTINGS = {
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.sql.codegen.wholeStage": "false",

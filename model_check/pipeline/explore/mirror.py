@@ -6,8 +6,10 @@ No value of the system travels: kernels need the numbers alone.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,17 @@ def mirror_of(run: str, deltas: Sequence[Any]) -> Mirror:
     if found is None:
         _kept.clear()
         found = _kept[run] = Mirror()
+    else:
+        _forget_no_code()
     while found.version < len(deltas):
         found.apply(deltas[found.version].value)
     return found
+
+
+@cache
+def _forget_no_code() -> None:
+    """Take what is loaded now out of the search for cyclic garbage, which PySpark asks for after each task.
+
+    Called when the kernels have run once: they and their compiler are nearly all that there is to search.
+    """
+    gc.freeze()

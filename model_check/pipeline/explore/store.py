@@ -107,11 +107,13 @@ class Files:
     def __init__(self, spark: SparkSession, folder: str) -> None:
         from py4j.protocol import Py4JJavaError
 
-        self._jvm = spark._jvm
+        # Py4J looks for a class of each part of a name, in every archive: once is enough.
+        self._path = spark._jvm.org.apache.hadoop.fs.Path
+        self._streams = spark._jvm.org.apache.commons.io.IOUtils
         self._errors = Py4JJavaError
         self.folder = folder
         try:
-            self._root = self._jvm.org.apache.hadoop.fs.Path(folder)
+            self._root = self._path(folder)
             self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
             self._system.mkdirs(self._root)
         except Py4JJavaError as error:
@@ -127,7 +129,7 @@ class Files:
         return f"{self.folder.rstrip('/')}/{name}"
 
     def _at(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self.path(name))
+        return self._path(self.path(name))
 
     def names(self, folder: str) -> list[str]:
         """What there is in a folder below this one."""
@@ -143,7 +145,7 @@ class Files:
         try:
             stream = self._system.open(self._at(name))
             try:
-                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+                return bytes(self._streams.toByteArray(stream))
             finally:
                 stream.close()
         except self._errors as error:

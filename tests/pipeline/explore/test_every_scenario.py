@@ -15,6 +15,7 @@ from model_check.scenario import shipped
 MASTERS = ("local[2]", "local-cluster[2,1,2048]")
 #: Executors and the driver share what the machine has; each virtual machine is short of work.
 CONF = {
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
