@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
-import model_check
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.forks import Server
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Mutant
 from model_check.scenario import find
@@ -117,18 +116,22 @@ def run(
     source = [] if catalogue is None else ["--catalogue", str(catalogue)]
     source += [] if width is None else ["--width", str(width)]
     source += ["--brief"] if brief else []
-    pool = ThreadPoolExecutor(max(1, jobs))
+    pool, workers = ThreadPoolExecutor(max(1, jobs)), Workers()
     try:
         controls: dict[str, Future[Explored]] = {}
         explored: list[Future[Explored]] = []
         for mutant in chosen:
             if mutant.scenario not in controls:
-                controls[mutant.scenario] = pool.submit(_work, ["--control", mutant.scenario], timeout, 1)
-            explored.append(pool.submit(_work, [mutant.id, *source], timeout, max(1, len(mutant.expect))))
+                controls[mutant.scenario] = pool.submit(
+                    workers.work, ["--control", mutant.scenario], timeout, 1
+                )
+            number = max(1, len(mutant.expect))
+            explored.append(pool.submit(workers.work, [mutant.id, *source], timeout, number))
         for mutant, future in zip(chosen, explored, strict=True):
             yield judge(mutant, controls[mutant.scenario].result(), future.result())
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        workers.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,38 +147,44 @@ class Explored:
     timed_out: bool = False
 
 
-def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """The command that runs ``module`` of this package in an interpreter of its own, and its environment."""
-    assert model_check.__file__ is not None
-    root = str(Path(model_check.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    return [sys.executable, "-P", "-m", module, *arguments], {**os.environ, "PYTHONPATH": path}
+class Workers:
+    """Servers of workers: as many as threads ask at a time."""
+
+    def __init__(self) -> None:
+        self._idle: SimpleQueue[Server] = SimpleQueue()
+
+    def work(self, arguments: list[str], timeout: float, explorations: int) -> Explored:
+        """What the worker with ``arguments`` finds, within ``timeout`` seconds for each exploration."""
+        request = {
+            "arguments": [*arguments, "--timeout", str(timeout)],
+            "seconds": timeout * explorations + GRACE_SECONDS,
+        }
+        try:
+            server = self._idle.get_nowait()
+        except Empty:
+            server = Server("model_check.mutation.server")
+        answer = server.ask(json.dumps(request))
+        if answer is None:
+            server.close()
+            return Explored(error="the server of workers has ended")
+        self._idle.put(server)
+        return _explored(answer)
+
+    def close(self) -> None:
+        """End all servers; none may be at work."""
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
 
 
-def _work(arguments: list[str], timeout: float, explorations: int) -> Explored:
-    command, environment = interpreter("model_check.mutation.worker", *arguments)
-    try:
-        done = subprocess.run(
-            [*command, "--timeout", str(timeout)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout * explorations + GRACE_SECONDS,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+def _explored(answer: dict[str, Any]) -> Explored:
+    found = [data for data in answer["found"] if "error" not in data]
+    errors = [data["error"] for data in answer["found"] if "error" in data]
+    if not answer["in_time"]:
         return Explored(timed_out=True)
-    found, error = [], None
-    for line in done.stdout.splitlines():
-        data = json.loads(line)
-        error = data.get("error", error)
-        if "error" not in data:
-            found.append(data)
-    if error is None and done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        error = f"the worker ended with status {done.returncode}: {last[0]}"
-    return Explored(tuple(found), error)
+    if not errors and answer["how"] != "status 0":
+        errors = [f"the worker ended with {answer['how']}"]
+    return Explored(tuple(found), errors[-1] if errors else None)
 
 
 def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:

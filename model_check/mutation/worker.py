@@ -1,8 +1,9 @@
-"""One mutant, or the reference as it is, explored in an interpreter of its own.
+"""One mutant, or the reference as it is, explored in a process of its own.
 
 ``python -m model_check.mutation.worker ID`` makes the mutant before anything of the reference is imported,
-explores its scenario, and writes JSON lines to standard output: one object for each exploration, or one
-with the key ``error``. ``--control SCENARIO`` explores the unmutated reference.
+explores its scenario, and writes JSON lines: one object for each exploration, or one with the key
+``error``. ``--control SCENARIO`` explores the unmutated reference. In campaigns
+:mod:`model_check.mutation.server` forks it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from model_check.errors import InputError
 from model_check.mutation import catalogue, patch
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from model_check.run import CheckResult
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the worker with ``argv``; 0 if all explorations came to a result."""
+def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout) -> int:
+    """Run the worker with ``argv``, which writes to ``stream``; 0 if all explorations came to a result."""
     parser = argparse.ArgumentParser(prog="model_check.mutation.worker", description=__doc__)
     parser.add_argument("mutant", nargs="?")
     parser.add_argument("--control", metavar="SCENARIO")
@@ -41,15 +42,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             mutant = catalogue.shipped(arguments.catalogue)[arguments.mutant]
             results = _mutant(mutant, arguments.timeout, arguments.width, brief=arguments.brief)
         for result in results:
-            print(json.dumps(result), flush=True)
+            print(json.dumps(result), file=stream, flush=True)
     except InputError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        print(json.dumps({"error": str(error)}), file=stream, flush=True)
         return 1
     except KeyboardInterrupt:
         return 3
     except Exception as error:  # A mutant may break the reference in any way; the campaign reports it.
-        traceback.print_exc()
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
+        print(json.dumps({"error": what}), file=stream, flush=True)
         return 1
     return 0
 

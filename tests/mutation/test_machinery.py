@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ import model_check
 from model_check import cli
 from model_check.commands import mutate
 from model_check.errors import InputError
+from model_check.forks import interpreter
 from model_check.mutation import campaign, catalogue, patch
 from model_check.mutation.campaign import Result, Status
 from model_check.mutation.catalogue import Edit, Mutant
@@ -110,9 +113,7 @@ def test_an_id_is_given_once(tmp_path: Path) -> None:
 
 
 def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
-    command, environment = campaign.interpreter(
-        "model_check.drive.adapter", "--mutant", "fenced-broker-serves"
-    )
+    command, environment = interpreter("model_check.drive.adapter", "--mutant", "fenced-broker-serves")
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False
     )
@@ -179,6 +180,37 @@ def test_a_mutant_that_breaks_python_is_no_refutation(tmp_path: Path) -> None:
     result = only_result(file)
     assert result.status is Status.FAILED
     assert "ZeroDivisionError" in result.reason
+
+
+@pytest.mark.slow
+def test_a_mutant_that_never_ends_is_undetermined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "GRACE_SECONDS", 3.0)
+    endless = entry("endless", 'expect = ["NoFatal"]', GUARD, "if sum(iter(int, 1)):")
+    file = written(tmp_path, endless)
+    mutant = catalogue.shipped(file)["endless"]
+    (result,) = campaign.run([mutant], catalogue=file, timeout=2.0)
+    assert (result.status, result.reason) == (Status.UNDETERMINED, "no result in time")
+
+
+def test_a_server_that_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: Iterator[dict[str, Any] | None] = iter([None, {"found": [], "in_time": True, "how": "status 0"}])
+    closed = []
+
+    class Deaf:
+        def __init__(self, module: str) -> None: ...
+
+        def ask(self, request: str) -> dict[str, Any] | None:
+            return next(answers)
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(campaign, "Server", Deaf)
+    workers = campaign.Workers()
+    assert workers.work(["vote"], 1.0, 1).error == "the server of workers has ended"
+    assert workers.work(["vote"], 1.0, 1).error is None
+    workers.close()
+    assert len(closed) == 2 and closed[0] is not closed[1]
 
 
 @pytest.mark.slow

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import atexit
-import json
 import socket
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
-from model_check.mutation.campaign import interpreter
+from model_check.forks import Server
 from model_check.pipeline.campaign.cells import Cell, from_task
 from model_check.sources import source_digest
 
@@ -26,40 +24,16 @@ _MODULE = "model_check.pipeline.campaign.server"
 _ATTEMPTS = 2
 
 
-class Server:
-    """A server in a process of its own."""
-
-    def __init__(self, *, reference: bool) -> None:
-        command, environment = interpreter(_MODULE, *(["--reference"] if reference else []))
-        # Cells run on one thread each; a library's threads would not survive a fork either.
-        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        atexit.register(self.close)
-
-    def run(self, task: str) -> dict[str, Any] | None:
-        """What the cell of ``task`` finds; ``None``: the server has ended."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            print(task, file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        except OSError:
-            return None
-        found: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
-        return found
-
-    def close(self) -> None:
-        """End the server, and the cell that it runs."""
-        if self._process.poll() is None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
-
-
 @cache
 def _servers() -> dict[bool, Server]:
     """The servers of this worker of Spark, which is used for task after task."""
     return {}
+
+
+def _server(*, reference: bool) -> Server:
+    server = Server(_MODULE, *(["--reference"] if reference else []))
+    atexit.register(server.close)
+    return server
 
 
 def run_cell(task: str) -> dict[str, Any]:
@@ -73,8 +47,8 @@ def run_cell(task: str) -> dict[str, Any]:
     found = None
     for _ in range(_ATTEMPTS):
         if plain not in _servers():
-            _servers()[plain] = Server(reference=plain)
-        found = _servers()[plain].run(task)
+            _servers()[plain] = _server(reference=plain)
+        found = _servers()[plain].ask(task)
         if found is not None:
             break
         _servers().pop(plain).close()

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from model_check.forks import Server
 from model_check.pipeline.campaign import explore, server
 from model_check.pipeline.campaign.cells import Cell
-from model_check.pipeline.campaign.executor import Server, run_cell
+from model_check.pipeline.campaign.executor import run_cell
 from model_check.pipeline.campaign.matrix import Campaign, expand
 from model_check.pipeline.campaign.schemas import CELLS
 from model_check.sources import source_digest
@@ -139,11 +140,11 @@ def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_refuted(
 
 @pytest.mark.slow
 def test_a_server_runs_one_mutant_after_the_other() -> None:
-    base = Server(reference=False)
+    base = Server("model_check.pipeline.campaign.server")
     try:
         for id_ in ("vote-for-an-id", "grant-without-looking-at-vote"):
             cell = cell_of(mutants=[id_], **{"mutants-in": "own"})
-            found = base.run(cell.task("sources"))
+            found = base.ask(cell.task("sources"))
             assert found is not None and found["verdict"] == "violated" and found["as_expected"] is True
     finally:
         base.close()

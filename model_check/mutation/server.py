@@ -1,0 +1,32 @@
+"""The process that the workers of a mutation campaign are forked from.
+
+``python -m model_check.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those of a
+worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it ended
+by itself, and ``how`` it did. Nothing of the reference is imported before.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from model_check import forks
+from model_check.mutation import worker
+
+
+def answer(request: str, caller: int) -> dict[str, Any]:
+    """What a worker finds, in a process of its own; nobody waits if ``caller`` is closed."""
+    asked = json.loads(request)
+    ended = forks.fork(
+        lambda stream: sys.exit(worker.main(asked["arguments"], stream)), caller, asked["seconds"]
+    )
+    return {
+        "found": [json.loads(line) for line in ended.lines],
+        "in_time": ended.in_time,
+        "how": ended.how,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(forks.serve(answer, forks.prepare))

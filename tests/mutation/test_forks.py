@@ -1,0 +1,58 @@
+"""Processes that are forked for a request, and the servers that do it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import TextIO
+
+import pytest
+
+from model_check import forks
+
+
+@pytest.fixture
+def caller() -> Iterator[int]:
+    """What a server listens to, open at its other end."""
+    receive, send = os.pipe()
+    yield receive
+    os.close(receive)
+    os.close(send)
+
+
+def test_what_was_written_and_how_it_ended(caller: int) -> None:
+    def work(stream: TextIO) -> None:
+        print("one", file=stream)
+        print("two", file=stream)
+        stream.write("half a line")
+        sys.exit(3)
+
+    ended = forks.fork(work, caller, 60)
+    assert (ended.lines, ended.in_time, ended.how) == (["one", "two"], True, "status 3")
+    assert ended.seconds > 0 and ended.peak_memory > 1 << 20
+
+
+def test_an_error_is_no_success(caller: int) -> None:
+    ended = forks.fork(lambda stream: sys.exit("no"), caller, 60)
+    assert ended.how == "status 1"
+
+
+def test_a_process_that_takes_too_long_is_killed(caller: int) -> None:
+    ended = forks.fork(lambda stream: time.sleep(60), caller, 0.1)
+    assert (ended.in_time, ended.how) == (False, f"signal {signal.SIGKILL}")
+
+
+def test_nothing_goes_on_when_nobody_waits() -> None:
+    receive, send = os.pipe()
+    os.close(send)
+    ended = forks.fork(lambda stream: time.sleep(60), receive, 60)
+    os.close(receive)
+    assert (ended.in_time, ended.how) == (False, f"signal {signal.SIGKILL}")
+
+
+def test_a_process_that_is_killed_says_so(caller: int) -> None:
+    ended = forks.fork(lambda stream: os.kill(os.getpid(), signal.SIGKILL), caller, 60)
+    assert (ended.in_time, ended.how) == (True, f"signal {signal.SIGKILL}")
