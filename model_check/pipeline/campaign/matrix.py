@@ -151,10 +151,10 @@ def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]
 
 
 def _of_own(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
-    controls = set()
+    controls, known = set(), shipped()
     for mutant in _mutants(matrix.mutants):
         assert mutant is not None
-        scenario = find(mutant.scenario)
+        scenario = known[mutant.scenario]
         content = scenario.model_dump_json(by_alias=True)
         if mutant.scenario not in controls:
             controls.add(mutant.scenario)
