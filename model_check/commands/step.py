@@ -44,7 +44,8 @@ standard input. For example:
   kraftcheck step --table pre-vote-request \\
       --protocol kip996
 
-Of brokers (--protocol draft or shipped; model_check/consult/broker_step.py):
+Of brokers, from files and standard input as well
+(--protocol draft or shipped; model_check/consult/broker_step.py):
   kraftcheck step 'broker id=1 incarnation=1 controller=1' heartbeat-due
 
 Tables: {tables}.
