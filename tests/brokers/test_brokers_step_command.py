@@ -54,6 +54,11 @@ def test_replicas_are_none_of_it() -> None:
         ("broker(id=1", "heartbeat-due", "where something ends"),
         ("broker id=1 incarnation=1", "no-such-event", "the name of a class"),
         ("broker id=1 incarnation=1", "failover node=1", "no event of a broker"),
+        (
+            "broker id=1 incarnation=1 awaiting=[heartbeat]",
+            "response-received node=1 response=metadata-heartbeat-response()",
+            "EVENT.response: expected a state, or an error",
+        ),
         ("broker id=1 incarnation=1", "heartbeat-due 7", "a field and its value"),
         ("broker " + "x=[" * 50, "heartbeat-due", "a value"),
     ],
