@@ -27,7 +27,7 @@ WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
-.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages vectors lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -91,6 +91,11 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	RULES_IN_TESTS=model_check/rules_in_tests.json $(PYTEST) --numprocesses=0 tests/reference
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
 	$(KRAFTCHECK) museum --markdown -o docs/museum.md
+
+vectors: $(INSTALLED) ## make tests/vectors anew, after a change of what the reference answers; takes about ten minutes
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
+	$(KRAFTCHECK) pipeline vectors -o tests/vectors
+	$(KRAFTCHECK) pipeline vectors --check tests/vectors
 
 lint: $(INSTALLED) ## style and formatting
 	$(RUN) ruff check .

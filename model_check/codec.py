@@ -31,6 +31,7 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 from model_check.errors import InputError
 from reference import disk, effects, events, log, messages, protocol, replica, voters
 from reference import step as steps
+from reference.brokers.messages import MetadataHeartbeatResponse
 from reference.frozen import Frozen, field_defaults, field_types, is_frozen, replace
 from reference.log import Log
 from reference.voters import VoterSet
@@ -285,6 +286,8 @@ def _checked(cls: type, values: dict[str, Any], where: str) -> Any:
     value = cls(**values)
     if isinstance(value, log.Batch) and not value.records:
         raise InputError(f"{where}.records: expected at least one record, found none.")
+    if isinstance(value, MetadataHeartbeatResponse) and value.state is None and not value.error:
+        raise InputError(f"{where}: expected a state, or an error that it goes without; found neither.")
     if isinstance(value, VoterSet) and any(a >= b for a, b in itertools.pairwise(map(_order, value.keys))):
         raise InputError(
             f"{where}.voters: expected distinct ids in ascending order, found {list(value.ids)}."

@@ -215,15 +215,34 @@ class Liveness(Protocol):
         ...
 
 
+class Variants(Protocol):
+    """The variants of the protocol that a model's scenarios choose from: a preset, and switches changed."""
+
+    @property
+    def presets(self) -> tuple[str, ...]: ...
+    @property
+    def switches(self) -> tuple[str, ...]: ...
+    def chosen(
+        self, scenario: Any, preset: str | None, switches: Mapping[str, Any], where: str
+    ) -> dict[str, Any]:
+        """The table ``protocol`` of ``scenario`` with another preset (``None``: its own, with the switches
+        that it has) and more switches. Raises InputError, which names ``where``.
+        """
+        ...
+
+
 class Model(Protocol):
     """A kind of system.
 
+    ``name`` is what its components are called together, as the table of its scenarios that tells the kind.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
     what of local states is asked for in graphs, with "-" for blanks. ``has_guards``: whether guards of its
     reference are watched (:mod:`model_check.coverage.guards`).
     """
 
+    @property
+    def name(self) -> str: ...
     @property
     def values(self) -> tuple[type, ...]: ...
     @property
@@ -238,6 +257,8 @@ class Model(Protocol):
     def files(self) -> Files: ...
     @property
     def liveness(self) -> Liveness: ...
+    @property
+    def variants(self) -> Variants: ...
 
     def build(self, scenario: Any, where: str | None = None, *, absorbs: bool = False) -> ModelSystem:
         """The system of a scenario. Raises InputError where it contradicts itself, and BrokenPrelude.

@@ -14,6 +14,8 @@ from reference.protocol import PRESETS, Protocol
 
 _LARGEST = 2**31 - 1
 _SWITCHES = {name.replace("_", "-"): name for name in field_types(Protocol)}
+#: The switches of the protocol by the names that people give them.
+SWITCHES = tuple(_SWITCHES)
 #: Numbers are at least 1, but for these.
 _SMALLEST = {"fetch-max-wait-ms": 0}
 #: Switches that may be left open.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from model_check.brokers import control_checks, time
+from model_check.brokers.asking import step
 from model_check.brokers.history import Declared, Heard, Label
 from model_check.brokers.network import (
     CONTROLLER,
@@ -50,7 +51,6 @@ from reference.brokers.messages import (
     MetadataUpdate,
     StoreIsrRequest,
 )
-from reference.brokers.step import step
 from reference.frozen import replace
 
 

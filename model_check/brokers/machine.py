@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from model_check.brokers import names, replication, time
+from model_check.brokers.asking import step
 from model_check.brokers.history import Answered, Label, Served
 from model_check.brokers.network import (
     CONTROLLER,
@@ -62,7 +63,6 @@ from reference.brokers.messages import (
     StoreIsrResponse,
 )
 from reference.brokers.starting import starting
-from reference.brokers.step import step
 from reference.frozen import replace
 
 #: Incarnation ids of the shipped form: one for each process that may start on a machine.

@@ -14,6 +14,7 @@ from model_check.brokers.network import InFlight
 from model_check.brokers.places import Control, Machine, Time
 from model_check.brokers.scenario import BrokerScenario
 from model_check.brokers.step import Step
+from model_check.brokers.switches import BrokerVariants
 from model_check.brokers.system import BrokerSystem
 from model_check.engine.system import GlobalState
 from model_check.model import Model, Place, Run
@@ -39,6 +40,7 @@ class BrokerWords:
 class Brokers:
     """See :class:`model_check.model.Model`."""
 
+    name = "brokers"
     values = (
         BrokerScenario, BrokerSystem, Control, Machine, Time, InFlight, History,
         *get_args(ControllerEffect), *get_args(BrokerEffect),
@@ -49,6 +51,7 @@ class Brokers:
     words = BrokerWords()
     files = BrokerFiles()
     liveness = BrokerLiveness()
+    variants = BrokerVariants()
     build = staticmethod(build)
     explain = staticmethod(explain.explain)
 

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
+from model_check.brokers.scenario import BrokerScenario
 from model_check.errors import InputError
 from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from reference.frozen import field_types, replace
 
 #: The draft, and what shipped.
 FORMS: Mapping[str, BrokerProtocol] = {"draft": KIP343, "shipped": SHIPPED}
+#: The switches of the protocol by the names that people give them.
+SWITCHES = tuple(name.replace("_", "-") for name in field_types(BrokerProtocol))
 _LARGEST = 9
 
 
@@ -32,10 +35,29 @@ def with_switches(
     return protocol
 
 
+class BrokerVariants:
+    """See :class:`model_check.model.Variants`: the forms are the presets."""
+
+    presets = tuple(FORMS)
+    switches = SWITCHES
+
+    def chosen(
+        self, scenario: BrokerScenario, preset: str | None, switches: Mapping[str, Any], where: str
+    ) -> dict[str, Any]:
+        before = scenario.protocol
+        form = before.form if preset is None else preset
+        if form not in FORMS:
+            raise InputError(
+                f"{where}: there is no preset '{form[:40]}'; expected one of {', '.join(FORMS)}."
+            )
+        given = {**(before.set if preset is None else {}), **switches}
+        with_switches(form, given, lambda said: InputError(f"{where}: {said}."))
+        return {"form": form, "set": given}
+
+
 def _value(name: str, kind: Any, value: Any, error: Callable[[str], InputError]) -> Any:
     if kind is None:
-        known = ", ".join(each.replace("_", "-") for each in field_types(BrokerProtocol))
-        raise error(f"there is no switch '{name[:40]}', only {known}")
+        raise error(f"there is no switch '{name[:40]}', only {', '.join(SWITCHES)}")
     if isinstance(kind, type) and issubclass(kind, Enum):
         words = {member.value: member for member in kind}
         if value not in words:

@@ -17,7 +17,7 @@ from model_check import codec
 from model_check.brokers import words as broker_words
 from model_check.brokers.switches import FORMS, with_switches
 from model_check.consult import broker_step, fields, table_text, tables
-from model_check.consult.ask import START, Answer, ask, ask_next_poll, question
+from model_check.consult.ask import START, Answer, ask, ask_next_poll, question, texts
 from model_check.consult.describe import describe_event, describe_replica, describe_response, head_of
 from model_check.consult.effect_text import describe_effect
 from model_check.consult.registry import TABLES
@@ -44,7 +44,8 @@ standard input. For example:
   kraftcheck step --table pre-vote-request \\
       --protocol kip996
 
-Of brokers (--protocol draft or shipped; model_check/consult/broker_step.py):
+Of brokers, from files and standard input as well
+(--protocol draft or shipped; model_check/consult/broker_step.py):
   kraftcheck step 'broker id=1 incarnation=1 controller=1' heartbeat-due
 
 Tables: {tables}.
@@ -71,17 +72,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer the question. Raises InputError if it is not one."""
-    if arguments.replica is not None and broker_step.is_about_brokers(arguments.replica):
-        return _ask_brokers(arguments)
+    given: tuple[str, str] | None = None
+    if arguments.replica is not None and arguments.event is not None and arguments.table is None:
+        given = texts(arguments.replica, arguments.event)
+    if broker_step.is_about_brokers(given[0] if given else arguments.replica or ""):
+        return _ask_brokers(arguments, given)
     protocol = read_protocol(arguments.protocol, arguments.settings)
     if arguments.table is not None:
         _show_table(arguments, protocol)
         return 0
-    if arguments.replica is None or arguments.event is None:
+    if given is None:
         raise InputError(
             "step needs REPLICA and EVENT, or --table; see 'kraftcheck step --help' for examples."
         )
-    replica, event, assumed = question(arguments.replica, arguments.event)
+    replica, event, assumed = question(*given)
     answers = [ask(protocol, replica, event)]
     if arguments.poll and answers[0].outcome.fatal is None:
         answers.append(ask_next_poll(protocol, answers[0]))
@@ -102,9 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
 # Brokers and their controller.
 
 
-def _ask_brokers(arguments: argparse.Namespace) -> int:
-    """Answer a question about the controller or a broker. Raises InputError."""
-    if arguments.event is None or arguments.table is not None or arguments.poll:
+def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> int:
+    """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
+    if given is None or arguments.poll:
         raise InputError(
             "step of a broker or the controller takes STATE and EVENT, without --table and --poll."
         )
@@ -115,8 +119,8 @@ def _ask_brokers(arguments: argparse.Namespace) -> int:
         name: value_of(word) for name, _, word in (each.partition("=") for each in arguments.settings)
     }
     protocol = with_switches(form, switches, lambda said: InputError(f"--set: {said}."))
-    before = broker_step.parse_state(arguments.replica)
-    event = broker_step.parse_event(arguments.event)
+    before = broker_step.parse_state(given[0])
+    event = broker_step.parse_event(given[1])
     outcome = broker_step.ask(protocol, before, event)
     if arguments.json:
         print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))

@@ -58,17 +58,27 @@ def _is_due_at_once(effect: ArmTimer) -> bool:
 # Reading the question.
 
 
+def texts(replica_argument: str, event_argument: str) -> tuple[str, str]:
+    """The texts that two arguments stand for: themselves, ``@file``, or ``-``, the standard input. Raises
+    InputError.
+    """
+    if replica_argument == event_argument == "-":
+        raise InputError(
+            "replica and event cannot both come from standard input; give one of them as '@file'."
+        )
+    return _text(replica_argument, "replica"), _text(event_argument, "event")
+
+
 def _text(argument: str, what: str) -> str:
-    """The text an argument stands for: itself, ``@file`` or ``-``: standard input. Raises InputError."""
     if argument != "-" and not argument.startswith("@"):
         return argument
     wanted = f"a {what} in the short form or as JSON"
     return read_standard_input(wanted) if argument == "-" else read_text(Path(argument[1:]), wanted)
 
 
-def read_replica(argument: str) -> Replica:
-    """The replica that an argument describes, in the short form or as JSON. Raises InputError."""
-    text = _text(argument, "replica").strip()
+def read_replica(text: str) -> Replica:
+    """The replica that a text describes, in the short form or as JSON. Raises InputError."""
+    text = text.strip()
     if text.startswith("{"):
         data = codec.parse(text, "replica")
         return codec.decode(_innermost(data), Replica, "replica")
@@ -86,9 +96,9 @@ def _innermost(data: codec.Json) -> codec.Json:
     return data
 
 
-def read_event(argument: str, replica: Replica) -> Event | Literal["start"]:
-    """The event that an argument describes, in the short form or as JSON. Raises InputError."""
-    text = _text(argument, "event").strip()
+def read_event(text: str, replica: Replica) -> Event | Literal["start"]:
+    """The event that a text describes, in the short form or as JSON. Raises InputError."""
+    text = text.strip()
     if text == START:
         return START
     if text.startswith("{"):
@@ -108,18 +118,14 @@ def expecting_answer(replica: Replica, event: Event | Literal["start"]) -> Repli
     return replace(replica, connections=tuple(connections))
 
 
-def question(replica_argument: str, event_argument: str) -> tuple[Replica, Event | Literal["start"], bool]:
-    """The replica and the event that two arguments describe, and whether the replica was assumed to wait for
+def question(replica_text: str, event_text: str) -> tuple[Replica, Event | Literal["start"], bool]:
+    """The replica and the event that two texts describe, and whether the replica was assumed to wait for
     the response that the event brings: a replica that says nothing of its connections is. Raises InputError.
     """
-    if replica_argument == event_argument == "-":
-        raise InputError(
-            "replica and event cannot both come from standard input; give one of them as '@file'."
-        )
-    replica = read_replica(replica_argument)
-    event = read_event(event_argument, replica)
+    replica = read_replica(replica_text)
+    event = read_event(event_text, replica)
     if event != START:
         require_consistent(replica)
-    silent = not replica.connections and "awaiting=none" not in replica_argument.split()
+    silent = not replica.connections and "awaiting=none" not in replica_text.split()
     asked = expecting_answer(replica, event) if silent else replica
     return asked, event, asked != replica

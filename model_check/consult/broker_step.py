@@ -37,9 +37,21 @@ _EFFECT = effects.ControllerEffect | effects.BrokerEffect
 
 def is_about_brokers(text: str) -> bool:
     """Whether ``text`` is a controller or a broker, and no replica."""
-    return bool(re.match(r"\s*(controller|broker)\b(?!-)", text)) or bool(
-        re.match(r'\s*\{\s*"type"\s*:\s*"(Controller|Broker)"', text)
-    )
+    if not text.lstrip().startswith("{"):
+        return bool(re.match(r"\s*(controller|broker)\b(?!-)", text))
+    try:
+        data = _innermost(codec.parse(text, "STATE"))
+    except InputError:
+        return False
+    return isinstance(data, dict) and data.get("type") in ("Controller", "Broker")
+
+
+def _innermost(data: Json) -> Json:
+    """The state in what ``step --json`` prints: after the step. Other data is left as it is."""
+    for key in ("outcome", "state"):
+        if isinstance(data, dict) and isinstance(inner := data.get(key), dict):
+            data = inner
+    return data
 
 
 def ask(
@@ -60,7 +72,7 @@ def ask(
 
 def parse_state(text: str) -> Controller | Broker:
     """The controller or broker that ``text`` stands for. Raises InputError."""
-    found: Controller | Broker = codec.decode(_data(text, "STATE"), Controller | Broker, "STATE")
+    found: Controller | Broker = codec.decode(_innermost(_data(text, "STATE")), Controller | Broker, "STATE")
     return found
 
 

@@ -72,6 +72,8 @@ OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
 
 #: The package of brokers and their controller, whose steps are not those of a replica.
 BROKERS = "brokers"
+#: What of it no step runs through: what is wrong with time-outs.
+_OUTSIDE_BROKER_STEPS = ("configuration",)
 
 
 @cache
@@ -80,6 +82,20 @@ def in_steps() -> Mapping[str, tuple[str, ...]]:
     outside = (*(f"reference/{module}.py:" for module in OUTSIDE_STEPS), f"reference/{BROKERS}/")
     found = {
         rule_id: tuple(place for place in places if not place.startswith(outside))
+        for rule_id, places in in_reference().items()
+    }
+    return {rule_id: places for rule_id, places in found.items() if places}
+
+
+@cache
+def in_broker_steps() -> Mapping[str, tuple[str, ...]]:
+    """Of :func:`in_reference`, the rules that can decide a step of a broker or of the controller."""
+    folder = f"reference/{BROKERS}/"
+    outside = tuple(f"{folder}{module}.py:" for module in _OUTSIDE_BROKER_STEPS)
+    found = {
+        rule_id: tuple(
+            place for place in places if place.startswith(folder) and not place.startswith(outside)
+        )
         for rule_id, places in in_reference().items()
     }
     return {rule_id: places for rule_id, places in found.items() if places}

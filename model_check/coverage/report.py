@@ -131,14 +131,14 @@ def together(results: Iterable[CheckResult]) -> Report:
     """What ``results`` exercise together, of what their protocols have."""
     results = [result for result in results if result.covered is not None]
     covered = [result.covered for result in results if result.covered is not None]
-    known = _to_cover([result.system for result in results])
+    known = to_cover([result.system for result in results])
     with_guards = [each for each in covered if each.guards is not None]
     whole = reduce(or_, covered, Covered(guards=frozenset()))
     watched = reduce(or_, with_guards, Covered(guards=frozenset())).guards if with_guards else None
     return Report(Covered(whole.items, watched, whole.complete), known)
 
 
-def _to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
+def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
     """By kind what there is to cover, by all kinds of systems among ``systems`` together."""
     known: dict[str, list[str]] = {kind: [] for kind in everything()}
     for model in MODELS:

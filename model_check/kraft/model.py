@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from model_check.consult.effect_text import describe_effect
 from model_check.coverage.items import covered, everything, in_force
@@ -23,7 +23,9 @@ from model_check.kraft.symmetry import symmetric
 from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.model import Model, Place, Run
 from model_check.scenario import from_data
+from model_check.variants import SWITCHES, with_switches
 from reference.effects import Effect, Reply, Send
+from reference.protocol import PRESETS
 
 if TYPE_CHECKING:
     from model_check.engine.representatives import Represent
@@ -79,9 +81,26 @@ class KRaftLiveness:
         return build(cast(KRaftScenario, roomy)), cast(KRaftScenario, roomy)
 
 
+class KRaftVariants:
+    """See :class:`model_check.model.Variants`."""
+
+    presets = tuple(PRESETS)
+    switches = SWITCHES
+
+    def chosen(
+        self, scenario: KRaftScenario, preset: str | None, switches: Mapping[str, Any], where: str
+    ) -> dict[str, Any]:
+        before = scenario.protocol
+        name = before.preset if preset is None else preset
+        given = {**(before.set if preset is None else {}), **switches}
+        with_switches(name, given, where)
+        return {"preset": name, "set": given, "at": before.at}
+
+
 class KRaft:
     """See :class:`model_check.model.Model`."""
 
+    name = "replicas"
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
     has_guards = True
@@ -96,6 +115,7 @@ class KRaft:
     words = KRaftWords()
     files = KRaftFiles()
     liveness = KRaftLiveness()
+    variants = KRaftVariants()
 
     def build(
         self, scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False

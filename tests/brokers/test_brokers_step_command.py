@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,11 @@ def test_replicas_are_none_of_it() -> None:
         ("broker(id=1", "heartbeat-due", "where something ends"),
         ("broker id=1 incarnation=1", "no-such-event", "the name of a class"),
         ("broker id=1 incarnation=1", "failover node=1", "no event of a broker"),
+        (
+            "broker id=1 incarnation=1 awaiting=[heartbeat]",
+            "response-received node=1 response=metadata-heartbeat-response()",
+            "EVENT.response: expected a state, or an error",
+        ),
         ("broker id=1 incarnation=1", "heartbeat-due 7", "a field and its value"),
         ("broker " + "x=[" * 50, "heartbeat-due", "a value"),
     ],
@@ -69,3 +76,26 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["protocol"]["liveness"] == "kip631"
     assert found["outcome"]["effects"][0]["request"]["type"] == "BrokerHeartbeatRequest"
     assert cli.main([*words, "--protocol", "kip595"]) == 2
+
+
+def test_state_and_event_come_from_files_and_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "event"
+    file.write_text("heartbeat-due\n", encoding="utf-8")
+    state = "broker id=1 incarnation=1 epoch=3 controller=1"
+    assert cli.main(["step", state, f"@{file}", "--protocol", "shipped", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert json.loads(said)["event"] == {"type": "HeartbeatDue"}
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    assert cli.main(["step", "-", "heartbeat-due", "--protocol", "shipped", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)["outcome"]
+    assert again == {
+        "state": json.loads(said)["outcome"]["state"],
+        "effects": [],
+        "rules": [],
+    }
+    assert cli.main(["step", "-", "-"]) == 2
+    assert "cannot both come from standard input" in capsys.readouterr().err
+    assert cli.main(["step", f"@{tmp_path / 'nothing'}", "heartbeat-due"]) == 2
+    assert "cannot be read" in capsys.readouterr().err

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 _WORDS = (
     ("scenarios", "--scenario", "NAME|FILE", "a scenario"),
     ("tags", "--tag", "TAG", "all shipped scenarios with this tag"),
-    ("protocols", "--protocol", "VARIANT", "a preset and switches, as 'kip595 follower-pre-vote=never'"),
+    (
+        "protocols",
+        "--protocol",
+        "VARIANT",
+        "a preset and switches, as 'kip595 follower-pre-vote=never'",
+    ),
     ("mutants", "--mutant", "ID|RULE", "a mutant, or those of a rule; 'all'; 'none': the reference as it is"),
     ("bounds", "--bounds", "BOUNDS", "such as 'budgets.crashes=0..2 bounds.max-epoch=2'"),
     ("engines", "--engine", "ENGINE", "check or simulate"),
@@ -85,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         with spark_session("campaign", arguments.master, settings) as spark:
             return _report(spark, arguments.report, arguments)
     campaign = _campaign(arguments)
-    cells = expand(campaign)
+    cells = expand(campaign, lambda sentence: print(sentence, file=sys.stderr))
     if arguments.list:
         _list(cells, as_json=arguments.json)
         return EXIT_EXPECTED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 from itertools import product
@@ -16,26 +17,26 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from model_check.arguments import byte_count
 from model_check.errors import InputError
 from model_check.files import read_text
-from model_check.kraft.scenario import of_replicas
+from model_check.kinds import model_of
 from model_check.mutation import catalogue, patch
 from model_check.mutation.catalogue import Mutant
+from model_check.pipeline.campaign import applies
 from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
 from model_check.scenario import Scenario, find, from_data, shipped
 from model_check.validation import parse_toml, validated
-from model_check.variants import read_protocol, value_of
 
 #: What to do about a bad campaign file.
 HINT = "see docs/pipeline/campaign.md"
 MOST_CELLS = 1_000_000
 _MOST_SEEDS = 1_000_000
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})", re.ASCII)
-#: The tables of a scenario that bounds may change.
-_TABLES = ("budgets", "bounds", "network", "environment")
 _VERDICTS: dict[str, Any] = {"verdict": "holds"}
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 Words = Annotated[tuple[Text, ...], Field(strict=False)]
 Number = Annotated[int, Field(ge=1, le=10**12)]
+#: Told what somebody should know, in a sentence.
+Note = Callable[[str], None]
 
 
 class _Table(BaseModel):
@@ -46,7 +47,8 @@ class Matrix(_Table):
     """A block of a campaign; its cells are all combinations of its coordinates.
 
     scenarios, tags: names, files and tags. protocols: a preset and switches ("kip595
-    follower-pre-vote=never"), or "scenario", what the scenario says, and switches. mutants: "none", "all", or
+    follower-pre-vote=never", "shipped alter-partition-version=2"), or "scenario", what the scenario says, and
+    switches. mutants: "none", "all", or
     words as ``kraftcheck mutate`` takes them. mutants_in: with "own" each mutant runs in the scenario that it
     names, each property that it is to violate judged alone, beside that scenario without it. bounds:
     "budgets.crashes=2 bounds.max-epoch=2..4", a range stands for all its numbers. seeds, walks, depth: of
@@ -127,23 +129,32 @@ def find_campaign(word: str) -> Campaign:
     return validated(Campaign, parse_toml(text, word, HINT), word, HINT)
 
 
-def expand(campaign: Campaign) -> list[Cell]:
-    """The cells of ``campaign``, each once, in the order of the file. Raises InputError."""
+def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]:
+    """The cells of ``campaign``, each once, in the order of the file. ``note`` is told in a sentence which
+    pairs of coordinates do not apply to each other, if there are some. Raises InputError.
+    """
     found: dict[Cell, None] = {}
-    limits = campaign.limits.limits
-    for matrix in campaign.matrix:
-        for cell in _of_own(matrix, limits) if matrix.mutants_in == "own" else _product(matrix, limits):
-            found[cell] = None
+    limits, left_out = campaign.limits.limits, Counter[str]()
+    for number, matrix in enumerate(campaign.matrix):
+        apart, empty = Counter[str](), True
+        own = matrix.mutants_in == "own"
+        for cell in _of_own(matrix, limits) if own else _product(matrix, limits, apart):
+            found[cell], empty = None, False
             if len(found) > MOST_CELLS:
                 raise InputError(f"{campaign.name}: more than {MOST_CELLS:,} cells; divide the campaign.")
+        if empty:
+            raise InputError(f"{campaign.name}, matrix.{number}: no cell; {applies.sentence(apart)}.")
+        left_out += apart
+    if (said := applies.sentence(left_out)) is not None:
+        note(f"{campaign.name}: {said}.")
     return list(found)
 
 
 def _of_own(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
-    controls = set()
+    controls, known = set(), shipped()
     for mutant in _mutants(matrix.mutants):
         assert mutant is not None
-        scenario = find(mutant.scenario)
+        scenario = known[mutant.scenario]
         content = scenario.model_dump_json(by_alias=True)
         if mutant.scenario not in controls:
             controls.add(mutant.scenario)
@@ -160,27 +171,50 @@ def _of_own(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
             )
 
 
-def _product(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
+def _product(matrix: Matrix, limits: Limits, left_out: Counter[str]) -> Iterator[Cell]:
     mutants = list(_mutants(matrix.mutants))
     bounds = [each for text in matrix.bounds for each in _ranges(text)]
-    for scenario in _scenarios(matrix):
-        for protocol, bound in product(matrix.protocols, bounds):
-            content = _content(scenario, protocol, bound)
-            as_written = protocol == bound == AS_WRITTEN
-            for mutant, engine in product(mutants, matrix.engines):
-                cell = Cell(
-                    scenario.name,
-                    content,
-                    protocol,
-                    bound,
-                    mutant=NO_MUTANT if mutant is None else mutant.id,
-                    mutant_content=None if mutant is None else mutant.model_dump_json(),
-                    keep_going=matrix.keep_going,
-                    coverage=matrix.coverage and mutant is None,
-                    expects=as_written and mutant is None,
-                    limits=limits,
-                )
-                yield from [cell] if engine == "check" else _walks(cell, matrix)
+    scenarios = list(_scenarios(matrix))
+    for text in matrix.protocols:
+        applies.require_variant(text, scenarios[0])
+    for text in bounds:
+        applies.require_bounds(text, scenarios[0])
+    for scenario in scenarios:
+        of_mutants = [each for each in mutants if each is None or applies.mutant_applies(each, scenario)]
+        of_protocols = [each for each in matrix.protocols if applies.variant_applies(each, scenario)]
+        of_bounds = [each for each in bounds if applies.bounds_apply(each, scenario)]
+        left_out[applies.MUTANT] += len(mutants) - len(of_mutants)
+        left_out[applies.VARIANT] += len(matrix.protocols) - len(of_protocols)
+        left_out[applies.BOUNDS] += len(bounds) - len(of_bounds)
+        for protocol, bound in product(of_protocols, of_bounds):
+            yield from _of_content(scenario, protocol, bound, of_mutants, matrix, limits)
+
+
+def _of_content(
+    scenario: Scenario,
+    protocol: str,
+    bound: str,
+    mutants: Sequence[Mutant | None],
+    matrix: Matrix,
+    limits: Limits,
+) -> Iterator[Cell]:
+    """The cells of a scenario under one variant and within the same bounds."""
+    content = _content(scenario, protocol, bound)
+    as_written = protocol == bound == AS_WRITTEN
+    for mutant, engine in product(mutants, matrix.engines):
+        cell = Cell(
+            scenario.name,
+            content,
+            protocol,
+            bound,
+            mutant=NO_MUTANT if mutant is None else mutant.id,
+            mutant_content=None if mutant is None else mutant.model_dump_json(),
+            keep_going=matrix.keep_going,
+            coverage=matrix.coverage and mutant is None,
+            expects=as_written and mutant is None,
+            limits=limits,
+        )
+        yield from [cell] if engine == "check" else _walks(cell, matrix)
 
 
 def _walks(cell: Cell, matrix: Matrix) -> Iterator[Cell]:
@@ -243,34 +277,11 @@ def _content(scenario: Scenario, protocol: str, bounds: str) -> str:
         return scenario.model_dump_json(by_alias=True)
     data = scenario.model_dump(mode="json", by_alias=True) | {"expect": _VERDICTS}
     if protocol != AS_WRITTEN:
-        data["protocol"] = _protocol(scenario, protocol)
+        preset, switches = applies.read_variant(protocol)
+        where = f"protocols '{protocol}' for {scenario.name}"
+        data["protocol"] = model_of(scenario).variants.chosen(scenario, preset, switches, where)
     if bounds != AS_WRITTEN:
-        for setting in bounds.split():
-            table, key, value = _bound(setting)
+        for table, key, value in map(applies.read_bound, bounds.split()):
             data[table] = {**data[table], key: value}
-    return from_data(data, f"{scenario.name}, {bounds}").model_dump_json(by_alias=True)
-
-
-def _protocol(scenario: Scenario, text: str) -> dict[str, Any]:
-    """The table ``protocol`` of ``scenario`` for a preset, or what it says, and switches."""
-    preset, *settings = text.split()
-    before = of_replicas(scenario, "a campaign with protocols").protocol
-    read_protocol(before.preset if preset == AS_WRITTEN else preset, settings)
-    given = {switch: value_of(word) for switch, _, word in (each.partition("=") for each in settings)}
-    kept = before.set if preset == AS_WRITTEN else {}
-    return {
-        "preset": before.preset if preset == AS_WRITTEN else preset,
-        "set": {**kept, **given},
-        "at": before.at,
-    }
-
-
-def _bound(setting: str) -> tuple[str, str, Any]:
-    path, equals, word = setting.partition("=")
-    table, dot, key = path.partition(".")
-    if not (equals and dot and key and word) or table not in _TABLES:
-        raise InputError(
-            f"bounds: expected TABLE.KEY=VALUE of {', '.join(_TABLES)}, such as budgets.crashes=2, not "
-            f"'{setting[:60]}'; {HINT}."
-        )
-    return table, key, value_of(word)
+    where = ", ".join([scenario.name, *(each for each in (protocol, bounds) if each != AS_WRITTEN)])
+    return from_data(data, where).model_dump_json(by_alias=True)

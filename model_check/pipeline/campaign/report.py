@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from model_check.errors import InputError
+from model_check.model import BrokenPrelude
 from model_check.mutation import campaign as mutation
 from model_check.mutation import catalogue
 from model_check.pipeline.campaign.store import Store
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from model_check.coverage.report import Report
+    from model_check.model import ModelSystem
 
 #: How many cells each list of single cells names.
 MOST = 1_000
@@ -206,25 +209,29 @@ def _coverage(store: Store) -> dict[str, Any] | None:
 
 def _as_report(store: Store, told: list[str]) -> Report:
     from model_check.coverage.covering import Covered
-    from model_check.coverage.items import in_force
-    from model_check.coverage.report import Report
-    from model_check.kraft.identities import protocol_of
-    from model_check.kraft.scenario import KRaftScenario
-    from model_check.scenario import from_data
+    from model_check.coverage.report import Report, to_cover
 
     parted = [text.partition(" ") for text in told]
     items = frozenset((kind, name) for kind, _, name in parted if kind != "guard")
     guards = [name.rpartition(" ") for kind, _, name in parted if kind == "guard"]
-    covered = store.planned().where("coverage").select("content").distinct()
-    scenarios = [
-        from_data(json.loads(row.text), row.content)
-        for row in store.scenarios().join(covered, "content", "left_semi").collect()
-    ]
-    protocols = {
-        protocol_of(scenario, replica, scenario.name)
-        for scenario in scenarios
-        if isinstance(scenario, KRaftScenario)
-        for replica in scenario.replicas.everybody
-    }
     seen = frozenset((place, answer == "true") for place, _, answer in guards)
-    return Report(Covered(items, seen or None), in_force(protocols))
+    return Report(Covered(items, seen or None), to_cover(_systems(store)))
+
+
+def _systems(store: Store) -> list[ModelSystem]:
+    """The systems whose steps are noted; what contradicts itself is none, and its cells say so."""
+    from model_check.kinds import model_of
+    from model_check.scenario import from_data
+
+    covered = store.planned().where("coverage").select("content").distinct()
+    rows = store.scenarios().join(covered, "content", "left_semi").orderBy("content").collect()
+    systems = []
+    for row in rows:
+        scenario = from_data(json.loads(row.text), row.content)
+        try:
+            systems.append(model_of(scenario).build(scenario))
+        except BrokenPrelude as broken:
+            systems.append(broken.system)
+        except InputError:
+            continue
+    return systems

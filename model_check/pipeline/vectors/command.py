@@ -11,13 +11,14 @@ from model_check import scenario as scenarios
 from model_check.arguments import whole_number
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
-from model_check.kraft.scenario import KRaftScenario, of_replicas, shipped
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.pipeline.vectors import files
+from model_check.scenario import Scenario
 
 EPILOG = """\
 Without SCENARIO: the CI scenarios, the decision tables of 'kraftcheck step',
-malformed input, and the scripts of 'kraftcheck drive'.
+everything that may happen to brokers, malformed input, and the scripts of
+'kraftcheck drive'.
 
 Exit status: 0 done, or the set agrees with the reference; 1 it does not
 (--check); 2 bad input; 3 interrupted.
@@ -70,13 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
     return _make(arguments, chosen)
 
 
-def _scenarios(words: list[str]) -> list[KRaftScenario]:
+def _scenarios(words: list[str]) -> list[Scenario]:
     if words:
-        return [of_replicas(scenarios.find(word), "a set of vectors") for word in words]
-    return [each for each in shipped().values() if "ci" in each.tags]
+        return [scenarios.find(word) for word in words]
+    return [each for each in scenarios.shipped().values() if "ci" in each.tags]
 
 
-def _make(arguments: argparse.Namespace, chosen: list[KRaftScenario]) -> int:
+def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
     from model_check.pipeline.vectors.run import make
     from model_check.pipeline.vectors.tasks import tasks
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import spec
 from model_check import codec
-from model_check.consult.citations import in_steps
-from model_check.drive.coverage import NOT_REACHED, carried_out, reason_of_silence
+from model_check.drive.coverage import NOT_REACHED
 from model_check.errors import InputError
 from model_check.files import read_text, write_atomically
-from model_check.pipeline.vectors import vector as vectors
+from model_check.pipeline.vectors import form
+from model_check.pipeline.vectors.form import Vector
+from model_check.pipeline.vectors.nodes import NODES, difference
 from model_check.pipeline.vectors.schema import FORMAT, INDEX_FORMAT, VERSION, schema
-from model_check.pipeline.vectors.vector import Vector
 
 INDEX, SCHEMA = "index.json", "schema.json"
 #: A set on demand may be large; a file of it is read as a whole.
@@ -42,7 +42,7 @@ class Checked:
 
 
 def require_free(folder: Path) -> None:
-    """Raise InputError where ``folder`` holds something else than a set of vectors."""
+    """Raise InputError where ``folder`` holds something else than a set of form."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -81,26 +81,34 @@ def _files_of(folder: Path) -> set[str]:
 
 
 def _write_file(folder: Path, name: str, members: list[Vector]) -> dict[str, Any]:
-    kind = members[0]["kind"]
+    kind, node = members[0]["kind"], members[0]["node"]
     hashed = _hash_of(members)
     head = {
         "format": FORMAT,
         "version": VERSION,
         "specification": spec.VERSION,
         "kind": kind,
+        "node": node,
         "hash": hashed,
     }
-    lines = ",\n".join(vectors.canonical(each) for each in members)
+    lines = ",\n".join(form.canonical(each) for each in members)
     write_atomically(
         folder / name, f'{json.dumps(head)[:-1]}, "vectors": [\n{lines}\n]}}\n', create_folder=True
     )
-    decided: set[str] = set().union(*(vectors.rules(each) for each in members))
-    return {"file": name, "kind": kind, "vectors": len(members), "hash": hashed, "rules": _ordered(decided)}
+    decided: set[str] = set().union(*(form.rules(each) for each in members))
+    return {
+        "file": name,
+        "kind": kind,
+        "node": node,
+        "vectors": len(members),
+        "hash": hashed,
+        "rules": _ordered(decided),
+    }
 
 
 def _hash_of(members: Iterable[Vector]) -> str:
     """The hash of a file: of the hashes of its vectors, in their order."""
-    return vectors.digest("".join(str(each["hash"]) for each in members))
+    return form.digest("".join(str(each["hash"]) for each in members))
 
 
 def _write_index(folder: Path, entries: list[dict[str, Any]], *, complete: bool) -> None:
@@ -121,19 +129,19 @@ def _ordered(rules: set[str]) -> list[str]:
 
 
 def without(exercised: set[str]) -> dict[str, list[str]]:
-    """By reason the rules that decide nothing in the vectors."""
+    """By reason the rules that decide nothing in the form."""
     found: dict[str, list[str]] = {}
-    steps, carried = in_steps(), carried_out()
+    in_steps = {rule: nodes for nodes in NODES.values() for rule in nodes.in_steps()}
     for rule_id, rule in spec.load().rules.items():
         if rule_id in exercised:
             continue
         if rule.uncovered is not None:
             reason = "the reference does not carry it out"
-        elif rule_id not in steps:
-            reason = "decides no step of a replica"
+        elif rule_id not in in_steps:
+            reason = "decides no step"
         else:
-            reason = reason_of_silence(rule_id) or NOT_REACHED.replace("these sequences", "what was explored")
-        assert rule_id in carried or rule_id not in steps
+            silent = in_steps[rule_id].why_silent(rule_id)
+            reason = silent or NOT_REACHED.replace("these sequences", "what was explored")
         found.setdefault(reason, []).append(rule_id)
     return found
 
@@ -174,15 +182,15 @@ def _head(path: Path, wanted: str, what: str) -> dict[str, Any]:
 
 
 def read(folder: Path) -> Iterator[tuple[dict[str, Any], list[Vector]]]:
-    """The files of a set, as the index describes them, with their vectors. Raises InputError."""
+    """The files of a set, as the index describes them, with their form. Raises InputError."""
     for entry in _read_index(folder)["files"]:
         path = folder / entry["file"]
         data = _head(path, FORMAT, "a file of vectors")
         members = data.get("vectors")
         if not isinstance(members, list) or not all(isinstance(each, dict) for each in members):
             raise InputError(f"{path}: 'vectors' is no list of vectors; make the set again.")
-        if data.get("kind") != entry.get("kind") or data.get("hash") != entry.get("hash"):
-            raise InputError(f"{path}: is not the file that {INDEX} names (kind or hash differ).")
+        if any(data.get(key) != entry.get(key) for key in ("kind", "node", "hash")):
+            raise InputError(f"{path}: is not the file that {INDEX} names (kind, node or hash differ).")
         yield entry, members
 
 
@@ -195,18 +203,19 @@ def check(folder: Path) -> Checked:
         path, decided = entry["file"], set[str]()
         for number, each in enumerate(members):
             where = f"{path}: vectors[{number}]"
-            if each.get("hash") != vectors.digest(vectors.content(each)):
+            if each.get("hash") != form.digest(form.content(each)):
                 differences.append(f"{where}.hash: is not that of the vector.")
                 continue
-            found = vectors.difference(each, where)
+            found = difference(each, where)
             if found is not None:
                 differences.append(f"{found}.")
                 continue
-            if each["kind"] != entry["kind"]:
-                raise InputError(f"{where}.kind: expected {entry['kind']}, as {INDEX} says.")
+            for key in ("kind", "node"):
+                if each[key] != entry[key]:
+                    raise InputError(f"{where}.{key}: expected {entry[key]}, as {INDEX} says.")
             steps = each.get("steps")
             done.steps += len(steps) if isinstance(steps, list) else 1
-            decided |= vectors.rules(each)
+            decided |= form.rules(each)
         if _hash_of(members) != entry["hash"] or entry.get("vectors") != len(members):
             differences.append(f"{path}: the hash or the number of vectors is not what {INDEX} says.")
         elif not differences and _ordered(decided) != entry.get("rules"):

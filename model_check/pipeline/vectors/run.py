@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from model_check.pipeline.datasets import Column, Dataset, read, write
 from model_check.pipeline.vectors import files
 from model_check.pipeline.vectors.cover import cover, smallest
+from model_check.pipeline.vectors.form import Vector
 from model_check.pipeline.vectors.tasks import CANDIDATES, Task, rows
-from model_check.pipeline.vectors.vector import Vector
 
 if TYPE_CHECKING:
     import pyarrow as pa

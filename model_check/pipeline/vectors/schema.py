@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any
 
 import spec
 from model_check import codec
+from model_check.brokers.switches import FORMS
+from model_check.pipeline.vectors.broker_vector import TYPES
+from model_check.pipeline.vectors.form import FUNCTION, MESSAGE, REPLICA, SEQUENCE, STEP
 from model_check.pipeline.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
 from reference.disk import Disk
 from reference.events import Event
@@ -20,61 +23,73 @@ from reference.replica import Replica
 from reference.step import Outcome
 
 FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
-#: Grows with every change of the format. 2: messages, and the function ``request-version``.
-VERSION = 2
-_KINDS = ("step", "sequence", "function", "message")
+#: Grows with every change of the format. 2: messages, and the function ``request-version``. 3: brokers and
+#: their controller, and the field ``node`` of vectors, files and entries of the index.
+VERSION = 3
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _RULES = {"type": "array", "items": {"type": "string"}}
+_COMMON = {"hash": _HASH, "covers": {"type": "array", "items": {"type": "string"}}}
+#: By node and kind the fields of a vector beside those that all have.
+_Fields = dict[tuple[str, str], dict[str, Any]]
 
 
 def schema() -> dict[str, Any]:
     """The schema of a file of vectors, whatever their kind, and of an index."""
     definitions: dict[str, Any] = {}
-    protocol = _object(
-        {
-            "preset": {"enum": [*PRESETS]},
-            "switches": {
-                "type": "object",
-                "additionalProperties": {"type": ["string", "integer", "boolean", "null"]},
-            },
-        }
-    )
-    parts = {
-        "replica": _type(Replica, definitions),
-        "event": {"anyOf": [_type(Event, definitions), {"enum": ["start", "crash"]}]},
-        "disk": _type(Disk, definitions),
-        "outcome": _outcome(definitions),
-    }
-    happened = {key: parts[key] for key in ("event", "disk", "outcome")}
-    common = {"protocol": protocol, "hash": _HASH, "covers": {"type": "array", "items": {"type": "string"}}}
-    step = _object(
-        {"kind": {"const": "step"}, **common, "replica": parts["replica"], **happened}, {"disk", "covers"}
-    )
-    steps = {"type": "array", "minItems": 1, "items": _object(happened, {"disk", "outcome"})}
-    sequence = {"kind": {"const": "sequence"}, **common, "replica": parts["replica"], "steps": steps}
-    function = {
-        "kind": {"const": "function"},
-        **common,
-        "function": {"enum": ["election", "high-watermark", "request-version"]},
-        "arguments": {"type": "object"},
-        "result": {"type": ["string", "integer", "object", "null"]},
-        "rules": _RULES,
-    }
-    definitions["step"] = step
-    definitions["sequence"] = _object(sequence, {"covers"})
-    definitions["function"] = _object(function, {"covers"})
-    definitions["message"] = _object(
-        {"kind": {"const": "message"}, **common, **_message(definitions)}, {"covers"}
-    )
-    definitions["file"] = {"anyOf": [_file(kind) for kind in _KINDS]}
-    definitions["index"] = _index()
+    kinds = {**_of_replicas(definitions), **_of_brokers(definitions)}
+    for (node, kind), fields in kinds.items():
+        head = {"kind": {"const": kind}, "node": {"const": node}, **_COMMON}
+        definitions[f"{node}-{kind}"] = _object({**head, **fields}, {"disk", "covers"})
+    definitions["file"] = {"anyOf": [_file(*each) for each in kinds]}
+    definitions["index"] = _index([*kinds])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Conformance vectors of KRaft: a file of vectors, or the index of a set",
         "anyOf": [{"$ref": "#/$defs/file"}, {"$ref": "#/$defs/index"}],
         "$defs": dict(sorted(definitions.items())),
     }
+
+
+def _of_replicas(definitions: dict[str, Any]) -> _Fields:
+    protocol = _protocol(PRESETS)
+    replica = _type(Replica, definitions)
+    happened = {
+        "event": {"anyOf": [_type(Event, definitions), {"enum": ["start", "crash"]}]},
+        "disk": _type(Disk, definitions),
+        "outcome": _outcome(definitions),
+    }
+    steps = {"type": "array", "minItems": 1, "items": _object(happened, {"disk", "outcome"})}
+    function = {
+        "function": {"enum": ["election", "high-watermark", "request-version"]},
+        "arguments": {"type": "object"},
+        "result": {"type": ["string", "integer", "object", "null"]},
+        "rules": _RULES,
+    }
+    return {
+        (REPLICA, STEP): {**protocol, "replica": replica, **happened},
+        (REPLICA, SEQUENCE): {**protocol, "replica": replica, "steps": steps},
+        (REPLICA, FUNCTION): {**protocol, **function},
+        (REPLICA, MESSAGE): {**protocol, **_message(definitions)},
+    }
+
+
+def _of_brokers(definitions: dict[str, Any]) -> _Fields:
+    return {
+        (node, STEP): {
+            **_protocol(FORMS),
+            "state": _type(state, definitions),
+            "event": _type(event, definitions),
+            "outcome": _type(outcome, definitions),
+        }
+        for node, (state, event, outcome) in TYPES.items()
+    }
+
+
+def _protocol(presets: Iterable[str]) -> dict[str, Any]:
+    values = {"type": ["string", "integer", "boolean", "null"]}
+    switches = {"type": "object", "additionalProperties": values}
+    return {"protocol": _object({"preset": {"enum": [*presets]}, "switches": switches})}
 
 
 def _outcome(definitions: dict[str, Any]) -> dict[str, Any]:
@@ -101,17 +116,20 @@ def _message(definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _file(kind: str) -> dict[str, Any]:
-    items = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{kind}"}}
+def _file(node: str, kind: str) -> dict[str, Any]:
+    items = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{node}-{kind}"}}
     head = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
-    said = {"specification": {"const": spec.VERSION}, "kind": {"const": kind}, "hash": _HASH}
+    head |= {"kind": {"const": kind}, "node": {"const": node}}
+    said = {"specification": {"const": spec.VERSION}, "hash": _HASH}
     return _object({**head, **said, "vectors": items})
 
 
-def _index() -> dict[str, Any]:
+def _index(kinds: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    nodes, of_vectors = zip(*kinds, strict=True)
     entry = {
         "file": {"type": "string"},
-        "kind": {"enum": [*_KINDS]},
+        "kind": {"enum": [*dict.fromkeys(of_vectors)]},
+        "node": {"enum": [*dict.fromkeys(nodes)]},
         "vectors": {"type": "integer", "minimum": 1},
         "hash": _HASH,
         "rules": _RULES,
@@ -143,7 +161,9 @@ def _type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _class(kind: Any, tagged: bool, definitions: dict[str, Any]) -> dict[str, Any]:
-    name = f"{kind.__name__}{'Tagged' if tagged else ''}"
+    # Brokers have classes of the same names as replicas.
+    package = "".join(f"{part}." for part in kind.__module__.split(".")[1:-1])
+    name = f"{package}{kind.__name__}{'Tagged' if tagged else ''}"
     if name not in definitions:
         definitions[name] = {}
         fields = {field: _type(each, definitions) for field, each in field_types(kind).items()}

@@ -1,4 +1,4 @@
-"""Conformance vectors as JSON: what they hold, their hashes, and whether the reference agrees with them.
+"""Conformance vectors of replicas as JSON: what they hold, and whether the reference agrees with them.
 
 A vector is an object with ``kind``:
 
@@ -7,17 +7,14 @@ A vector is an object with ``kind``:
 * ``function``: a pure function of the protocol with its arguments and its result;
 * ``message``: a message as it arrives, malformed perhaps, and what becomes of it.
 
-Replicas, disks, events and outcomes have the form of :mod:`model_check.codec`. ``covers`` and ``hash`` are
-not part of what is hashed.
+Replicas, disks, events and outcomes have the form of :mod:`model_check.codec`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 from model_check import codec
 from model_check.codec import Json
@@ -25,6 +22,17 @@ from model_check.drive.generate import switches_of
 from model_check.errors import InputError
 from model_check.pipeline.vectors import functions, messages
 from model_check.pipeline.vectors.asked import Asked
+from model_check.pipeline.vectors.form import (
+    FUNCTION,
+    MESSAGE,
+    REPLICA,
+    SEQUENCE,
+    STEP,
+    Vector,
+    compare,
+    read_protocol,
+    require,
+)
 from model_check.variants import with_switches
 from reference.disk import Disk
 from reference.effects import Fatal, Stop
@@ -33,27 +41,7 @@ from reference.protocol import KAFKA, PRESETS, Protocol
 from reference.replica import Replica
 from reference.step import Outcome, start, step
 
-STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
 START, CRASH = "start", "crash"
-#: What is not part of the content of a vector.
-_BESIDE = ("hash", "covers")
-
-Vector = dict[str, Json]
-
-
-def canonical(data: Json) -> str:
-    """JSON text with sorted keys, without white space, in ASCII: equal data has equal text."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def digest(text: str) -> str:
-    """The SHA-256 of a text in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def content(vector: Mapping[str, Json]) -> str:
-    """The canonical text of what is hashed of a vector."""
-    return canonical({key: value for key, value in vector.items() if key not in _BESIDE})
 
 
 # Protocols.
@@ -74,11 +62,7 @@ def _nearest(protocol: Protocol) -> tuple[str, dict[str, str | bool | int]]:
 
 def decode_protocol(data: Json, where: str) -> Protocol:
     """The protocol that a vector names. Raises InputError."""
-    if not isinstance(data, dict) or set(data) != {"preset", "switches"}:
-        raise InputError(f"{where}.protocol: expected an object with 'preset' and 'switches'.")
-    preset, switches = data["preset"], data["switches"]
-    if not isinstance(preset, str) or not isinstance(switches, dict):
-        raise InputError(f"{where}.protocol: expected a text 'preset' and an object 'switches'.")
+    preset, switches = read_protocol(data, where)
     return with_switches(preset, switches, f"{where}.protocol")
 
 
@@ -102,6 +86,7 @@ def of_step(asked: Asked) -> Vector:
         happened = {"event": codec.encode(asked.event, Event)}
     return {
         "kind": STEP,
+        "node": REPLICA,
         "protocol": encode_protocol(asked.protocol),
         "replica": codec.encode(asked.replica, Replica),
         **happened,
@@ -125,6 +110,7 @@ def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Prot
         encoded.append({**happened, "outcome": outcome})
     return {
         "kind": SEQUENCE,
+        "node": REPLICA,
         "protocol": encode_protocol(protocol),
         "replica": codec.encode(identity, Replica),
         "steps": encoded,
@@ -136,6 +122,7 @@ def of_function(name: str, arguments: Mapping[str, Json]) -> Vector:
     result, rules = functions.call(name, arguments, f"{FUNCTION} {name}")
     return {
         "kind": FUNCTION,
+        "node": REPLICA,
         "protocol": encode_protocol(KAFKA),
         "function": name,
         "arguments": dict(arguments),
@@ -149,6 +136,7 @@ def of_message(api: str, direction: str, version: int, body: Json) -> Vector:
     result, rules = messages.result_of(api, direction, version, body, MESSAGE)
     return {
         "kind": MESSAGE,
+        "node": REPLICA,
         "protocol": encode_protocol(KAFKA),
         "api": api,
         "direction": direction,
@@ -162,14 +150,6 @@ def of_message(api: str, direction: str, version: int, body: Json) -> Vector:
 # Reading.
 
 
-def rules(vector: Mapping[str, Any]) -> set[str]:
-    """The rules that decided something in a vector that :func:`difference` has nothing to say about."""
-    if vector["kind"] in (FUNCTION, MESSAGE):
-        return set(vector["rules"])
-    outcomes = [vector] if vector["kind"] == STEP else vector["steps"]
-    return {rule for each in outcomes if "outcome" in each for rule in each["outcome"].get("rules", ())}
-
-
 def difference(vector: Mapping[str, Json], where: str) -> str | None:
     """In which field the reference does something else than ``vector`` says; ``None``: nowhere.
 
@@ -178,12 +158,12 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
     kind = vector.get("kind")
     protocol = decode_protocol(vector.get("protocol"), where)
     if kind == FUNCTION:
-        _require(vector, ("function", "arguments", "result", "rules"), where)
+        require(vector, ("function", "arguments", "result", "rules"), where)
         arguments = vector["arguments"]
         if not isinstance(arguments, dict):
             raise InputError(f"{where}.arguments: expected an object.")
         result, decided = functions.call(str(vector["function"]), arguments, where)
-        return _compare({"result": result, "rules": list(decided)}, vector, where)
+        return compare({"result": result, "rules": list(decided)}, vector, where)
     if kind == MESSAGE:
         return _difference_of_message(vector, where)
     if kind == STEP:
@@ -194,24 +174,18 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
     raise InputError(f"{where}.kind: expected {STEP}, {SEQUENCE}, {FUNCTION} or {MESSAGE}.")
 
 
-def _require(vector: Mapping[str, Json], keys: Sequence[str], where: str) -> None:
-    for key in keys:
-        if key not in vector:
-            raise InputError(f"{where}: the field '{key}' is missing.")
-
-
 def _difference_of_message(vector: Mapping[str, Json], where: str) -> str | None:
-    _require(vector, ("api", "direction", "version", "body", "result", "rules"), where)
+    require(vector, ("api", "direction", "version", "body", "result", "rules"), where)
     version = vector["version"]
     if type(version) is not int:
         raise InputError(f"{where}.version: expected a number.")
     named = str(vector["api"]), str(vector["direction"])
     result, decided = messages.result_of(*named, version, vector["body"], where)
-    return _compare({"result": result, "rules": list(decided)}, vector, where)
+    return compare({"result": result, "rules": list(decided)}, vector, where)
 
 
 def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], where: str) -> str | None:
-    _require(vector, ("replica", "steps"), where)
+    require(vector, ("replica", "steps"), where)
     identity = codec.decode(vector["replica"], Replica, f"{where}.replica")
     steps = vector["steps"]
     if not isinstance(steps, list) or not steps:
@@ -237,7 +211,7 @@ def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], wher
 def _difference_of_step(
     protocol: Protocol, identity: Replica, replica: Replica | None, data: Mapping[str, Json], where: str
 ) -> tuple[str | None, Outcome]:
-    _require(data, ("event", "outcome"), where)
+    require(data, ("event", "outcome"), where)
     expected = data["outcome"]
     if not isinstance(expected, dict):
         raise InputError(f"{where}.outcome: expected an object.")
@@ -250,15 +224,4 @@ def _difference_of_step(
     told = cast(dict[str, Json], codec.encode(outcome, Outcome))
     if "replica" not in expected:
         del told["replica"]
-    return _compare(told, expected, f"{where}.outcome"), outcome
-
-
-def _compare(told: Mapping[str, Json], expected: Mapping[str, Json], where: str) -> str | None:
-    for key, value in told.items():
-        if canonical(expected.get(key)) != canonical(value):
-            return f"{where}.{key}: the reference has {_shortened(canonical(value))}"
-    return None
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) < 200 else f"{text[:197]}..."
+    return compare(told, expected, f"{where}.outcome"), outcome

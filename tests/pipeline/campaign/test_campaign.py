@@ -20,6 +20,8 @@ from model_check.pipeline.campaign import driver, report
 from model_check.pipeline.campaign.matrix import Campaign, expand
 from model_check.pipeline.campaign.report_text import markdown
 from model_check.pipeline.campaign.store import Store
+from model_check.run import check
+from model_check.scenario import find
 from model_check.sources import source_digest
 
 MUTANT = "vote-for-an-id"
@@ -83,6 +85,47 @@ def _require_what_was_found(found: dict[str, Any]) -> None:
     assert "VOTE-2" in found["coverage"]["data"]["rules"]["exercised"]
     assert json.loads(json.dumps(found)) == found
     assert f"| {MUTANT} |" in markdown(found)
+
+
+BROKER_MUTANT = "former-life-accepted"
+OF_BOTH_KINDS = Campaign.model_validate(
+    {
+        "matrix": [
+            {
+                "scenarios": ["brokers-timeouts-swapped", "brokers-liveness-known", "single-voter"],
+                "mutants": ["none", BROKER_MUTANT],
+                "coverage": True,
+            },
+            {"scenarios": ["brokers-timeouts-swapped"], "engines": ["simulate"], "seeds": "0..1"},
+            {"mutants": [BROKER_MUTANT], "mutants-in": "own"},
+        ]
+    }
+)
+
+
+@pytest.mark.spark
+def test_cells_of_brokers_find_what_is_found_natively(spark: Any, tmp_path: Path) -> None:
+    sources, cells = source_digest(), expand(OF_BOTH_KINDS)
+    store = Store(spark, str(tmp_path / "results"))
+    store.plan(cells, [cell.id(sources) for cell in cells], sources, "brokers")
+    driver.run(spark, store, cells, sources, lambda finished: None)
+    rows = store.finished().where("mutant = 'none' and engine = 'check'").collect()
+    assert {row.scenario for row in rows} == {cell.scenario for cell in cells}
+    for row in rows:
+        native = check(find(row.scenario))
+        counts = native.exploration.distinct, native.exploration.depth
+        assert (row.distinct, row.depth) == counts and row.as_expected, row.scenario
+        assert [each.property for each in row.violated] == [
+            each.property for each in native.exploration.violations
+        ]
+    found = report.make(store)
+    assert found["mutants"]["status"] == {BROKER_MUTANT: "refuted"}
+    assert {"IncarnationMonotone", "OneLiveIncarnation"} <= {each["property"] for each in found["kills"]}
+    walked = [each for each in found["found"] if each["engine"] == "simulate"]
+    assert [(each["property"], each["cells"]) for each in walked] == [("InactiveBeforeSelfFenced", 2)]
+    rules = found["coverage"]["data"]["rules"]
+    assert "FENCE-1" in rules["exercised"] and "VOTE-10" in rules["never"] and "ISR-1" in rules["never"]
+    assert "| mutant | " in markdown(found) and " IncarnationMonotone |" in markdown(found)
 
 
 @pytest.mark.spark

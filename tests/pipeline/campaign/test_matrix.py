@@ -104,9 +104,83 @@ def test_the_campaign_of_variants_has_a_thousand_cells() -> None:
     assert len(expand(find_campaign("variants"))) >= 1000
 
 
+BOTH = {"scenarios": ["single-voter", "brokers-delayed-heartbeat"]}
+
+
+@pytest.mark.parametrize(
+    ("coordinate", "left", "said"),
+    [
+        (
+            {"mutants": ["none", "vote-for-an-id", "former-life-accepted"]},
+            {("single-voter", "vote-for-an-id"), ("brokers-delayed-heartbeat", "former-life-accepted")},
+            "2 of a scenario and a mutant",
+        ),
+        (
+            {"protocols": ["kip996", "shipped", "scenario rejection-fences=false"]},
+            {
+                ("single-voter", "kip996"),
+                ("brokers-delayed-heartbeat", "shipped"),
+                ("brokers-delayed-heartbeat", "scenario rejection-fences=false"),
+            },
+            "3 of a scenario and a protocol variant",
+        ),
+        (
+            {"bounds": ["budgets.crashes=1", "bounds.max-epoch=2", "budgets.cuts=1..2"]},
+            {
+                ("single-voter", "budgets.crashes=1"),
+                ("single-voter", "bounds.max-epoch=2"),
+                ("brokers-delayed-heartbeat", "budgets.crashes=1"),
+                ("brokers-delayed-heartbeat", "budgets.cuts=1"),
+                ("brokers-delayed-heartbeat", "budgets.cuts=2"),
+            },
+            "3 of a scenario and bounds",
+        ),
+    ],
+)
+def test_pairs_of_replicas_and_brokers_are_left_out_and_counted(
+    coordinate: dict[str, Any], left: set[tuple[str, str]], said: str
+) -> None:
+    told: list[str] = []
+    cells = expand(Campaign.model_validate({"matrix": [BOTH | coordinate]}), told.append)
+    (name,) = coordinate
+    found = {
+        (cell.scenario, getattr(cell, name.removesuffix("s") if name != "bounds" else name)) for cell in cells
+    }
+    assert {(scenario, value) for scenario, value in found if value != "none"} == left
+    why = "those of replicas and those of brokers do not apply to each other"
+    assert told == [f"campaign: pairs left out: {said}; {why}."]
+
+
+def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> None:
+    told: list[str] = []
+    matrix = {"mutants": ["vote-for-an-id", "former-life-accepted"], "mutants-in": "own"}
+    assert len(expand(Campaign.model_validate({"matrix": [matrix]}), told.append)) == 5
+    assert told == []
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "[[matrix]]\nscenarios = ['brokers-empty-isr']\nmutants = ['vote-for-an-id']",
+            "campaign, matrix.0: no cell; pairs left out: 1 of a scenario and a mutant",
+        ),
+        ("[[matrix]]\nscenarios = ['brokers-empty-isr']\nprotocols = ['kip996']", "no cell"),
+        ("[[matrix]]\nscenarios = ['brokers-empty-isr']\nbounds = ['bounds.max-epoch=2']", "no cell"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['draft x=1']", "there is no switch 'x'"),
+        (
+            "[[matrix]]\nscenarios = ['brokers-empty-isr']\nprotocols = ['kip1']",
+            "there is no preset 'kip1'; expected one of draft, shipped",
+        ),
+        (
+            "[[matrix]]\nscenarios = ['brokers-empty-isr']\nprotocols = ['shipped rejection-fences=7']",
+            "rejection-fences: expected true or false",
+        ),
+        (
+            "[[matrix]]\nscenarios = ['brokers-timeouts-drift']\nprotocols = ['shipped']",
+            "brokers-timeouts-drift, shipped: ",
+        ),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka follower-pre-vote']", "SWITCH=VALUE"),
         ("matrix = 1", "matrix: should be a list"),
         ("[[matrix]]", "matrix.0: give scenarios or tags"),
         ("[[matrix]]\ntags = ['no-such-tag']", "no shipped scenario has the tag 'no-such-tag'"),

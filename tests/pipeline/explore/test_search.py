@@ -11,8 +11,10 @@ from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import Exploration, System
 from model_check.errors import InputError
+from model_check.kinds import model_of
 from model_check.pipeline.explore.level import Spent
 from model_check.pipeline.explore.search import Options, explore_on_spark
+from model_check.scenario import find
 from tests.engine.random_systems import random_system
 
 FIELDS = (
@@ -46,6 +48,15 @@ def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
     found, spent = on_spark(spark, random_system(seed), tmp_path)
     require_same(found, explore(random_system(seed)))
     assert spent.handed_over == 0 and not spent.looked_ahead
+
+
+@pytest.mark.spark
+def test_brokers_with_clocks(spark: Any, tmp_path: Path) -> None:
+    scenario = find("brokers-timeouts-swapped")
+    found, spent = on_spark(spark, model_of(scenario).build(scenario), tmp_path)
+    require_same(found, explore(model_of(scenario).build(scenario)))
+    assert [each.property for each in found.violations] == ["InactiveBeforeSelfFenced"]
+    assert spent.handed_over == 0
 
 
 @pytest.mark.spark

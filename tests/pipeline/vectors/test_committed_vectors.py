@@ -14,9 +14,11 @@ import pytest
 
 import spec
 from model_check import scenario
-from model_check.consult.citations import in_steps
+from model_check.consult.citations import in_broker_steps, in_steps
 from model_check.drive.coverage import NOT_REACHED
-from model_check.pipeline.vectors import files, messages, tasks, vector
+from model_check.pipeline.vectors import broker_situations, files, messages, nodes, replicas
+from model_check.pipeline.vectors.broker_outcomes import features
+from model_check.pipeline.vectors.brokers import Brokers
 from model_check.pipeline.vectors.outcomes import rules_of
 from model_check.pipeline.vectors.schema import schema
 
@@ -24,7 +26,7 @@ SET = Path(__file__).parents[2] / "vectors"
 CONSUMERS = SET / "consumer"
 #: Of a Fetch request: its version has no high watermark.
 NO_HIGH_WATERMARK = 2**63 - 1
-MEGABYTES = 2.2
+MEGABYTES = 2.4
 
 
 def members() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -66,7 +68,7 @@ def test_every_vector_was_chosen_for_something_that_it_shows() -> None:
         assert each["covers"], file
         if each["kind"] == "message":
             of_message = (each[key] for key in ("api", "direction", "version", "body"))
-            assert set(each["covers"]) <= set(tasks._message(*of_message).features)
+            assert set(each["covers"]) <= set(replicas._message(*of_message).features)
             continue
         shown = set(each.get("rules") or ())
         if each["kind"] != "function":
@@ -92,7 +94,8 @@ def test_every_rule_that_a_step_can_show_has_a_vector_or_a_reason() -> None:
     reasons = {rule: reason for reason, rules in index["without"].items() for rule in rules}
     assert shown.isdisjoint(reasons)
     assert shown | reasons.keys() == set(spec.load().rules)
-    assert shown | {rule for rule, why in reasons.items() if "decides no step" not in why} >= set(in_steps())
+    in_some_step = {*in_steps(), *in_broker_steps()}
+    assert shown | {rule for rule, why in reasons.items() if "decides no step" not in why} >= in_some_step
     unexplained = [
         rule for rule, reason in reasons.items() if reason.startswith(NOT_REACHED.split(" by ")[0])
     ]
@@ -109,6 +112,59 @@ def test_every_rule_that_scenarios_must_exercise_has_a_vector() -> None:
         if name.startswith("rule ")
     }
     assert wanted <= shown
+
+
+BROKER_AREAS = ("INC", "BSTATE", "HEARTBEAT", "FENCE", "ISR", "COMPAT", "REG", "HBK", "AISR")
+
+
+@pytest.mark.slow
+def test_brokers_show_each_rule_with_each_outcome_that_malformed_input_leads_to() -> None:
+    covered = {pair for _, each in members() if each["node"] in Brokers.names for pair in each["covers"]}
+    protocols = broker_situations.protocols()
+    shown = {
+        pair
+        for name in ("draft", "shipped")
+        for each in broker_situations.asked(protocols[name])
+        for pair in features(each.state, each.outcome)
+    }
+    assert shown <= covered
+
+
+@pytest.mark.parametrize("area", BROKER_AREAS)
+def test_every_rule_of_brokers_has_a_vector(area: str) -> None:
+    wanted = {rule for rule in in_broker_steps() if rule.rpartition("-")[0] == area}
+    shown = {
+        rule for entry, _ in files.read(SET) if entry["node"] in Brokers.names for rule in entry["rules"]
+    }
+    assert wanted and wanted <= shown
+
+
+def test_what_brokers_refuse_is_among_the_vectors() -> None:
+    covered = {pair.partition(": ")[2] for _, each in members() for pair in each["covers"]}
+    for wanted in (
+        "MetadataHeartbeatResponse STALE_BROKER_EPOCH",
+        "MetadataHeartbeatResponse INVALID_REQUEST",
+        "IsrChangeResponse INVALID_REQUEST",
+        "BrokerRegistrationResponse DUPLICATE_BROKER_REGISTRATION",
+        "BrokerRegistrationResponse INCONSISTENT_CLUSTER_ID",
+        "BrokerRegistrationResponse UNSUPPORTED_VERSION",
+        "BrokerHeartbeatResponse STALE_BROKER_EPOCH",
+        "AlterPartitionResponse INVALID_UPDATE_VERSION",
+        "AlterPartitionResponse INELIGIBLE_REPLICA",
+        "AlterPartitionResponse UNKNOWN_TOPIC_ID",
+        "the store is not written",
+        "Refused",
+    ):
+        assert wanted in covered, wanted
+
+
+def test_what_is_the_draft_or_what_shipped_is_shown_without_other_switches() -> None:
+    protocols = {
+        (each["protocol"]["preset"], frozenset(each["protocol"]["switches"]))
+        for _, each in members()
+        if each["node"] in Brokers.names and "-timeout" not in str(each["protocol"])
+    }
+    assert {("draft", frozenset()), ("shipped", frozenset())} <= protocols
 
 
 # The schema.
@@ -186,6 +242,7 @@ def test_the_schema_refuses_what_does_not_belong() -> None:
         "version": files.VERSION,
         "specification": spec.VERSION,
         "kind": entry["kind"],
+        "node": entry["node"],
         "hash": entry["hash"],
         "vectors": [*found[:1]],
     }
@@ -239,13 +296,13 @@ def test_the_reference_contradicts_a_changed_vector() -> None:
         each for file, each in members() if "vote-request" in file and '"granted": true' in json.dumps(each)
     )
     changed = json.loads(json.dumps(granting).replace('"granted": true', '"granted": false'))
-    assert vector.difference(granting, "vector") is None
-    assert "outcome.effects: the reference has" in (vector.difference(changed, "vector") or "")
+    assert nodes.difference(granting, "vector") is None
+    assert "outcome.effects: the reference has" in (nodes.difference(changed, "vector") or "")
 
 
 @pytest.mark.parametrize("consumer", ["consume.mjs", "messages.mjs"])
 def test_a_set_of_another_version_is_refused(tmp_path: Path, consumer: str) -> None:
-    done = consume(changed(tmp_path, "index.json", '"version": 2', '"version": 3'), consumer)
+    done = consume(changed(tmp_path, "index.json", '"version": 3', '"version": 4'), consumer)
     assert done.returncode == 1
     assert "does not know" in done.stderr
 

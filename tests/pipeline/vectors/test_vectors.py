@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from model_check import cli, scenario
 from model_check.errors import InputError
 from model_check.kraft.node import execute
-from model_check.pipeline.vectors import asked, files, functions, situations, tasks, vector
+from model_check.pipeline.vectors import asked, files, form, functions, nodes, situations, tasks, vector
+from model_check.pipeline.vectors.candidate import Candidate
 from model_check.pipeline.vectors.cover import cover_plainly
 from model_check.pipeline.vectors.outcomes import features, outcomes
 from reference.events import RequestTimedOut, Resign
@@ -44,7 +45,7 @@ def test_the_greedy_choice_covers_what_there_is(
 def test_what_a_task_leaves_out_is_never_chosen(
     candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
 ) -> None:
-    made = [tasks.Candidate("step", tier, pairs, size, tie, dict) for tier, size, tie, pairs in candidates]
+    made = [Candidate("step", tier, pairs, size, tie, dict) for tier, size, tie, pairs in candidates]
     random.Random(len(made)).shuffle(made)
     kept = {each.tie for each in tasks._smallest(iter(made), keep)}
     fewer = [each for each in candidates if each[2] in kept]
@@ -58,7 +59,7 @@ def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> No
     for row in rows:
         found = json.loads(row["vector"])
         assert vector.difference(found, "vector") is None
-        assert found["hash"] == vector.digest(vector.content(found)) == row["hash"]
+        assert found["hash"] == form.digest(form.content(found)) == row["hash"]
 
 
 def test_all_is_more_than_the_smallest() -> None:
@@ -134,9 +135,7 @@ def small_set(folder: Path) -> Path:
     found = []
     for name, arguments in [*functions.cases()][:4]:
         made = vector.of_function(name, arguments)
-        found.append(
-            ("functions.json", {**made, "hash": vector.digest(vector.content(made)), "covers": ["x"]})
-        )
+        found.append(("functions.json", {**made, "hash": form.digest(form.content(made)), "covers": ["x"]}))
     files.write(folder, found)
     return folder
 
@@ -157,7 +156,7 @@ def test_another_result_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFi
     data["vectors"][0]["result"] = "lost"
     path.write_text(json.dumps(data), encoding="utf-8")
     assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 1
-    data["vectors"][0]["hash"] = vector.digest(vector.content(data["vectors"][0]))
+    data["vectors"][0]["hash"] = form.digest(form.content(data["vectors"][0]))
     path.write_text(json.dumps(data), encoding="utf-8")
     assert cli.main(["pipeline", "vectors", "--check", str(folder)]) == 1
     assert 'the reference has "won"' in capsys.readouterr().out
@@ -167,7 +166,7 @@ def test_another_result_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFi
     ("name", "old", "new", "says"),
     [
         ("index.json", '"complete": true', '"complete": false', "not complete"),
-        ("index.json", '"version": 2', '"version": 9', "only version 2"),
+        ("index.json", '"version": 3', '"version": 9', "only version 3"),
         ("index.json", '"specification": 1', '"specification": 7', "follows version 7 of the specification"),
         ("index.json", "kraftcheck-vectors-index", "other", "is not the index"),
         ("index.json", "functions.json", "../functions.json", "is no list of files"),
@@ -222,9 +221,13 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, st.sampled_from(["step", "sequence", "function", "message", 7]))
-def test_what_is_no_vector_is_refused(data: object, kind: object) -> None:
+@given(
+    JSON,
+    st.sampled_from(["step", "sequence", "function", "message", 7]),
+    st.sampled_from(["replica", "controller", "broker", 7, None]),
+)
+def test_what_is_no_vector_is_refused(data: object, kind: object, node: object) -> None:
     hostile = {**(data if isinstance(data, dict) else {"replica": data}), "kind": kind}
     hostile["protocol"] = {"preset": "kafka", "switches": {}}
     with pytest.raises(InputError):
-        vector.difference(hostile, "vector")  # type: ignore[arg-type]
+        nodes.difference({**hostile, "node": node}, "vector")  # type: ignore[dict-item]

@@ -72,8 +72,8 @@ function requestVersion({ request, supported }) {
 
 let [checked, differences] = [0, 0];
 const { version, specification, complete, files } = read("index.json");
-if (version !== 2 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
-for (const { file } of files.filter(({ kind }) => kind === "message" || kind === "function")) {
+if (version !== 3 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
+for (const { file } of files.filter(({ node, kind }) => node === "replica" && /^(message|function)$/.test(kind))) {
   for (const vector of read(file).vectors) {
     const isVote = vector.api === "Vote" && vector.direction === "request";
     const isSent = vector.function === "request-version" && vector.arguments.request.type === "VoteRequest";
