@@ -118,6 +118,7 @@ class _Builder:
             commits_with_isr=environment.commits == "isr",
             newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
+            silent_only=environment.timeouts == "silent",
             delay=environment.delay,
             drift=environment.drift,
             unbounded=frozenset(unbounded),
@@ -145,7 +146,7 @@ class _Builder:
     def _properties(self, wiring: Wiring) -> tuple[str, ...]:
         check = self.scenario.check
         known = names.ALWAYS + names.ON_REQUEST
-        eventually = (names.LIVENESS_KNOWN, names.CUT_OFF_FENCED)
+        eventually = names.EVENTUALLY
         for entry in check.eventually:
             if entry.property not in eventually:
                 raise self._error(
@@ -157,6 +158,8 @@ class _Builder:
         wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
         if check.serves_at_most is not None:
             wanted[names.SERVES_BRIEFLY] = None
+        if wiring.is_timed and wiring.is_draft and not check.only:
+            wanted[names.CONTACT_COUNTS] = None
         if wiring.data:
             wanted[names.COMMITTED_SURVIVES] = None
         judged = tuple(name for name in wanted if name not in check.without)
