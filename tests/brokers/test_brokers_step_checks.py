@@ -1,4 +1,4 @@
-"""What single steps of brokers and of the controller are judged by: steps as they should be, and with a fault."""
+"""What single steps of brokers and of the controller are judged by: steps in order, and with a fault."""
 
 from __future__ import annotations
 
@@ -85,6 +85,12 @@ def with_answer(outcome: ControllerOutcome, **changes: bool) -> ControllerOutcom
     return replace(outcome, effects=effects)
 
 
+def with_log(outcome: ControllerOutcome, **changes: Any) -> ControllerOutcome:
+    """``outcome`` with another metadata log."""
+    durable = replace(log_of(outcome.state), **changes)
+    return replace(outcome, state=replace(outcome.state, durable=durable))
+
+
 # The controller.
 
 
@@ -98,22 +104,17 @@ def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -
     assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, wish, early, leaving)
     read = taken(begun.state, heartbeat(SECOND, leaving[0][1])).state
     gone = taken(read, wish)
-    assert [each.response.should_shut_down for each in gone.effects if isinstance(each, Reply)] == [True]
+    (told,) = (each.response for each in gone.effects if isinstance(each, Reply))
+    assert told == BrokerHeartbeatResponse(caught_up=True, fenced=True, should_shut_down=True)
     assert judged(read, wish, gone, leaving) == set() and leaving_after(leaving, wish, gone) == ()
 
 
 def test_a_shutdown_that_is_not_written_or_keeps_a_leadership_is_none() -> None:
     wish = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
     begun = taken(CLUSTER, wish)
-    kept = replace(
-        begun, state=replace(begun.state, durable=replace(log_of(begun.state), partitions=(LED_BY_1,)))
-    )
-    forgotten = tuple(
-        replace(each, in_controlled_shutdown=False) for each in log_of(begun.state).registrations
-    )
-    unwritten = replace(
-        begun, state=replace(begun.state, durable=replace(log_of(begun.state), registrations=forgotten))
-    )
+    registrations = log_of(begun.state).registrations
+    forgotten = tuple(replace(each, in_controlled_shutdown=False) for each in registrations)
+    kept, unwritten = with_log(begun, partitions=(LED_BY_1,)), with_log(begun, registrations=forgotten)
     assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, wish, kept)
     assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, wish, unwritten)
     unasked = with_answer(taken(CLUSTER, heartbeat(FIRST, 0)), should_shut_down=True)
@@ -156,8 +157,8 @@ def test_a_registration_changes_by_its_own_life_only() -> None:
             replace(each, **wrong) if each.broker == 1 else each
             for each in log_of(registered.state).registrations
         )
-        state = replace(registered.state, durable=replace(log_of(registered.state), registrations=others))
-        assert names.NEWEST_REGISTRATION in judged(fenced, newcomer, replace(registered, state=state))
+        bent = with_log(registered, registrations=others)
+        assert names.NEWEST_REGISTRATION in judged(fenced, newcomer, bent)
     late = heartbeat(FIRST, 99)
     assert judged(registered.state, late, taken(registered.state, late)) == set()
     unfenced = taken(registered.state, heartbeat(replace(FIRST, epoch=epoch), epoch))
