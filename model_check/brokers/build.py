@@ -24,6 +24,8 @@ from reference.brokers.starting import running_cluster
 MAX_BUDGETS = 7
 #: Budgets without which something happens as often as it likes.
 _UNBOUNDED = ("timeouts", "contact_losses")
+#: Goals that speak of brokers which fence themselves (HBK-10).
+_OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
 
 
 def build(scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False) -> BrokerSystem:
@@ -151,6 +153,11 @@ class _Builder:
             if entry.property not in eventually:
                 raise self._error(
                     f"check.eventually: nothing judges {entry.property}, only {', '.join(eventually)}"
+                )
+            if entry.goal in _OF_THE_DRAFT and not wiring.is_draft:
+                raise self._error(
+                    f"check.eventually: no shipped broker fences itself: '{entry.goal}' says nothing there; "
+                    "ask for 'connected-serve'"
                 )
         for name in (*check.only, *check.properties, *check.without):
             if name not in known:

@@ -20,7 +20,8 @@ from model_check.tlc.modules import BROKERS_MODULE, Configuration, Modules
 NAMES = tuple(
     name for name in Modules().names() if Modules().configuration(name).root.startswith(BROKERS_MODULE)
 )
-#: Of the form that shipped, of legacy brokers, which the module does not have, and of steps that it does not judge.
+#: Of the form that shipped and of legacy brokers, which the module does not have, and of steps that it does
+#: not judge.
 WITHOUT_COUNTERPART = {
     names.UNFENCED_HAS_CAUGHT_UP,
     names.LEGACY_ACTIVE,
