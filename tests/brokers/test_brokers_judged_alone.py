@@ -19,7 +19,7 @@ MUTANTS = {
     "waits-for-an-answer-unfenced": names.CUT_OFF_FENCED,
     "serves-under-the-first-controller-alone": names.LIVE_SERVES,
     "controlled-shutdown-waits-for-nobody": names.SHUTDOWN_HANDS_OVER,
-    "stopping-broker-is-elected": names.LEAVING_NOT_CHOSEN,
+    "any-member-of-the-isr-is-elected": names.LEAVING_NOT_CHOSEN,
     "stops-with-any-answer": names.STOPS_WHEN_LET_GO,
     "ends-with-accepted-requests": names.ACCEPTED_COMPLETED,
     "broker-epoch-beside-the-log": names.NEWEST_REGISTRATION,
