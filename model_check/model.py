@@ -299,7 +299,9 @@ class Model(Protocol):
         ...
 
     def to_cover(self, systems: Sequence[Any]) -> Mapping[str, Sequence[str]]:
-        """By kind what there is to cover by the variants of the protocol that ``systems`` run."""
+        """By kind what there is to cover by the variants of the protocol that ``systems`` run; without any,
+        by all variants.
+        """
         ...
 
     def bounds(self, scenario: Any) -> list[tuple[str, str]]:

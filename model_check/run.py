@@ -210,8 +210,9 @@ def _judged(
 
 
 def _require_names_of_coverage(scenario: Scenario) -> None:
+    known = model_of(scenario).to_cover(()) if scenario.expect.covers else {}
     for wanted in scenario.expect.covers:
-        if parse(wanted) is None:
+        if parse(wanted, known) is None:
             raise InputError(
                 f"{scenario.file}: expect.covers: there is nothing called '{wanted[:80]}'; name an action, "
                 "rule, transition, message or error as in docs/scenarios.md."
@@ -224,7 +225,7 @@ def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) 
     return tuple(
         f"{wanted} was expected to be covered, and is not"
         for wanted in scenario.expect.covers
-        if parse(wanted) not in covered.items
+        if tuple(wanted.split(" ", 1)) not in covered.items
     )
 
 

@@ -24,6 +24,8 @@ from reference.brokers.starting import running_cluster
 MAX_BUDGETS = 7
 #: Budgets without which something happens as often as it likes.
 _UNBOUNDED = ("timeouts", "contact_losses")
+#: Goals that speak of brokers which fence themselves (HBK-10).
+_OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
 
 
 def build(scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False) -> BrokerSystem:
@@ -118,6 +120,7 @@ class _Builder:
             commits_with_isr=environment.commits == "isr",
             newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
+            silent_only=environment.timeouts == "silent",
             delay=environment.delay,
             drift=environment.drift,
             unbounded=frozenset(unbounded),
@@ -145,11 +148,16 @@ class _Builder:
     def _properties(self, wiring: Wiring) -> tuple[str, ...]:
         check = self.scenario.check
         known = names.ALWAYS + names.ON_REQUEST
-        eventually = (names.LIVENESS_KNOWN, names.CUT_OFF_FENCED)
+        eventually = names.EVENTUALLY
         for entry in check.eventually:
             if entry.property not in eventually:
                 raise self._error(
                     f"check.eventually: nothing judges {entry.property}, only {', '.join(eventually)}"
+                )
+            if entry.goal in _OF_THE_DRAFT and not wiring.is_draft:
+                raise self._error(
+                    f"check.eventually: no shipped broker fences itself: '{entry.goal}' says nothing there; "
+                    "ask for 'connected-serve'"
                 )
         for name in (*check.only, *check.properties, *check.without):
             if name not in known:
@@ -157,6 +165,8 @@ class _Builder:
         wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
         if check.serves_at_most is not None:
             wanted[names.SERVES_BRIEFLY] = None
+        if wiring.is_timed and wiring.is_draft and not check.only:
+            wanted[names.CONTACT_COUNTS] = None
         if wiring.data:
             wanted[names.COMMITTED_SURVIVES] = None
         judged = tuple(name for name in wanted if name not in check.without)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from model_check.brokers import control_checks, time
+from model_check.brokers import control_checks, shutdown_checks, time
 from model_check.brokers.asking import step
 from model_check.brokers.history import Declared, Heard, Label
 from model_check.brokers.network import (
@@ -14,6 +14,7 @@ from model_check.brokers.network import (
     InFlight,
     ReadMetadata,
     SessionGone,
+    Silenced,
     StoreRegistered,
     StoreRegistration,
     Told,
@@ -23,7 +24,7 @@ from model_check.brokers.step import Action, Execution, Step
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import Outcome, Signal
 from reference.brokers import views
-from reference.brokers.controller import Controller
+from reference.brokers.controller import Controller, Store
 from reference.brokers.effects import (
     BrokerDeclared,
     BrokerFenced,
@@ -92,6 +93,8 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
     expiry = wiring.price("timeouts")
     if not wiring.is_timed and expiry is not None:
         for broker in sorted(set(wiring.ids)):
+            if wiring.silent_only and not _is_silent(control, broker):
+                continue
             action = Action("timeout", CONTROLLER, f"of broker {broker}")
             yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)
     failover = wiring.price("failovers")
@@ -103,6 +106,23 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
     if wiring.is_draft and wiring.replicas:
         event = LeaderMoveDue(PARTITION.topic, PARTITION.index)
         yield from _if_anything(wiring, control, event, Action("leader moves", CONTROLLER), ())
+
+
+def with_silence(control: Control, told: Silenced) -> Control:
+    """``control`` when a process has fallen silent, or is heard again."""
+    others = {each for each in control.silent if each != told.incarnation}
+    return replace(control, silent=tuple(sorted(others | ({told.incarnation} if told.silent else set()))))
+
+
+def _is_silent(control: Control, broker: int) -> bool:
+    """Whether the process is silent that the controller's timer of a broker id is about."""
+    controller = control.controller
+    if isinstance(controller.durable, Store):
+        incarnation = views.remembered(controller, broker).incarnation
+    else:
+        known = views.registration(controller, broker)
+        incarnation = None if known is None else known.incarnation
+    return incarnation is None or incarnation in control.silent
 
 
 def _if_anything(
@@ -133,7 +153,7 @@ def _run(
     message: InFlight | None = None,
     signals: tuple[Signal, ...] = (),
 ) -> Step:
-    controller = control.controller
+    controller, leaving = control.controller, control.leaving
     effects: list[ControllerEffect] = []
     rules: list[str] = []
     broken: list[str] = []
@@ -142,6 +162,8 @@ def _run(
         outcome = step(wiring.protocol, controller, event)
         judged = control_checks.judge(wiring, controller, event, outcome)
         broken += judged.violations
+        broken += shutdown_checks.violations(leaving, controller, event, outcome)
+        leaving = shutdown_checks.leaving_after(leaving, event, outcome)
         goals += judged.goals
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
@@ -150,7 +172,7 @@ def _run(
     for effect in effects:
         if isinstance(effect, Registered) and message is not None:
             homes[effect.process.incarnation] = message.source
-    after = replace(control, controller=controller, homes=tuple(sorted(homes.items())))
+    after = replace(control, controller=controller, homes=tuple(sorted(homes.items())), leaving=leaving)
     labels = tuple(_labels(events, effects, control.controller, controller))
     sends = tuple(_sends(effects, homes, message))
     if wiring.newest_metadata:

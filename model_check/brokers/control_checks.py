@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from model_check.brokers import names
+from model_check.brokers import names, registration_checks
 from model_check.brokers.wiring import Wiring
 from reference.brokers import views
 from reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
@@ -22,12 +22,10 @@ from reference.brokers.events import ControllerEvent, Failover, RequestReceived,
 from reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
-    BrokerHeartbeatRequest,
     BrokerState,
     IsrChangeRequest,
     IsrChangeResponse,
     MetadataHeartbeatRequest,
-    Request,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.step import ControllerOutcome
@@ -46,7 +44,11 @@ def judge(
 ) -> Judgement:
     """What is wrong with a step of the controller."""
     return Judgement(
-        tuple(_violations(before, event, outcome)), tuple(_goals(before, event, outcome.effects))
+        (
+            *_violations(before, event, outcome),
+            *registration_checks.violations(wiring.protocol, before, event, outcome),
+        ),
+        tuple(_goals(before, event, outcome.effects)),
     )
 
 
@@ -65,9 +67,6 @@ def _violations(before: Controller, event: ControllerEvent, outcome: ControllerO
         yield names.ISR_WELL_FORMED
     if any(_shows_inactive(after, effect) for effect in outcome.effects) or _has_fenced_member(after):
         yield names.INACTIVE_INVISIBLE
-    for effect in outcome.effects:
-        if isinstance(effect, BrokerFenced) and not effect.fenced and not _has_caught_up(after, event):
-            yield names.UNFENCED_HAS_CAUGHT_UP
     if isinstance(after.durable, Store) and after.active is not None:
         visible = {each.broker for each in views.visible_brokers(after)}
         legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
@@ -164,14 +163,6 @@ def _has_fenced_member(after: Controller) -> bool:
         partition.leader in fenced or (len(partition.isr) > 1 and fenced & set(partition.isr))
         for partition in after.durable.partitions
     )
-
-
-def _has_caught_up(after: Controller, event: ControllerEvent) -> bool:
-    request: Request | None = event.request if isinstance(event, RequestReceived) else None
-    if not isinstance(request, BrokerHeartbeatRequest):
-        return False
-    known = views.registration(after, request.broker)
-    return known is not None and request.offset >= known.epoch
 
 
 # Goals.

@@ -47,7 +47,7 @@ def _errors(response: object) -> Iterator[BrokerErrorCode]:
 
 
 def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...]]:
-    """By kind what there is to cover by these variants."""
+    """By kind what there is to cover by these variants; without any, by all of them."""
     chosen = [{"V-BLIVE": each.liveness.value, "V-ISR": each.isr_changes.value} for each in protocols]
     cited = {
         rule
@@ -58,7 +58,9 @@ def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...
     return {
         ACTION: (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload))),
         RULE: tuple(
-            rule for rule in rules if rule in cited and any(rules[rule].belongs_to(each) for each in chosen)
+            rule
+            for rule in rules
+            if rule in cited and (not chosen or any(rules[rule].belongs_to(each) for each in chosen))
         ),
         MESSAGE: tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response))),
         ERROR: tuple(code.name for code in BrokerErrorCode if code is not BrokerErrorCode.NONE),

@@ -12,6 +12,14 @@ from model_check.brokers.words import records, value_text
 from model_check.engine.system import GlobalState, Outcome
 from model_check.model import Run
 
+#: What is told by what becomes of the partition.
+_OF_PARTITIONS = (
+    names.ISR_BY_LEADER_ONLY,
+    names.ISR_WELL_FORMED,
+    names.REJECTED_HAS_NO_EFFECT,
+    names.LEAVING_NOT_CHOSEN,
+)
+
 
 def explain(
     system: BrokerSystem,
@@ -52,7 +60,7 @@ def _explain(
             if broker in history.serving:
                 ticks = dict(history.since).get(broker, 0) + 1
                 yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
-    if violated in (names.ISR_BY_LEADER_ONLY, names.ISR_WELL_FORMED, names.REJECTED_HAS_NO_EFFECT):
+    if violated in _OF_PARTITIONS:
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))
         for one, other in zip(old, new, strict=True):
             yield (

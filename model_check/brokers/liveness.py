@@ -3,11 +3,18 @@
 Judged on the whole reachable graph, which must be finite without a bound: what happens as often as it likes
 has no budget, and what would make the space infinite (leaders of a partition that change for ever) is left
 out of such scenarios.
+
+The environment promises nothing: a link that is cut may stay so, and a process that is gone need not start
+again. Faults have budgets, so that each behaviour comes to an end of them: from some point on links and
+processes are what they are for good, whichever of them are up, and goals speak of what they are. What is
+promised is that messages which are sent again and again arrive, and what processes and the controller do by
+themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from model_check.brokers.network import CONTROLLER, InFlight, Payload
@@ -15,12 +22,15 @@ from model_check.brokers.places import Machine
 from model_check.brokers.scenario import BrokerScenario, Eventually
 from model_check.brokers.step import Action
 from model_check.brokers.system import BrokerSystem, control_of, machines
+from model_check.brokers.wiring import Wiring
 from model_check.engine.cycles import Strength
 from model_check.engine.liveness import Fairness, Lasso, lassos
 from model_check.engine.system import GlobalState, PathStep
 from model_check.errors import InputError
 from model_check.model import Judged
 from reference.brokers import views
+from reference.brokers.broker import Broker, Life
+from reference.brokers.messages import BrokerState
 
 if TYPE_CHECKING:
     from model_check.engine.graph import Graph
@@ -28,8 +38,8 @@ if TYPE_CHECKING:
 
 #: What a process or the controller does by itself again and again, or once its time is over.
 _TIMERS = (
-    "heartbeat", "register", "read metadata", "contact lost", "start", "timeout", "tick", "link heals",
-    "leader moves", "client's request is done",
+    "heartbeat", "register", "read metadata", "contact lost", "timeout", "tick", "leader moves",
+    "client's request is done",
 )  # fmt: skip
 _FINDS = "finds the controller"
 
@@ -38,29 +48,55 @@ def _runs(machine: Machine) -> bool:
     return machine.broker is not None and not machine.broker.ended
 
 
-def _liveness_known(state: GlobalState) -> bool:
-    """Every broker with a process that runs is active, every other one inactive."""
+def _linked(state: GlobalState) -> list[tuple[int, Broker]]:
+    """The processes that run and reach the controller, with their broker ids."""
+    return [
+        (machine.id, machine.broker)
+        for machine in machines(state)
+        if machine.broker is not None and _runs(machine) and not machine.cut
+    ]
+
+
+def _liveness_known(wiring: Wiring, state: GlobalState) -> bool:
+    """Every broker with a process that runs and reaches the controller is active, every other one inactive;
+    a legacy one may be active whatever it is.
+    """
     controller = control_of(state).controller
     visible = {each.broker for each in views.visible_brokers(controller)}
-    alive = {machine.id for machine in machines(state) if _runs(machine) and not machine.cut}
-    dead = {machine.id for machine in machines(state) if not _runs(machine)} - alive
-    return alive <= visible and not dead & visible
+    alive = {broker for broker, process in _linked(state) if not _leaves(wiring, process)}
+    silent = {machine.id for machine in machines(state)} - {broker for broker, _ in _linked(state)}
+    return alive <= visible and not (silent - wiring.legacy) & visible
 
 
-def _cut_off_are_fenced(state: GlobalState) -> bool:
+def _leaves(wiring: Wiring, process: Broker) -> bool:
+    """Whether a process ends as soon as what it has accepted is completed."""
+    if wiring.is_draft:
+        return process.wish is BrokerState.INACTIVE
+    return process.life is Life.SHUTTING_DOWN
+
+
+def _connected_serve(wiring: Wiring, state: GlobalState) -> bool:
+    """Of every broker with a process that runs, reaches the controller and does not leave, one serves."""
+    found = [each for each in _linked(state) if not _leaves(wiring, each[1])]
+    return {broker for broker, _ in found} <= {
+        broker for broker, process in found if views.serves(wiring.protocol, process)
+    }
+
+
+def _cut_off_are_fenced(wiring: Wiring, state: GlobalState) -> bool:
     cut = (each.broker for each in machines(state) if _runs(each) and each.cut)
     return all(broker is not None and (broker.fenced or broker.legacy) for broker in cut)
 
 
-def _connected_are_unfenced(state: GlobalState) -> bool:
-    linked = (each.broker for each in machines(state) if _runs(each) and not each.cut)
-    return all(broker is not None and not broker.fenced for broker in linked)
+def _connected_are_unfenced(wiring: Wiring, state: GlobalState) -> bool:
+    return not any(process.fenced for _, process in _linked(state))
 
 
-GOALS: dict[str, Callable[[GlobalState], bool]] = {
+GOALS: dict[str, Callable[[Wiring, GlobalState], bool]] = {
     "liveness-known": _liveness_known,
     "cut-off-are-fenced": _cut_off_are_fenced,
     "connected-are-unfenced": _connected_are_unfenced,
+    "connected-serve": _connected_serve,
 }
 
 
@@ -88,7 +124,7 @@ class BrokerLiveness:
     def lassos_of(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
     ) -> Iterator[Lasso]:
-        reached = graph.mask(GOALS[wanted.goal])
+        reached = graph.mask(partial(GOALS[wanted.goal], system.wiring))
         when = None if wanted.form == "eventually" else ~reached
         return lassos(graph, reached, _classes(system, wanted), when=when, through=None)
 

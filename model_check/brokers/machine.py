@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from model_check.brokers import names, replication, time
+from model_check.brokers import names, process_checks, replication, time
 from model_check.brokers.asking import step
 from model_check.brokers.history import Answered, Label, Served
 from model_check.brokers.network import (
@@ -18,6 +18,7 @@ from model_check.brokers.network import (
     Replicate,
     Replicated,
     SessionGone,
+    Silenced,
     StoreRegistered,
     StoreRegistration,
 )
@@ -29,7 +30,6 @@ from reference.brokers import views
 from reference.brokers.broker import Broker
 from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
 from reference.brokers.effects import (
-    Accepted,
     BrokerEffect,
     FencedItself,
     ForgetRequest,
@@ -162,7 +162,7 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
             yield Step(Outcome(Action("read metadata", place), replace(machine, reads=True), sends=(sent,)))
     elif not wiring.is_timed:
         price = wiring.price("contact_losses")
-        if price is not None:
+        if price is not None and (machine.cut or not wiring.silent_only):
             yield from offer(ContactLost(), "contact lost", costs=price)
     if broker.controller is None:
         for node in wiring.nodes:
@@ -211,16 +211,25 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
                 sends=tuple(_session_gone(wiring, place, broker)),
                 labels=(Served(machine.id, False),),
                 costs=price,
-                signals=(Signal(component, content=GONE),),
+                signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
             )
         )
     price = wiring.price("cuts")
     if machine.cut:
         healed = replace(machine, cut=False, reads=False)
         events = tuple(RequestTimedOut(api) for api in broker.awaiting)
-        yield run(wiring, component, healed, events, Action("link heals", place))
+        heard = _silence(wiring, component, broker, False)
+        yield run(wiring, component, healed, events, Action("link heals", place), signals=heard)
     elif price is not None:
-        yield Step(Outcome(Action("link is cut", place), replace(machine, cut=True), costs=price))
+        silent = _silence(wiring, component, broker, True)
+        cut = replace(machine, cut=True)
+        yield Step(Outcome(Action("link is cut", place), cut, costs=price, signals=silent))
+
+
+def _silence(wiring: Wiring, component: int, broker: Broker, silent: bool) -> tuple[Signal, ...]:
+    """The controller hears nothing more from a process, or does again; told where time-outs depend on it."""
+    told = Signal(component, content=Silenced(broker.incarnation, silent))
+    return (told,) if wiring.silent_only else ()
 
 
 def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlight]:
@@ -259,8 +268,7 @@ def run(
     for event in events if broker is not None else ():
         assert broker is not None
         outcome = step(wiring.protocol, broker, event)
-        if broker.fenced and wiring.is_draft and any(isinstance(e, Accepted) for e in outcome.effects):
-            broken.append(names.FENCED_SERVES_NOTHING)
+        broken += process_checks.violations(wiring, broker, event, outcome)
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         broker = outcome.state
@@ -272,8 +280,8 @@ def run(
     forgotten = [
         Signal(component, content=Forgotten(each.api)) for each in effects if isinstance(each, ForgetRequest)
     ]
-    if ended:
-        forgotten.append(Signal(component, content=GONE))
+    if ended and before is not None:
+        forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
     labels = [*_labels(wiring, machine, before, broker, events), *replication.commit_labels(machine, after)]
     found = Outcome(
         action,
@@ -283,7 +291,7 @@ def run(
         costs=costs,
         signals=(*forgotten, *signals),
         violations=tuple(dict.fromkeys(broken)),
-        goals=tuple(dict.fromkeys(_goals(effects))),
+        goals=tuple(dict.fromkeys((*_goals(effects), *_goals_of_labels(labels)))),
     )
     return Step(found, Execution(events, tuple(effects), tuple(rules)))
 
@@ -324,3 +332,8 @@ def _goals(effects: list[BrokerEffect]) -> Iterator[str]:
             yield names.GOAL_UNFENCED
         elif isinstance(effect, Stop):
             yield names.GOAL_STOPPED
+
+
+def _goals_of_labels(labels: list[Label]) -> Iterator[str]:
+    if any(isinstance(label, Served) and label.serves for label in labels):
+        yield names.GOAL_BEGINS_TO_SERVE

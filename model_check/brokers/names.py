@@ -14,8 +14,16 @@ REJECTED_HAS_NO_EFFECT = "RejectedIsrChangeHasNoEffect"
 LEGACY_ACTIVE = "LegacyBrokerAlwaysActive"
 COMMITTED_SURVIVES = "CommittedPartitionDataSurvives"
 SERVES_BRIEFLY = "InactiveBrokerServesBriefly"
+SHUTDOWN_HANDS_OVER = "ShutdownHandsLeadersOver"
+LEAVING_NOT_CHOSEN = "LeavingBrokerIsNotChosen"
+STOPS_WHEN_LET_GO = "StopsOnlyWhenLetGo"
+ACCEPTED_COMPLETED = "AcceptedRequestsAreCompleted"
+NEWEST_REGISTRATION = "NewestRegistrationCounts"
+SESSIONS_SAY = "SessionsSayWhatWasHeard"
+CONTACT_COUNTS = "ContactCountsByItsRequest"
 LIVENESS_KNOWN = "BrokerLivenessEventuallyKnown"
 CUT_OFF_FENCED = "PartitionedBrokerEventuallyFenced"
+LIVE_SERVES = "LiveBrokerEventuallyServes"
 
 #: What is judged in every scenario, unless it says otherwise.
 ALWAYS = (
@@ -28,9 +36,17 @@ ALWAYS = (
     UNFENCED_HAS_CAUGHT_UP,
     REJECTED_HAS_NO_EFFECT,
     LEGACY_ACTIVE,
+    SHUTDOWN_HANDS_OVER,
+    LEAVING_NOT_CHOSEN,
+    STOPS_WHEN_LET_GO,
+    ACCEPTED_COMPLETED,
+    NEWEST_REGISTRATION,
+    SESSIONS_SAY,
 )
+#: What the graph of all states is judged by, where a scenario says so.
+EVENTUALLY = (LIVENESS_KNOWN, CUT_OFF_FENCED, LIVE_SERVES)
 #: What needs something of a scenario: that clocks run, a bound, data.
-ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES)
+ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES, CONTACT_COUNTS)
 
 GOAL_COMMITTED = "GoalDataCommitted"
 GOAL_HEARD_AGAIN = "GoalLaterLifeHeard"
@@ -39,6 +55,7 @@ GOAL_DECLARED = "GoalBrokerInactive"
 GOAL_BACK = "GoalBrokerActiveAgain"
 GOAL_FENCED = "GoalBrokerFencedItself"
 GOAL_UNFENCED = "GoalBrokerUnfenced"
+GOAL_BEGINS_TO_SERVE = "GoalBrokerServes"
 GOAL_REJECTED_LIFE = "GoalFormerLifeRejected"
 GOAL_ISR_CHANGED = "GoalIsrChanged"
 GOAL_ISR_REFUSED = "GoalIsrChangeRefused"
@@ -53,6 +70,7 @@ GOALS = (
     GOAL_BACK,
     GOAL_FENCED,
     GOAL_UNFENCED,
+    GOAL_BEGINS_TO_SERVE,
     GOAL_REJECTED_LIFE,
     GOAL_ISR_CHANGED,
     GOAL_ISR_REFUSED,

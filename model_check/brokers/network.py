@@ -160,6 +160,13 @@ class Told(Frozen):
     """Signal: newer metadata goes to a component; what is on its way there is of no use any more."""
 
 
+class Silenced(Frozen):
+    """Signal: a process is silent from here on (it is gone, or its link is cut), or not any more."""
+
+    incarnation: int
+    silent: bool
+
+
 class Turned(Frozen):
     """Signal: a component has taken its own ticks."""
 

@@ -10,11 +10,15 @@ from reference.frozen import Frozen
 
 class Control(Frozen):
     """The controller, whichever node is active. ``homes``: where the process with an incarnation id runs
-    (the draft, in which the store gives these ids). ``left``, ``turn``, ``moves``: see :class:`Time`.
+    (the draft, in which the store gives these ids). ``silent``: incarnations of processes that are gone or
+    cut off, where time-outs depend on it. ``leaving``: see :mod:`model_check.brokers.shutdown_checks`.
+    ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 
     controller: Controller
     homes: tuple[tuple[int, str], ...] = ()
+    silent: tuple[int, ...] = ()
+    leaving: tuple[tuple[int, int], ...] = ()
     left: int = 0
     turn: int = 0
     moves: int = 0

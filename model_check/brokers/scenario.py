@@ -11,7 +11,7 @@ from model_check.scenario import Budget, Scenario, Table
 
 BrokerId = Annotated[int, Field(ge=1, le=9)]
 Isr = Annotated[str, StringConstraints(pattern=r"^(none|\d(,\d){0,3})$")]
-StateGoal = Literal["liveness-known", "cut-off-are-fenced", "connected-are-unfenced"]
+StateGoal = Literal["liveness-known", "cut-off-are-fenced", "connected-are-unfenced", "connected-serve"]
 
 
 class ProtocolChoice(Table):
@@ -56,9 +56,10 @@ class EnvironmentChoice(Table):
     followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
     stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
-    notices that a process is gone (the draft). ``drift``: by how many ticks a clock may be ahead of or behind
-    physical time, where time-outs are counted; ``delay``: for how many ticks a message may be in flight
-    before it is lost (any number, unless it is given).
+    notices that a process is gone (the draft). ``time-outs``: where they are not counted, whether any may
+    end, or only those of processes that are silent: gone, or cut off. ``drift``: by how many ticks a clock
+    may be ahead of or behind physical time, where time-outs are counted; ``delay``: for how many ticks a
+    message may be in flight before it is lost (any number, unless it is given).
     """
 
     wishes: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False)] = ()
@@ -67,6 +68,7 @@ class EnvironmentChoice(Table):
     commits: Literal["isr", "leader"] = "isr"
     metadata: Literal["all", "newest"] = "all"
     sessions: bool = False
+    timeouts: Annotated[Literal["any", "silent"], Field(alias="time-outs")] = "any"
     drift: Annotated[int, Field(ge=0, le=2)] = 0
     delay: Annotated[int | None, Field(ge=1, le=9)] = None
 
@@ -127,6 +129,8 @@ class BrokerScenario(Scenario):
             raise ValueError("reduction: brokers have none; leave it out")
         if not timed and (self.environment.drift or self.environment.delay is not None):
             raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
+        if timed and self.environment.timeouts != "any":
+            raise ValueError("environment.time-outs: they are counted in ticks here; leave it out")
         if not timed and self.check.serves_at_most is not None:
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
         if not self.brokers.replicas and (self.environment.data or self.environment.wishes):

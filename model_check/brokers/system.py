@@ -16,6 +16,7 @@ from model_check.brokers.network import (
     InFlight,
     Passed,
     Record,
+    Silenced,
     Told,
     Turned,
     after_forgetting,
@@ -166,12 +167,14 @@ class BrokerSystem:
         return message
 
     def signal_local(self, signal: Signal, component: int, local: Hashable) -> Hashable:
-        """Time is noticed by all; a process that is gone or has forgotten a request by nobody."""
+        """Time is noticed by all, silence by the controller; a request that is forgotten by nobody."""
         place = cast(Control | Machine | Time, local)
         if isinstance(signal.content, Passed) and not isinstance(place, Time):
             return time.begin_turns(place, component, signal.content.moves)
         if isinstance(signal.content, Turned):
             return time.next_turn(place)
+        if isinstance(signal.content, Silenced) and isinstance(place, Control):
+            return control.with_silence(place, signal.content)
         return local
 
     def clock(self, component: int, local: Hashable) -> int:

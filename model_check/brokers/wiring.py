@@ -41,6 +41,7 @@ class Wiring:
     commits_with_isr: bool
     newest_metadata: bool
     sessions: bool
+    silent_only: bool
     delay: int | None
     drift: int
     unbounded: frozenset[str]

@@ -132,7 +132,9 @@ def in_force(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def parse(text: str) -> Item | None:
-    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if there is nothing of that name."""
+def parse(text: str, known: Mapping[str, Iterable[str]] | None = None) -> Item | None:
+    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if there is nothing of that name in
+    ``known`` (:func:`everything`, unless it is given).
+    """
     kind, _, name = text.partition(" ")
-    return (kind, name) if name in everything().get(kind, ()) else None
+    return (kind, name) if name in (everything() if known is None else known).get(kind, ()) else None

@@ -56,6 +56,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         environment["drift"] = draw(st.integers(0, 1))
     else:
         budgets |= {"timeouts": draw(st.integers(0, 1)), "contact-losses": draw(st.integers(0, 1))}
+        environment["time-outs"] = draw(st.sampled_from(["any", "silent"]))
     if partition:
         environment |= {"wishes": ["1", "1,2", "none"], "data": draw(st.booleans())}
     return {

@@ -158,6 +158,20 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "no property of brokers"),
         ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
         ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
+        (
+            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"time-outs": "silent"}},
+            "counted in ticks",
+        ),
+        (
+            {
+                "brokers": {"running": [1]},
+                "protocol": {"form": "shipped"},
+                "check": {
+                    "eventually": [{"property": names.CUT_OFF_FENCED, "goal": "connected-are-unfenced"}]
+                },
+            },
+            "no shipped broker fences itself",
+        ),
     ],
 )
 def test_a_scenario_that_contradicts_itself_is_refused_in_one_sentence(

@@ -95,7 +95,7 @@ def test_a_rule_without_code_has_its_reason() -> None:
 
 def test_a_rule_that_no_mutant_can_show_says_why_and_has_tests() -> None:
     explained = [each for each in rows() if each.rule.unmutated is not None]
-    areas = {"BOOT", "CONFIG", "HEARTBEAT", "FENCE", "COMPAT", "REG", "HBK"}
+    areas = {"BOOT", "CONFIG", "HEARTBEAT", "FENCE", "COMPAT", "REG"}
     assert {each.rule.area for each in explained} == areas
     for each in explained:
         assert each.code and each.tests and not each.mutants + each.equivalent

@@ -20,8 +20,19 @@ from model_check.tlc.modules import BROKERS_MODULE, Configuration, Modules
 NAMES = tuple(
     name for name in Modules().names() if Modules().configuration(name).root.startswith(BROKERS_MODULE)
 )
-#: Of the form that shipped, and of legacy brokers, which the module does not have.
-WITHOUT_COUNTERPART = {names.UNFENCED_HAS_CAUGHT_UP, names.LEGACY_ACTIVE}
+#: Of the form that shipped and of legacy brokers, which the module does not have, and of steps that it does
+#: not judge.
+WITHOUT_COUNTERPART = {
+    names.UNFENCED_HAS_CAUGHT_UP,
+    names.LEGACY_ACTIVE,
+    names.SHUTDOWN_HANDS_OVER,
+    names.LEAVING_NOT_CHOSEN,
+    names.STOPS_WHEN_LET_GO,
+    names.ACCEPTED_COMPLETED,
+    names.NEWEST_REGISTRATION,
+    names.SESSIONS_SAY,
+    names.CONTACT_COUNTS,
+}
 LINE = re.compile(r"^ {4}(\w+) (?:=|<-) ([^\n]+(?:\n {5,}[^\n]+)*)", re.MULTILINE)
 
 
