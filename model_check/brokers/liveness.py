@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: What a process or the controller does by itself again and again, or once its time is over.
 _TIMERS = (
     "heartbeat", "register", "read metadata", "contact lost", "start", "timeout", "tick", "link heals",
-    "leader moves", "client's request is done",
+    "leader moves", "client's request is done", "asks for ISRs again",
 )  # fmt: skip
 _FINDS = "finds the controller"
 
