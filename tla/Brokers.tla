@@ -333,10 +333,14 @@ Shutdown(place, b) == ProcessAct(place, ShutdownWished(b), "shutdowns", FALSE)
 
 ChangeIsr(place, b, isr) ==                                                             \* ISR-1
     LET w == WishIsr(b, isr)
-    IN  /\ LeadsPartition(b)
+    IN  /\ LeadsPartition(b) /\ b.pending = None
         /\ isr # b.partition.isr
         /\ w.sends = {} => machine[place].cut
         /\ ProcessAct(place, w, "isrChanges", FALSE)
+
+AskForIsrAgain(place, b) ==                                                             \* ISR-10
+    /\ MayAskAgain(b)
+    /\ ProcessAct(place, AskForPending(b), "free", FALSE)
 
 \* A process starts, and writes its registration into the store.                        (INC-1)
 Start(place) ==
@@ -439,6 +443,7 @@ OfProcess(place, b) ==
     \/ ClientRequestDone(place, b)
     \/ Shutdown(place, b)
     \/ \E isr \in Wishes : ChangeIsr(place, b, isr)
+    \/ AskForIsrAgain(place, b)
     \/ Crash(place, b)
     \/ CutLink(place)
     \/ HealLink(place, b)

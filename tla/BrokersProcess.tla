@@ -8,7 +8,8 @@
 (* of a client.                                                            *)
 (*                                                                         *)
 (* The reference: reference/brokers/metadata_heartbeat.py, fencing.py,     *)
-(* shutdown.py, isr_wishes.py, isr_change.py, metadata.py, clients.py.     *)
+(* shutdown.py, isr_wishes.py, isr_change.py, pending_isrs.py, metadata.py,*)
+(* clients.py.                                                             *)
 (***************************************************************************)
 EXTENDS BrokersController
 
@@ -23,7 +24,8 @@ CONSTANTS
 (*   b.awaiting       its requests under way: "heartbeat", "isr"           *)
 (*   b.partition      what it knows of the partition, None: nothing        *)
 (*   b.visible        the brokers that it shows to clients: id -> life     *)
-(*   b.pending        [leaderEpoch, partitionEpoch, isr] asked for, or None*)
+(*   b.pending        [leaderEpoch, partitionEpoch, isr, refused] asked    *)
+(*                    for and not known to be in force, or None            *)
 (*   b.accepted       requests of clients taken and not completed          *)
 (*   b.wish, b.state  the state it asks for, and the one it was given last *)
 (*   b.ticks          since it reached the controller; b.requestTicks:     *)
@@ -123,14 +125,33 @@ TakeHeartbeatAnswer(b, node, response) ==
 (***************************************************************************)
 (* ISRs.                                                                   *)
 (***************************************************************************)
-\* The leader wants another ISR.  One request is under way at a time.                   (ISR-1, ISR-9)
+\* Asks for what is pending.  One request is under way at a time.
+AskForPending(b) ==
+    IF b.superseded \/ ~CanSend(b, "isr") THEN Work(b)                                  \* ISR-3
+    ELSE SendRequest(Work(b), "isr",
+                     [type |-> "IsrChangeRequest", broker |-> b.id, incarnation |-> b.incarnation,
+                      leaderEpoch |-> b.pending.leaderEpoch, isr |-> b.pending.isr])
+
+\* The leader wants another ISR.                                                        (ISR-1, ISR-9)
 WishIsr(b, isr) ==
     LET known == b.partition
-        pending == [leaderEpoch |-> known.leaderEpoch, partitionEpoch |-> known.partitionEpoch, isr |-> isr]
-    IN  IF b.superseded \/ ~CanSend(b, "isr") THEN Work(b)                              \* ISR-3
-        ELSE SendRequest(Work([b EXCEPT !.pending = pending]), "isr",
-                         [type |-> "IsrChangeRequest", broker |-> b.id, incarnation |-> b.incarnation,
-                          leaderEpoch |-> known.leaderEpoch, isr |-> isr])
+        pending == [leaderEpoch |-> known.leaderEpoch, partitionEpoch |-> known.partitionEpoch, isr |-> isr,
+                    refused |-> FALSE]
+    IN  IF b.superseded \/ ~CanSend(b, "isr") THEN Work(b)
+        ELSE AskForPending([b EXCEPT !.pending = pending])
+
+\* What is pending and was not refused is asked for again.                              (ISR-10)
+MayAskAgain(b) == b.pending # None /\ ~b.superseded /\ CanSend(b, "isr") /\ ~b.pending.refused
+
+\* What metadata settles: another leader epoch, or what was asked for is in force.      (ISR-10)
+IsSettled(known, change) ==
+    \/ known.leaderEpoch # change.leaderEpoch
+    \/ known.partitionEpoch > change.partitionEpoch /\ known.isr = change.isr
+
+Settle(b) ==
+    IF b.pending # None /\ "isr" \notin b.awaiting
+    THEN [b EXCEPT !.pending = IF IsSettled(b.partition, @) THEN None ELSE @]
+    ELSE b
 
 \* Whether what was told meanwhile is no newer than the wish.
 StillMeant(b) ==
@@ -138,14 +159,16 @@ StillMeant(b) ==
     /\ b.partition.partitionEpoch = b.pending.partitionEpoch
 
 TakeIsrAnswer(b, node, response) ==
-    LET answered == [b EXCEPT !.awaiting = @ \ {"isr"}, !.pending = None]
-    IN  Work(IF "isr" \notin b.awaiting THEN b
-             ELSE IF response.error = "NOT_CONTROLLER" THEN LoseController(answered, node)       \* ISR-2
-             ELSE IF response.error = "INVALID_INCARNATION_ID"                          \* ISR-3
-             THEN [answered EXCEPT !.superseded = TRUE]
-             ELSE IF response.result = "NONE" /\ StillMeant(b)                          \* ISR-8, ISR-9
-             THEN [answered EXCEPT !.partition.isr = b.pending.isr]
-             ELSE answered)
+    LET answered == [b EXCEPT !.awaiting = @ \ {"isr"}]
+        known == [answered EXCEPT !.pending = None]
+        Learned == IF response.error = "NOT_CONTROLLER" THEN LoseController(answered, node)     \* ISR-2
+                   ELSE IF response.error = "INVALID_INCARNATION_ID"                    \* ISR-3
+                   THEN [answered EXCEPT !.superseded = TRUE]
+                   ELSE IF response.result = "NONE" /\ StillMeant(b)                    \* ISR-8, ISR-9
+                   THEN [known EXCEPT !.partition.isr = b.pending.isr]
+                   ELSE IF response.result \in {"NONE", "INVALID_REQUEST"} THEN known
+                   ELSE [answered EXCEPT !.pending.refused = TRUE]                      \* ISR-10
+    IN  Work(IF "isr" \notin b.awaiting THEN b ELSE Settle(Learned))
 
 (***************************************************************************)
 (* Metadata, time-outs of requests, clients.                               *)
@@ -160,15 +183,14 @@ TakeMetadata(b, update) ==
                      ELSE IF b.partition = None THEN update.partition
                      ELSE IF IsNewer(update.partition, b.partition) THEN update.partition ELSE b.partition
     IN  Work(IF update.controllerEpoch < b.controllerEpoch THEN b
-             ELSE [b EXCEPT !.controller = update.controller, !.controllerEpoch = update.controllerEpoch,
-                            !.visible = update.brokers, !.partition = partition])
+             ELSE Settle([b EXCEPT !.controller = update.controller, !.controllerEpoch = update.controllerEpoch,
+                                   !.visible = update.brokers, !.partition = partition]))
 
-\* No answer came, and none will be taken.  Whether a change was applied metadata will say.
+\* No answer came, and none will be taken.  A change of an ISR stays pending.            (ISR-10)
 GiveUp(b, apis) ==
-    [Work([b EXCEPT !.awaiting = @ \ apis,
-                    !.requestTicks = IF "heartbeat" \in apis THEN 0 ELSE @,
-                    !.pending = IF "isr" \in apis THEN None ELSE @])
-        EXCEPT !.forgets = apis]
+    LET given == [b EXCEPT !.awaiting = @ \ apis,
+                           !.requestTicks = IF "heartbeat" \in apis THEN 0 ELSE @]
+    IN  [Work(Settle(given)) EXCEPT !.forgets = apis]
 
 ClientAsks(b) ==                                                                        \* BSTATE-4, FENCE-2
     IF b.fenced THEN Work(b) ELSE [Work([b EXCEPT !.accepted = @ + 1]) EXCEPT !.accepts = TRUE]

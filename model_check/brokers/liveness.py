@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: What a process or the controller does by itself again and again, or once its time is over.
 _TIMERS = (
     "heartbeat", "register", "read metadata", "contact lost", "timeout", "tick", "leader moves",
-    "client's request is done",
+    "client's request is done", "asks for ISRs again",
 )  # fmt: skip
 _FINDS = "finds the controller"
 

@@ -26,7 +26,7 @@ from model_check.brokers.places import Machine
 from model_check.brokers.step import Action, Execution, Step
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import Outcome, Signal
-from reference.brokers import views
+from reference.brokers import pending_isrs, views
 from reference.brokers.broker import Broker
 from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
 from reference.brokers.effects import (
@@ -56,7 +56,9 @@ from reference.brokers.events import (
     Tick,
 )
 from reference.brokers.messages import (
+    AlterPartitionRequest,
     BrokerHeartbeatResponse,
+    IsrChangeRequest,
     MetadataHeartbeatResponse,
     MetadataUpdate,
     Process,
@@ -172,6 +174,7 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
         for api in broker.awaiting:
             yield from offer(RequestTimedOut(api), "request timed out", api.value, price)
     yield from offer(ClientRequestDone(), "client's request is done")
+    yield from offer(IsrWished(()), "asks for ISRs again")
 
 
 def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
@@ -185,6 +188,8 @@ def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
     price = wiring.price("isr_changes")
     known = views.partition_of(broker, PARTITION.topic, PARTITION.index)
     if price is None or known is None or known.leader != broker.id:
+        return
+    if pending_isrs.is_pending(broker, PARTITION.topic, PARTITION.index):
         return
     for isr in wiring.wishes:
         if isr == known.isr or not replication.may_wish(wiring, machine, isr):
@@ -291,7 +296,7 @@ def run(
         costs=costs,
         signals=(*forgotten, *signals),
         violations=tuple(dict.fromkeys(broken)),
-        goals=tuple(dict.fromkeys((*_goals(effects), *_goals_of_labels(labels)))),
+        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels)))),
     )
     return Step(found, Execution(events, tuple(effects), tuple(rules)))
 
@@ -324,8 +329,11 @@ def _labels(
         yield Served(machine.id, serves, lonely)
 
 
-def _goals(effects: list[BrokerEffect]) -> Iterator[str]:
+def _goals(before: Broker | None, effects: list[BrokerEffect]) -> Iterator[str]:
     for effect in effects:
+        request = effect.request if isinstance(effect, Send) else None
+        if isinstance(request, IsrChangeRequest | AlterPartitionRequest) and before and before.pending:
+            yield names.GOAL_ISR_ASKED_AGAIN
         if isinstance(effect, FencedItself):
             yield names.GOAL_FENCED
         elif isinstance(effect, Unfenced):

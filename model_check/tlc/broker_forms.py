@@ -199,7 +199,10 @@ def _pending(changes: tuple[PendingIsr, ...]) -> Value:
         return NONE
     (change,) = changes
     return record(
-        leaderEpoch=change.leader_epoch, partitionEpoch=change.partition_epoch, isr=set_of(change.isr)
+        leaderEpoch=change.leader_epoch,
+        partitionEpoch=change.partition_epoch,
+        isr=set_of(change.isr),
+        refused=change.refused,
     )
 
 

@@ -6,7 +6,7 @@ validateAlterPartitionData, ineligibleReplicasForIsr, Partition.handleAlterParti
 
 from __future__ import annotations
 
-from reference.brokers import isr_change, leadership, lives, views
+from reference.brokers import isr_change, leadership, lives, pending_isrs, views
 from reference.brokers.broker import Api, PendingIsr
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import (
@@ -17,6 +17,7 @@ from reference.brokers.messages import (
     PartitionResult,
 )
 from reference.brokers.partition import Partition
+from reference.brokers.protocol import IsrChanges
 from reference.brokers.work import BrokerWork, ControllerWork
 from reference.frozen import replace
 
@@ -137,8 +138,6 @@ def _present(partition: Partition) -> tuple[int, ...]:
 def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartitionRequest:
     """The request for some changes. From version 3 on it says which life of each member is meant."""
     broker = work.broker
-    lives_known = {each.broker: -1 if each.life is None else each.life for each in broker.visible}
-    version = work.protocol.alter_partition_version
     known = {(each.topic, each.index): each for each in broker.partitions}
     proposals = tuple(
         PartitionProposal(
@@ -146,32 +145,54 @@ def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartit
             index=change.index,
             leader_epoch=change.leader_epoch,
             partition_epoch=change.partition_epoch,
-            isr=tuple(
-                IsrMember(member, lives_known.get(member, -1) if version >= 3 else -1)
-                for member in change.isr
-            ),
+            isr=tuple(IsrMember(member, life) for member, life in zip(change.isr, change.lives, strict=True)),
             recovering=known[change.topic, change.index].recovering and len(change.isr) == 1,
         )
         for change in changes
     )
-    return AlterPartitionRequest(broker.id, work.own_life, proposals, version)
+    return AlterPartitionRequest(broker.id, work.own_life, proposals, work.protocol.alter_partition_version)
+
+
+def lives_of(work: BrokerWork, isr: tuple[int, ...]) -> tuple[int, ...]:
+    """Which life of each member a leader means: what it knows of them when it first asks; -1: any."""
+    if work.protocol.isr_changes is not IsrChanges.ALTER_PARTITION:
+        return ()
+    known = {each.broker: each.life for each in work.broker.visible if each.life is not None}
+    says = work.protocol.alter_partition_version >= 3
+    return tuple(known.get(member, -1) if says else -1 for member in isr)
 
 
 def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:
-    """Take the ISRs that are in force; from here on others may be asked for."""
+    """Take the ISRs that are in force. Others stay pending, unless it is said that nothing was applied."""
     # validate
     if not work.answered(Api.ISR):
         return
-    work.update(pending=())
     # epoch
     if response.error is BrokerErrorCode.NOT_CONTROLLER:
         work.lose_controller(node)
     # decide, effects
+    changes = {(change.topic, change.index): change for change in pending_isrs.asked(work.broker)}
     for result in response.partitions:
-        if result.error is BrokerErrorCode.NONE:
-            _take(work, result)
-        elif result.error is BrokerErrorCode.NOT_CONTROLLER:
-            work.lose_controller(node)
+        change = changes.get((result.topic, result.index))
+        if change is not None:
+            _learn(work, node, change, result)
+
+
+def _learn(work: BrokerWork, node: int, change: PendingIsr, result: PartitionResult) -> None:
+    """Learn what became of a change. Of the errors only those of eligibility say that the partition epoch is
+    the current one, and so that nothing was applied.
+    """
+    if result.error is BrokerErrorCode.NONE:
+        pending_isrs.drop(work, change)
+        _take(work, result)
+        return
+    work.by("AISR-6")
+    if result.error in (BrokerErrorCode.INELIGIBLE_REPLICA, BrokerErrorCode.OPERATION_NOT_ATTEMPTED):
+        pending_isrs.drop(work, change)
+    elif result.error is BrokerErrorCode.NOT_CONTROLLER:
+        work.lose_controller(node)
+    else:
+        pending_isrs.refuse(work, change)
 
 
 def _take(work: BrokerWork, result: PartitionResult) -> None:

@@ -37,13 +37,19 @@ class Api(Enum):
 
 
 class PendingIsr(Frozen):
-    """An ISR that was asked for and is not in force yet, and the epochs of the partition at that time."""
+    """An ISR that was asked for and is not known to be in force, and the epochs of the partition then.
+
+    ``lives``: which life of each member is meant, in the order of ``isr`` (AlterPartition; -1: any).
+    ``refused``: it was refused, and metadata will say what is in force; it is not asked for again.
+    """
 
     topic: str
     index: int
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
+    lives: tuple[int, ...] = ()
+    refused: bool = False
 
 
 class Broker(Frozen):
@@ -52,8 +58,9 @@ class Broker(Frozen):
     ``controller`` is the node it takes for the controller, ``None`` while it looks for it;
     ``controller_epoch`` the highest it was told of. ``awaiting``: its requests under way, at most one each,
     in the order of :class:`Api`. ``partitions`` and ``visible`` are the metadata that it has, ``pending`` the
-    ISRs that it asked for, in the order of its request. ``accepted`` counts requests of clients that it has
-    taken and not completed. ``ended``: the process is gone.
+    ISRs that it asked for and of which it does not know what became of them, in the order of its request.
+    ``accepted`` counts requests of clients that it has taken and not completed. ``ended``: the process is
+    gone.
 
     KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``wish`` is the state it asks
     for, ``state`` the one it was given last. ``ticks`` of its clock have passed since it reached the

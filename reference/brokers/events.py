@@ -149,7 +149,9 @@ class IsrWish(Frozen):
 
 
 class IsrWished(Frozen):
-    """Replicas have fallen behind or caught up, so that their leader wants other ISRs."""
+    """Replicas have fallen behind or caught up, so that their leader wants other ISRs. With these wishes it
+    asks again for what is pending; without any it does that alone.
+    """
 
     wishes: tuple[IsrWish, ...]
 

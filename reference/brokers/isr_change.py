@@ -5,7 +5,7 @@ Source: KIP-343 (Initiating ISR Changes, IsrChange).
 
 from __future__ import annotations
 
-from reference.brokers import lives, views
+from reference.brokers import lives, pending_isrs, views
 from reference.brokers.broker import Api, PendingIsr
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal
@@ -67,12 +67,11 @@ def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> IsrChangeRe
 
 
 def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) -> None:
-    """Take the ISRs that were applied; from here on others may be asked for."""
+    """Take the ISRs that were applied. Others stay pending, unless they can never be applied."""
     # validate
     if not work.answered(Api.ISR):
         return
-    pending = work.broker.pending
-    work.update(pending=())
+    asked = pending_isrs.asked(work.broker)
     # epoch
     if response.error is not BrokerErrorCode.NONE:
         if response.error is BrokerErrorCode.NOT_CONTROLLER:
@@ -81,12 +80,20 @@ def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) ->
         elif response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
             work.by("ISR-3")
             work.update(superseded=True)
+        pending_isrs.settle(work)
         return
     # decide, effects
     work.by("ISR-8", "ISR-9")
-    for change, result in zip(pending, response.results, strict=False):
+    for change, result in zip(asked, response.results, strict=False):
         if result is BrokerErrorCode.NONE:
+            pending_isrs.drop(work, change)
             _take(work, change)
+        elif result is BrokerErrorCode.INVALID_REQUEST:
+            pending_isrs.drop(work, change)
+        else:
+            work.by("ISR-10")
+            pending_isrs.refuse(work, change)
+    pending_isrs.settle(work)
 
 
 def _take(work: BrokerWork, change: PendingIsr) -> None:

@@ -5,7 +5,7 @@ Source: KIP-343 (Initiating ISR Changes), KIP-497; Kafka: DefaultAlterPartitionM
 
 from __future__ import annotations
 
-from reference.brokers import alter_partition, isr_change, store_isr, views
+from reference.brokers import alter_partition, isr_change, pending_isrs, store_isr, views
 from reference.brokers.broker import Api, PendingIsr
 from reference.brokers.events import IsrWish
 from reference.brokers.protocol import IsrChanges
@@ -13,32 +13,41 @@ from reference.brokers.work import BrokerWork
 
 
 def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
-    """Ask for the ISRs of those partitions that this process leads. One request is under way at a time."""
+    """Ask for the ISRs of those partitions that this process leads, and again for those that are pending.
+
+    One request is under way at a time, and one change of a partition is pending at a time.
+    """
     broker = work.broker
     if Api.ISR in broker.awaiting or work.own_life < 0:
         return
     if broker.superseded:
         work.by("ISR-3")
         return
-    changes = tuple(change for wish in wishes for change in _pending(work, wish))
+    new = tuple(change for wish in wishes for change in _pending(work, wish))
     if broker.legacy:
-        if changes:
-            store_isr.send(work, changes)
-    elif work.protocol.isr_changes is IsrChanges.ALTER_PARTITION:
-        if changes and work.can_send(Api.ISR):
-            work.update(pending=changes)
-            work.send(Api.ISR, alter_partition.request_of(work, changes))
-    else:
+        if new:
+            store_isr.send(work, new)
+        return
+    draft = work.protocol.isr_changes is IsrChanges.ISR_CHANGE
+    if draft:
         work.by("ISR-1")
-        if changes and work.can_send(Api.ISR):
-            work.by("ISR-9")
-            work.update(pending=changes)
-            work.send(Api.ISR, isr_change.request_of(work, changes))
+    again = pending_isrs.asked(broker)
+    if not (again or new) or not work.can_send(Api.ISR):
+        return
+    if draft:
+        work.by("ISR-9")
+    if again:
+        work.by("ISR-10" if draft else "AISR-6")
+    work.update(pending=(*broker.pending, *new))
+    work.send(Api.ISR, (isr_change if draft else alter_partition).request_of(work, (*again, *new)))
 
 
 def _pending(work: BrokerWork, wish: IsrWish) -> tuple[PendingIsr, ...]:
     known = views.partition_of(work.broker, wish.topic, wish.index)
     if known is None or known.leader != work.broker.id:
         return ()
+    if pending_isrs.is_pending(work.broker, wish.topic, wish.index):
+        return ()
     isr = tuple(sorted(wish.isr))
-    return (PendingIsr(wish.topic, wish.index, known.leader_epoch, known.partition_epoch, isr),)
+    lives = alter_partition.lives_of(work, isr)
+    return (PendingIsr(wish.topic, wish.index, known.leader_epoch, known.partition_epoch, isr, lives),)

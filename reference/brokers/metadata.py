@@ -8,7 +8,7 @@ Source: KIP-343 (Broker State); Kafka: ControllerBrokerRequestBatch, BrokerMetad
 
 from __future__ import annotations
 
-from reference.brokers import views
+from reference.brokers import pending_isrs, views
 from reference.brokers.controller import Controller, Store
 from reference.brokers.effects import Tell
 from reference.brokers.messages import MetadataUpdate, PartitionState, Process
@@ -51,19 +51,21 @@ def receive(work: BrokerWork, update: MetadataUpdate) -> None:
         return
     work.update(controller=update.controller, controller_epoch=update.controller_epoch)
     if update.offset >= 0:
-        if update.offset > work.broker.offset:
-            work.update(visible=update.brokers, partitions=update.partitions, offset=update.offset)
-        return
+        if update.offset <= work.broker.offset:
+            return
+        work.update(offset=update.offset)
     known = {(each.topic, each.index): each for each in work.broker.partitions}
     told = {
         (each.topic, each.index): _newer(known.get((each.topic, each.index)), each)
         for each in update.partitions
     }
-    partitions = {**known, **told}
+    partitions = told if update.offset >= 0 else {**known, **told}
     work.update(visible=update.brokers, partitions=tuple(partitions[name] for name in sorted(partitions)))
+    pending_isrs.settle(work)
 
 
 def _newer(known: PartitionState | None, told: PartitionState) -> PartitionState:
+    """Of a partition the answer to AlterPartition may have said more than the metadata that is read later."""
     if known is None:
         return told
     newer = (told.leader_epoch, told.partition_epoch) > (known.leader_epoch, known.partition_epoch)

@@ -21,6 +21,7 @@ from reference.brokers import (
     liveness,
     metadata,
     metadata_heartbeat,
+    pending_isrs,
     registrations,
     sessions,
     shutdown,
@@ -189,12 +190,12 @@ def _on_broker(work: BrokerWork, event: ControllerEvent | BrokerEvent) -> None:
 
 
 def _give_up(work: BrokerWork, api: Api) -> None:
-    """No answer came. Whether a change of an ISR was applied is not known; metadata will say."""
+    """No answer came. Whether a change of an ISR was applied is not known: it stays pending."""
     work.forget(api)
     if api is Api.HEARTBEAT:
         fencing.restart_request(work)
     elif api is Api.ISR:
-        work.update(pending=())
+        pending_isrs.give_up(work)
 
 
 def _take_answer(work: BrokerWork, event: ResponseReceived) -> None:

@@ -7,16 +7,26 @@ from typing import Any
 import pytest
 
 from reference.brokers import views
+from reference.brokers.broker import Api, Broker
 from reference.brokers.effects import Send
 from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import IsrWish, IsrWished, SessionExpired
+from reference.brokers.events import (
+    ControllerFound,
+    IsrWish,
+    IsrWished,
+    MetadataReceived,
+    RequestTimedOut,
+    SessionExpired,
+)
 from reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
+    MetadataUpdate,
     PartitionProposal,
     PartitionResult,
+    VisibleBroker,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, IsrChanges
@@ -26,12 +36,20 @@ from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask
 
 E = BrokerErrorCode
 CURRENT = replace(LED_BY_1, leader_epoch=5, partition_epoch=7)
+WISH = IsrWished((IsrWish("t", 0, (1,)),))
 
 
 def request(
     *proposals: PartitionProposal, broker: int = 1, epoch: int = 2, version: int = 3
 ) -> AlterPartitionRequest:
     return AlterPartitionRequest(broker, epoch, proposals, version)
+
+
+def read(broker: Broker, *, offset: int, **named: Any) -> MetadataReceived:
+    """The metadata log up to ``offset``, which says this of the first partition, and else nothing new."""
+    first, *others = broker.partitions
+    partitions = (replace(first, **named), *others)
+    return MetadataReceived(MetadataUpdate(1, broker.controller_epoch, broker.visible, partitions, offset))
 
 
 def current(*isr: int, **named: Any) -> PartitionProposal:
@@ -160,12 +178,89 @@ def test_the_leader_uses_the_isr_of_the_answer() -> None:
     assert done.rules == ("AISR-5",) and done.state.awaiting == ()
     for result in (
         PartitionResult("t", 0, E.INELIGIBLE_REPLICA),
+        PartitionResult("t", 0, E.OPERATION_NOT_ATTEMPTED),
         PartitionResult("t", 0, E.NONE, 1, 1, 1, (1,)),  # of another leader epoch
         PartitionResult("t", 0, E.NONE, 1, 0, 0, (1,)),  # not newer than what is known
-        PartitionResult("x", 0, E.NONE, 1, 0, 1, (1,)),
     ):
         kept = answer(SHIPPED, asked.state, AlterPartitionResponse(partitions=(result,)))
         assert kept.state == broker
+    of_another = AlterPartitionResponse(partitions=(PartitionResult("x", 0, E.NONE, 1, 0, 1, (1,)),))
+    assert answer(SHIPPED, asked.state, of_another).state == replace(asked.state, awaiting=())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        E.FENCED_LEADER_EPOCH,
+        E.INVALID_REQUEST,
+        E.INVALID_UPDATE_VERSION,
+        E.NEW_LEADER_ELECTED,
+        E.UNKNOWN_TOPIC_ID,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+    ],
+)
+def test_errors_after_which_metadata_says_what_is_in_force(error: BrokerErrorCode) -> None:
+    _, broker, _ = cluster(SHIPPED)
+    asked = step(SHIPPED, broker, WISH).state
+    refused = answer(SHIPPED, asked, AlterPartitionResponse(partitions=(PartitionResult("t", 0, error),)))
+    assert refused.rules == ("AISR-6",)
+    assert refused.state.pending == (replace(asked.pending[0], refused=True),)
+    assert step(SHIPPED, refused.state, WISH).effects == ()
+    unchanged = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1)).state
+    assert unchanged.pending == refused.state.pending
+    settled = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1, partition_epoch=1))
+    assert settled.state.pending == () and settled.rules == ("HBK-10", "AISR-6")
+
+
+def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
+    controller, broker, _ = cluster(SHIPPED)
+    first = step(SHIPPED, broker, WISH)
+    (sent,) = (each.request for each in first.effects if isinstance(each, Send))
+    applied, _ = ask(SHIPPED, controller, sent)
+    given_up = step(SHIPPED, first.state, RequestTimedOut(Api.ISR)).state
+    assert given_up.pending == first.state.pending
+    again = step(SHIPPED, given_up, IsrWished(()))
+    assert again.effects == first.effects and again.rules == ("AISR-6",)
+    twice, response = ask(SHIPPED, applied.state, sent)
+    assert twice.state == applied.state and response.partitions[0].error is E.INVALID_UPDATE_VERSION
+    waiting = answer(SHIPPED, again.state, response).state
+    assert [each.refused for each in waiting.pending] == [True]
+    told = step(SHIPPED, waiting, MetadataReceived(views.metadata(applied.state))).state
+    assert told.pending == () and told.partitions[0].isr == (1,)
+
+
+def test_metadata_ends_a_pending_change_while_its_answer_is_awaited() -> None:
+    _, broker, _ = cluster(SHIPPED)
+    asked = step(SHIPPED, broker, WISH).state
+    told = step(SHIPPED, asked, read(broker, offset=broker.offset + 1, partition_epoch=1)).state
+    assert told.pending == () and told.awaiting == (Api.ISR,)
+    late = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NONE, 1, 0, 2, (1,)),))
+    assert answer(SHIPPED, told, late).state == replace(told, awaiting=())
+
+
+def test_a_partition_that_is_gone_has_no_pending_change() -> None:
+    _, broker, _ = cluster(SHIPPED)
+    asked = step(SHIPPED, broker, WISH).state
+    gone = MetadataUpdate(1, broker.controller_epoch, broker.visible, (), broker.offset + 1)
+    assert step(SHIPPED, asked, MetadataReceived(gone)).state.pending == ()
+
+
+def test_what_is_asked_again_means_the_same_lives_of_its_members() -> None:
+    """A member that has started anew meanwhile need not have what its former life had (KIP-903)."""
+    _, broker, _ = cluster(SHIPPED, replace(LED_BY_1, isr=(1,)))
+    asked = step(SHIPPED, broker, IsrWished((IsrWish("t", 0, (1, 2)),)))
+    given_up = step(SHIPPED, asked.state, RequestTimedOut(Api.ISR)).state
+    restarted = replace(given_up, visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
+    assert step(SHIPPED, restarted, IsrWished(())).effects == asked.effects
+
+
+def test_metadata_that_is_behind_an_answer_takes_nothing_back() -> None:
+    _, broker, _ = cluster(SHIPPED)
+    asked = step(SHIPPED, broker, WISH).state
+    applied = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NONE, 1, 0, 1, (1,)),))
+    done = answer(SHIPPED, asked, applied).state
+    behind = step(SHIPPED, done, read(broker, offset=broker.offset + 1)).state
+    assert behind.partitions == done.partitions and behind.offset == broker.offset + 1
 
 
 def test_nobody_asks_before_it_is_registered() -> None:
@@ -181,7 +276,9 @@ def test_a_node_that_is_behind_is_left(top_level: bool) -> None:
     if not top_level:
         response = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NOT_CONTROLLER),))
     told = answer(SHIPPED, asked, response).state
-    assert told.controller is None and told.partitions == broker.partitions and told.pending == ()
+    assert told.controller is None and told.partitions == broker.partitions and told.pending == asked.pending
+    found = step(SHIPPED, told, ControllerFound(2)).state
+    assert isinstance(step(SHIPPED, found, IsrWished(())).effects[0], Send)
 
 
 # One form's liveness with the other's changes of ISRs.

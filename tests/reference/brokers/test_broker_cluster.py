@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 import spec
-from reference.brokers import views
+from reference.brokers import pending_isrs, views
 from reference.brokers.broker import Api
 from reference.brokers.controller import LEGACY_VERSION, MetadataLog, Store
 from reference.brokers.effects import Accepted, BrokerFenced, Reply
@@ -277,7 +277,13 @@ class BrokerCluster(RuleBasedStateMachine):
                 assert known.ticks == 0 and known.incarnation is not None
         for each in self.world.processes.values():
             assert not each.fenced or each.ticks == 0
-            assert bool(each.pending) == (Api.ISR in each.awaiting)
+            names = [(change.topic, change.index) for change in each.pending]
+            assert len(set(names)) == len(names)
+            if self.protocol.isr_changes is IsrChanges.ISR_CHANGE and Api.ISR in each.awaiting:
+                assert pending_isrs.asked(each)
+            for change in each.pending:
+                known = views.partition_of(each, change.topic, change.index)
+                assert known is not None and change.leader_epoch <= known.leader_epoch
             assert not each.ended or each == type(each)(each.id, each.incarnation, ended=True)
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from reference.brokers.broker import Api
+from reference.brokers.broker import Api, Broker
 from reference.brokers.effects import PartitionChanged, Send
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.events import (
+    ControllerFound,
     HeartbeatDue,
     IsrWish,
     IsrWished,
+    MetadataReceived,
     RegistrationWritten,
     RequestTimedOut,
     SessionExpired,
 )
-from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal
+from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal, MetadataUpdate
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import KIP343, KnownLife
 from reference.brokers.step import step
@@ -24,10 +28,18 @@ from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask
 
 NONE, INVALID_REQUEST = BrokerErrorCode.NONE, BrokerErrorCode.INVALID_REQUEST
 NOT_LEADER = BrokerErrorCode.NOT_LEADER_FOR_PARTITION
+WISH = IsrWished((IsrWish("t", 0, (1,)),))
 
 
 def change(*isr: int, index: int = 0, leader_epoch: int = 0) -> IsrProposal:
     return IsrProposal("t", index, leader_epoch, isr)
+
+
+def told(broker: Broker, **named: Any) -> MetadataReceived:
+    """Metadata that says this of the first partition, and nothing else that is new."""
+    first, *others = broker.partitions
+    partitions = (replace(first, **named), *others)
+    return MetadataReceived(MetadataUpdate(1, broker.controller_epoch, broker.visible, partitions))
 
 
 def request(*proposals: IsrProposal, broker: int = 1, incarnation: int = 1) -> IsrChangeRequest:
@@ -145,11 +157,93 @@ def test_who_leads_nothing_asks_for_nothing() -> None:
     assert outcome.effects == () and outcome.rules == ("ISR-1",) and outcome.state == follower
 
 
-@pytest.mark.parametrize("result", [NOT_LEADER, INVALID_REQUEST])
-def test_a_refused_change_leaves_the_isr(result: BrokerErrorCode) -> None:
+def test_a_change_that_is_none_is_given_up() -> None:
     _, broker, _ = cluster(KIP343)
     pending = step(KIP343, broker, IsrWished((IsrWish("t", 0, (1,)),))).state
-    assert answer(KIP343, pending, IsrChangeResponse(results=(result,))).state == broker
+    assert answer(KIP343, pending, IsrChangeResponse(results=(INVALID_REQUEST,))).state == broker
+
+
+def test_a_change_of_another_leader_epoch_waits_for_metadata() -> None:
+    """It may have been applied before the leader changed; to ask again is of no use."""
+    _, broker, _ = cluster(KIP343)
+    pending = step(KIP343, broker, WISH).state
+    refused = answer(KIP343, pending, IsrChangeResponse(results=(NOT_LEADER,)))
+    assert refused.rules == ("ISR-8", "ISR-9", "ISR-10")
+    assert refused.state.pending == (replace(pending.pending[0], refused=True),)
+    assert refused.state.partitions == broker.partitions
+    assert step(KIP343, refused.state, IsrWished(())).effects == ()
+    assert step(KIP343, refused.state, WISH).effects == ()
+    led_by_other = told(broker, leader=2, leader_epoch=1, partition_epoch=1)
+    settled = step(KIP343, refused.state, led_by_other)
+    assert settled.state.pending == () and settled.rules == ("BSTATE-8", "ISR-10")
+
+
+# A leader that does not know what became of its change.
+
+
+def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
+    controller, broker, _ = cluster(KIP343)
+    first = step(KIP343, broker, WISH)
+    applied, _ = ask(KIP343, controller, request(change(1)))
+    given_up = step(KIP343, first.state, RequestTimedOut(Api.ISR))
+    assert given_up.state.pending == first.state.pending and given_up.state.partitions == broker.partitions
+    again = step(KIP343, given_up.state, IsrWished(()))
+    assert again.effects == first.effects and again.rules == ("ISR-1", "ISR-9", "ISR-10")
+    assert again.state == first.state
+    twice, response = ask(KIP343, applied.state, request(change(1)))
+    assert twice.state == applied.state and response.results == (NONE,)
+    done = answer(KIP343, again.state, response).state
+    assert done.pending == () and done.partitions[0].isr == (1,)
+
+
+def test_nothing_else_is_asked_of_a_partition_while_a_change_is_pending() -> None:
+    other = replace(LED_BY_1, index=1)
+    _, broker, _ = cluster(KIP343, LED_BY_1, other)
+    given_up = step(KIP343, step(KIP343, broker, WISH).state, RequestTimedOut(Api.ISR)).state
+    again = step(KIP343, given_up, IsrWished((IsrWish("t", 0, (1, 2)), IsrWish("t", 1, (1,)))))
+    assert again.effects == (Send(1, request(change(1), change(1, index=1))),)
+    assert [each.index for each in again.state.pending] == [0, 1]
+
+
+def test_results_belong_to_what_was_asked_not_to_what_waits() -> None:
+    """A refused change is not in the next request, and its answer says nothing of it."""
+    other = replace(LED_BY_1, index=1)
+    _, broker, _ = cluster(KIP343, LED_BY_1, other)
+    asked = step(KIP343, broker, WISH).state
+    refused = answer(KIP343, asked, IsrChangeResponse(results=(NOT_LEADER,))).state
+    later = step(KIP343, refused, IsrWished((IsrWish("t", 1, (1,)),)))
+    assert later.effects == (Send(1, request(change(1, index=1))),)
+    done = answer(KIP343, later.state, IsrChangeResponse(results=(NONE,))).state
+    assert [each.isr for each in done.partitions] == [(1, 2), (1,)]
+    assert [each.index for each in done.pending] == [0]
+
+
+@pytest.mark.parametrize(
+    ("named", "settled"),
+    [
+        ({"partition_epoch": 1, "isr": (1,)}, True),
+        ({"partition_epoch": 1, "isr": (1, 2)}, False),  # the request may still be applied
+        ({"partition_epoch": 0, "isr": (1,)}, False),
+        ({"leader_epoch": 1, "partition_epoch": 1}, True),
+    ],
+)
+def test_what_metadata_says_of_a_pending_change(named: dict[str, Any], settled: bool) -> None:
+    _, broker, _ = cluster(KIP343)
+    waiting = step(KIP343, broker, WISH).state
+    assert step(KIP343, waiting, told(broker, **named)).state.pending == waiting.pending
+    given_up = step(KIP343, waiting, RequestTimedOut(Api.ISR)).state
+    assert (step(KIP343, given_up, told(broker, **named)).state.pending == ()) == settled
+    late = step(KIP343, step(KIP343, waiting, told(broker, **named)).state, RequestTimedOut(Api.ISR)).state
+    assert (late.pending == ()) == settled
+
+
+def test_a_superseded_process_keeps_what_it_asked_for() -> None:
+    """It may have been applied before the other process was registered."""
+    _, broker, _ = cluster(KIP343)
+    asked = step(KIP343, broker, WISH).state
+    superseded = answer(KIP343, asked, IsrChangeResponse(BrokerErrorCode.INVALID_INCARNATION_ID)).state
+    assert superseded.pending == asked.pending
+    assert step(KIP343, superseded, IsrWished(())).effects == ()
 
 
 def test_a_superseded_process_changes_no_isr_any_more() -> None:
@@ -167,9 +261,12 @@ def test_another_controller_may_be_asked() -> None:
     _, broker, _ = cluster(KIP343)
     pending = step(KIP343, broker, IsrWished((IsrWish("t", 0, (1,)),))).state
     told = answer(KIP343, pending, IsrChangeResponse(BrokerErrorCode.NOT_CONTROLLER))
-    assert told.rules == ("ISR-2",) and told.state.controller is None and told.state.pending == ()
-    given_up = step(KIP343, pending, RequestTimedOut(Api.ISR)).state
-    assert given_up == broker
+    assert (
+        told.rules == ("ISR-2",) and told.state.controller is None and told.state.pending == pending.pending
+    )
+    assert step(KIP343, told.state, IsrWished(())).effects == ()  # nobody to ask
+    found = step(KIP343, told.state, ControllerFound(2)).state
+    assert step(KIP343, found, IsrWished(())).effects == (Send(2, request(change(1))),)
 
 
 def test_an_answer_that_metadata_has_overtaken_changes_nothing() -> None:
