@@ -133,12 +133,10 @@ def exists(spark: SparkSession, path: str) -> bool:
 
     Raises InputError where it knows none such, or may not look.
     """
-    from py4j.protocol import Py4JJavaError
-
     try:
         place, system = located(spark, path)
         return bool(system.exists(place))
-    except Py4JJavaError as error:
+    except spark_errors() as error:
         raise InputError(
             f"{path}: cannot be looked at ({first_line(error)}); name a folder that the cluster can use."
         ) from None
