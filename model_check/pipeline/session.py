@@ -17,7 +17,7 @@ from model_check.errors import InputError
 from model_check.java import find_java
 from model_check.pipeline import daemon
 from model_check.pipeline.spark_errors import first_line as first_line
-from model_check.pipeline.spark_errors import in_a_sentence, start_sentence
+from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway, start_sentence
 from model_check.pipeline.virtual_machine import Printed, start
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def spark_session(
             session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
         except (Py4JError, PySparkException) as error:
             raise InputError(start_sentence(error, printed.until_end())) from None
-        with in_a_sentence():
+        with quiet_gateway(), in_a_sentence():
             yield session
     finally:
         # Whatever is told of an end, Spark adds nothing to it.
