@@ -110,6 +110,17 @@ def read(spark: SparkSession, dataset: Dataset, path: str) -> DataFrame:
     return data.select(*(column.name for column in dataset.columns))
 
 
+def is_foreign(spark: SparkSession, path: str) -> bool:
+    """Whether there is a complete data set in the folder ``path`` that kraftcheck did not write."""
+    if not exists(spark, f"{path}/_SUCCESS"):
+        return False
+    try:
+        data = spark.read.parquet(path)
+    except spark_errors():
+        return True
+    return not any(_MARK in field.metadata for field in data.schema.fields)
+
+
 def _require(data: DataFrame, dataset: Dataset, path: str) -> None:
     first = dataset.columns[0].name
     mark = data.schema[first].metadata.get(_MARK) if first in data.columns else None
@@ -133,12 +144,10 @@ def exists(spark: SparkSession, path: str) -> bool:
 
     Raises InputError where it knows none such, or may not look.
     """
-    from py4j.protocol import Py4JJavaError
-
     try:
         place, system = located(spark, path)
         return bool(system.exists(place))
-    except Py4JJavaError as error:
+    except spark_errors() as error:
         raise InputError(
             f"{path}: cannot be looked at ({first_line(error)}); name a folder that the cluster can use."
         ) from None

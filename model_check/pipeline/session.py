@@ -17,7 +17,7 @@ from model_check.errors import InputError
 from model_check.java import find_java
 from model_check.pipeline import daemon
 from model_check.pipeline.spark_errors import first_line as first_line
-from model_check.pipeline.spark_errors import in_a_sentence, start_sentence
+from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway, start_sentence
 from model_check.pipeline.virtual_machine import Printed, start
 
 if TYPE_CHECKING:
@@ -84,11 +84,7 @@ def spark_session(
     if not java.startswith(os.environ.get("JAVA_HOME", "")):
         # Spark's scripts would try that one all the same.
         del os.environ["JAVA_HOME"]
-    if master is not None and not _MASTER.fullmatch(master):
-        raise InputError(
-            f"--master: expected local[N], local-cluster[N,CORES,MB], spark://HOST:PORT, yarn or "
-            f"k8s://URL, not '{master[:80]}'."
-        )
+    master = chosen_master(master, settings or {})
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
@@ -100,7 +96,7 @@ def spark_session(
             session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
         except (Py4JError, PySparkException) as error:
             raise InputError(start_sentence(error, printed.until_end())) from None
-        with in_a_sentence():
+        with quiet_gateway(), in_a_sentence():
             yield session
     finally:
         # Whatever is told of an end, Spark adds nothing to it.
@@ -109,10 +105,24 @@ def spark_session(
             _stop(started)
 
 
+def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:
+    """The master URL that counts; ``None``: that of spark-submit, which runs this. Raises InputError."""
+    named = {"--master": master, "--conf spark.master": given.get("spark.master")}
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        named["the variable MASTER"] = os.environ.get("MASTER") or DEFAULT_MASTER
+    for place, url in named.items():
+        if url is not None and not _MASTER.fullmatch(url):
+            raise InputError(
+                f"{place}: expected local[N], local-cluster[N,CORES,MB], spark://HOST:PORT, yarn or "
+                f"k8s://URL, not '{url[:80]}'."
+            )
+        if url is not None:
+            return url
+    return None
+
+
 def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
     """``given``, with what it leaves open."""
-    if master is None and "spark.master" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        master = os.environ.get("MASTER") or DEFAULT_MASTER
     if "spark.pyspark.python" in given:
         # Spark itself heeds it only where spark-submit reads it.
         os.environ["PYSPARK_PYTHON"] = given["spark.pyspark.python"]

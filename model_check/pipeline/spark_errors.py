@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,23 @@ def in_a_sentence() -> Iterator[None]:
         yield
     except spark_errors() as error:
         raise InputError(sentence(error)) from None
+
+
+@contextmanager
+def quiet_gateway() -> Iterator[None]:
+    """Py4J logs, with a traceback each, that an answer of Spark did not come: at Ctrl-C, or where Spark's
+    process ends. Both are told in a sentence; in the context in that alone.
+    """
+    root = logging.getLogger()
+    root.addFilter(_not_of_gateway)
+    try:
+        yield
+    finally:
+        root.removeFilter(_not_of_gateway)
+
+
+def _not_of_gateway(record: logging.LogRecord) -> bool:
+    return "while sending command" not in str(record.msg)
 
 
 def sentence(error: BaseException) -> str:

@@ -7,9 +7,16 @@ import re
 import pytest
 
 from model_check.cli import COMMANDS, main
+from model_check.commands.pipeline import PIPELINES
 from model_check.parser import Parser
 
-ALL = [[], *([name] for name in COMMANDS), ["trace", "show"], ["trace", "replay"]]
+ALL = [
+    [],
+    *([name] for name in COMMANDS),
+    ["trace", "show"],
+    ["trace", "replay"],
+    *(["pipeline", name] for name in PIPELINES),
+]
 
 
 def help_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset, read, write
-from model_check.pipeline.session import settings_of, spark_session
+from model_check.pipeline.session import chosen_master, settings_of, spark_session
 
 VOTES = Dataset(
     "votes", 2, "made up", (Column("node", "int", "a node"), Column("epoch", "bigint", "its epoch"))
@@ -42,6 +42,9 @@ def test_another_kind_version_or_column_is_refused(spark: Any, tmp_path: Path) -
 
 @pytest.mark.spark
 def test_what_is_foreign_partial_or_not_there_is_refused(spark: Any, tmp_path: Path) -> None:
+    for nowhere in ("", "hdfs://nowhere.invalid:1/x"):
+        with pytest.raises(InputError, match=f"^{nowhere}: cannot be looked at"):
+            read(spark, VOTES, nowhere)
     with pytest.raises(InputError, match="there is nothing"):
         read(spark, VOTES, str(tmp_path / "none"))
     spark.createDataFrame(ROWS, "node int, epoch bigint").write.parquet(str(tmp_path / "foreign"))
@@ -72,6 +75,32 @@ def test_settings_are_words_of_spark() -> None:
 def test_a_master_that_is_none_is_refused() -> None:
     with pytest.raises(InputError, match="--master: expected local"), spark_session("tests", "mesos://x"):
         pass
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("place", ["--conf spark.master", "the variable MASTER"])
+def test_a_master_is_refused_wherever_it_was_named(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {}
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    if place == "the variable MASTER":
+        monkeypatch.setenv("MASTER", "mesos://x")
+    else:
+        settings["spark.master"] = "mesos://x"
+    with pytest.raises(InputError, match=f"^{place}: expected local"), spark_session("tests", None, settings):
+        pass
+
+
+def test_the_master_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("MASTER", "local[3]")
+    given = {"spark.master": "local[2]"}
+    assert chosen_master("local[1]", given) == "local[1]"
+    assert chosen_master(None, given) == "local[2]"
+    assert chosen_master(None, {}) == "local[3]"
+    monkeypatch.delenv("MASTER")
+    assert chosen_master(None, {}) == "local[*]"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert chosen_master(None, {}) is None
 
 
 def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

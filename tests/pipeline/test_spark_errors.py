@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from model_check.errors import InputError
 from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import in_a_sentence
+from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway
 from model_check.pipeline.virtual_machine import Printed
 
 ROOT = str(Path(__file__).parents[2])
@@ -118,6 +119,14 @@ def test_what_the_machine_prints_is_kept_until_it_runs(capsys: pytest.CaptureFix
         captured = capsys.readouterr()
         assert (captured.out, captured.err) == ("", shown)
     assert list(printed.lines) == ["one", "two"]
+
+
+def test_what_the_gateway_logs_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with quiet_gateway():
+        for text in ("KeyboardInterrupt while sending command.", "something else"):
+            logging.error(text)
+    logging.error("Exception while sending command.")
+    assert [record.msg for record in caplog.records] == ["something else", "Exception while sending command."]
 
 
 def _command(*words: str) -> list[str]:

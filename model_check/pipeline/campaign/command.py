@@ -48,7 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "3 undetermined. See docs/pipeline/campaign.md."
     )
     parser.add_argument(
-        "campaign", nargs="?", metavar="CAMPAIGN", help="a campaign file, or 'mutants': those of the project"
+        "campaign",
+        nargs="?",
+        metavar="CAMPAIGN",
+        help="a campaign file, or the name of a shipped one: 'mutants', 'variants'",
     )
     parser.add_argument(
         "--results",

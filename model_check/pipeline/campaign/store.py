@@ -57,7 +57,9 @@ class Store:
         if not system.getFileStatus(place).isDirectory():
             return False
         names = [str(each.getPath().getName()) for each in system.listStatus(place)]
-        return all(name in _NAMES or name.startswith("cells.v") for name in names)
+        if not all(name in _NAMES or name.startswith("cells.v") for name in names):
+            return False
+        return not any(datasets.is_foreign(self.spark, f"{self.path}/{name}") for name in _NAMES)
 
     def _write(self, rows: list[Row], dataset: Dataset, name: str) -> None:
         data = self.spark.createDataFrame(rows, dataset.schema()).coalesce(1)

@@ -38,6 +38,10 @@ HAND_OVER = 1_000_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 all as expected, 1 a verdict differs, 2 bad input, 3 undetermined or interrupted. "
+        "See docs/pipeline/explore.md."
+    )
     parser.add_argument("scenarios", nargs="+", metavar="NAME|FILE", help="scenarios")
     add_session_options(parser)
     parser.add_argument(
@@ -73,6 +77,8 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
+    if arguments.dir is not None and not arguments.dir.strip():
+        raise InputError("--dir: expected a folder, not an empty name.")
     out = console()
     scenarios = [find(word) for word in arguments.scenarios]
     settings = settings_of(arguments.conf)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from model_check.engine.checkpoint import Found, Sums
 from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset
+from model_check.pipeline.spark_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,28 +106,29 @@ class Files:
     """Small files below a folder of any file system. Raises InputError where that is not possible."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
-        from py4j.protocol import Py4JJavaError
-
         # Py4J looks for a class of each part of a name, in every archive: once is enough.
         self._path = spark._jvm.org.apache.hadoop.fs.Path
         self._streams = spark._jvm.org.apache.commons.io.IOUtils
-        self._errors = Py4JJavaError
+        self._errors = spark_errors()
         self.folder = folder
         try:
-            self._root = self._path(folder)
-            self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
-            self._system.mkdirs(self._root)
-        except Py4JJavaError as error:
+            root = self._path(folder)
+            self._system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+            self._whole = str(self._system.makeQualified(root).toString())
+            self._system.mkdirs(root)
+        except self._errors as error:
             raise self._failed(folder, error) from None
 
     def _failed(self, name: str, error: Any) -> InputError:
-        from model_check.pipeline.session import first_line
-
         return InputError(f"{name}: cannot be used ({first_line(error)}); name another folder with --dir.")
 
     def path(self, name: str) -> str:
         """The path of what has this name in the folder."""
         return f"{self.folder.rstrip('/')}/{name}"
+
+    def whole_path(self, name: str) -> str:
+        """The same from the root on: Spark's catalog has a folder of its own for relative paths."""
+        return f"{self._whole.rstrip('/')}/{name}"
 
     def _at(self, name: str) -> Any:
         return self._path(self.path(name))
@@ -214,9 +216,10 @@ class Store:
     def _create(self, what: str, dataset: Dataset, folder: str) -> None:
         """Give a name to a data set in buckets, so that Spark knows that it is."""
         self._drop(what)
+        place = self.files.whole_path(folder).replace("\\", "\\\\").replace("'", "\\'")
         self.spark.sql(
             f"CREATE TABLE {self._name(what)} ({dataset.ddl}) USING parquet CLUSTERED BY (part) INTO "
-            f"{len(self.parts)} BUCKETS LOCATION '{self.files.path(folder)}'"
+            f"{len(self.parts)} BUCKETS LOCATION '{place}'"
         )
         self._tables.append(what)
 
@@ -286,11 +289,17 @@ class Store:
         """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
         for begin, end in self.in_driver:
             if begin <= level < end:
-                parent, code = self._links_from(begin)[level][number].tolist()
+                try:
+                    parent, code = self._links_from(begin)[level][number].tolist()
+                except (LookupError, ValueError):
+                    raise self.damaged(f"links/{begin:05d}", "has not all states") from None
                 return parent, code
         part = self.parts[number * len(self.parts) // size]
         data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
-        (row,) = data.select("first", "parents", "codes").collect()
+        rows = data.select("first", "parents", "codes").collect()
+        if len(rows) != 1:
+            raise self.damaged(f"levels/{level:05d}", "has not all states of the level")
+        (row,) = rows
         at = number - row["first"]
         parents, codes = np.frombuffer(row["parents"], np.int64), np.frombuffer(row["codes"], np.uint32)
         return int(parents[at]), int(codes[at])

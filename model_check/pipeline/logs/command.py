@@ -13,6 +13,7 @@ from model_check.errors import InputError
 from model_check.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
 from model_check.logs.reader import Options, Reader
 from model_check.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
+from model_check.pipeline.progress import told
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 
 
@@ -86,14 +87,12 @@ def _make(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, options: Options) -> int:
     with spark_session("logs", arguments.master, settings_of(arguments.conf)) as spark:
-        from model_check.pipeline.datasets import exists
         from model_check.pipeline.logs.fleet import check_fleet
         from model_check.pipeline.logs.report import print_fleet
 
-        if arguments.output is not None and exists(spark, arguments.output):
-            raise InputError(f"-o {arguments.output}: is there already; give a new folder.")
         files = find_files(arguments.paths, arguments.layout)
-        report = check_fleet(spark, files, options, arguments.output, arguments.limit)
+        with told(spark, "logs"):
+            report = check_fleet(spark, files, options, arguments.output, arguments.limit)
     if not report.relevant:
         first = report.damaged[0]["damaged"] if report.damaged else "expected those of org.apache.kafka.raft"
         raise InputError(

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from model_check.errors import InputError
 from model_check.logs.reader import Options
-from model_check.pipeline.datasets import write
+from model_check.pipeline.datasets import exists, remove, write
 from model_check.pipeline.logs import tables
 from model_check.pipeline.logs.compare import epochs, problems
 from model_check.pipeline.logs.files import LogFile
@@ -77,9 +78,14 @@ def _capital(words: list[str]) -> list[str]:
 def check_fleet(
     spark: SparkSession, files: Sequence[LogFile], options: Options, output: str | None, limit: int
 ) -> FleetReport:
-    """Read ``files`` on the cluster, write the data sets into the folder ``output``, and report."""
+    """Read ``files`` on the cluster, write the data sets into the folder ``output``, and report.
+
+    ``output`` is not there yet; ``None``: nothing is written. Raises InputError.
+    """
     from pyspark import StorageLevel
 
+    if output is not None and exists(spark, output):
+        raise InputError(f"-o {output}: is there already; give a new folder.")
     planned = plan(spark, files, options).persist(StorageLevel.DISK_ONLY)
     folders = len({(one.cluster, one.folder) for one in files})
     tasks = min(folders, _TASKS * spark.sparkContext.defaultParallelism)
@@ -99,6 +105,11 @@ def check_fleet(
             for name, dataset in tables.DATASETS.items():
                 write(found[name], dataset, f"{output}/{name}")
         return _report(found, limit)
+    except BaseException:
+        # Of nine data sets some alone would look like a fleet of which nothing else is known.
+        if output is not None:
+            remove(spark, output)
+        raise
     finally:
         for data in (found["findings"], found["files"], found["nodes"], rows, planned):
             data.unpersist()

@@ -9,6 +9,7 @@ import sys
 from model_check.cli import EXIT_BAD_INPUT
 from model_check.conform.options import add_options
 from model_check.consult.terminal import console, width
+from model_check.pipeline.progress import told
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.printable import printable
 from model_check.variants import read_protocol
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from model_check.conform.report_text import Wanted, as_text
     from model_check.pipeline.runs.results import judge, read_results
 
-    with spark_session("runs", arguments.master, settings) as spark:
+    with spark_session("runs", arguments.master, settings) as spark, told(spark, "runs"):
         judge(spark, arguments.runs, arguments.output, arguments.protocol, arguments.settings)
         results, errors = read_results(spark, arguments.output)
     if arguments.json:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_check.pipeline.datasets import Column, Dataset, read, write
+from model_check.errors import InputError
+from model_check.pipeline.datasets import Column, Dataset, exists, read, write
 from model_check.pipeline.vectors import files
 from model_check.pipeline.vectors.cover import cover, smallest
 from model_check.pipeline.vectors.form import Vector
@@ -83,6 +84,9 @@ def make(
 
     Raises InputError.
     """
+    for name in () if parquet is None else ("candidates", "vectors"):
+        if exists(spark, f"{parquet}/{name}"):
+            raise InputError(f"--parquet: {parquet}/{name} is there already; choose another folder.")
     progress(f"asking the reference: {len(tasks)} tasks")
     found = candidates(spark, tasks, max_states, keep)
     if parquet is not None:

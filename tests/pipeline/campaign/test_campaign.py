@@ -155,6 +155,11 @@ def test_a_folder_with_something_else_is_left_alone(
     options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
     assert main(["pipeline", "campaign", *options]) == 2
     assert "there is something that is no campaign" in capsys.readouterr().err
+    plan = tmp_path / "other" / "plan"
+    spark.range(3).write.parquet(str(plan))
+    assert main(["pipeline", "campaign", *options[:-1], str(plan.parent)]) == 2
+    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
     assert "there is nothing" in capsys.readouterr().err
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from model_check.cli import main
 from model_check.engine.explorer import explore
 from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import Exploration, System
@@ -185,6 +187,40 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
         on_spark(spark, random_system(RESUMED), folder)
 
 
+@pytest.mark.spark
+def test_a_folder_may_be_relative_and_have_any_name(spark: Any, tmp_path: Path) -> None:
+    """Where the process is, and not in the warehouse of Spark's catalog."""
+    from model_check.pipeline.explore.store import VISITED, Store
+
+    here = os.path.relpath(tmp_path, Path.cwd()) + "/it's a run"
+    store = Store(spark.newSession(), here, "relative")
+    store.choose_parts(2)
+    store.new_visited()
+    store.append_visited(store.spark.createDataFrame([(store.parts[0], 0, b"12345678")], VISITED.ddl))
+    assert store.visited(0).count() == 1
+    store.close()
+    assert list((tmp_path / "it's a run" / "visited").glob("*.parquet"))
+    again = Store(spark.newSession(), here, "again")
+    again.parts = store.parts
+    again.new_visited()
+    assert again.visited(0).count() == 0
+    again.close()
+
+
+@pytest.mark.spark
+def test_a_level_that_lacks_states_is_said_to_be_damaged(spark: Any, tmp_path: Path) -> None:
+    """A level in the middle is read only when a counterexample is told."""
+    folder = tmp_path / "run"
+    found, _ = on_spark(spark, random_system(SEVERAL), folder)
+    assert found.violations and len(found.levels) > 2
+    for part in (folder / "levels" / "00001").glob("*.parquet"):
+        part.unlink()
+    with pytest.raises(
+        InputError, match=r"levels/00001: has not all states of the level; the run is damaged"
+    ):
+        on_spark(spark, random_system(SEVERAL), folder)
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_an_earlier_run_in_the_same_folder_ends(
@@ -213,6 +249,11 @@ def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> N
     found, spent = on_spark(spark, small, tmp_path, hand_over=200_000)
     require_same(found, explore(small))
     assert spent.handed_over is None
+
+
+def test_a_folder_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "explore", "single-voter", "--dir", ""]) == 2
+    assert "--dir: expected a folder" in capsys.readouterr().err
 
 
 def test_what_spark_does_not_do_is_refused() -> None:
