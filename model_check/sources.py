@@ -9,6 +9,7 @@ from pathlib import Path
 import model_check
 import reference
 import spec
+from model_check.errors import InputError
 
 
 @cache
@@ -21,3 +22,11 @@ def source_digest() -> str:
             if path.suffix in (".py", ".toml"):
                 found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
+
+
+def require_sources(digest: str) -> None:
+    """In an executor: raise InputError where it has other sources than the driver, whose digest this is."""
+    if source_digest() != digest:
+        raise InputError(
+            "the executors have another version of kraftcheck than the driver; install the same on both."
+        )

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
 from model_check.forks import Server
 from model_check.pipeline.campaign.cells import Cell, from_task
-from model_check.sources import source_digest
+from model_check.sources import require_sources
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,10 +38,7 @@ def _server(*, reference: bool) -> Server:
 def run_cell(task: str) -> dict[str, Any]:
     """A row of the data set of cells. Raises InputError where executors have other sources."""
     cell, id_, sources = from_task(task)
-    if source_digest() != sources:
-        raise InputError(
-            "the executors have another version of kraftcheck than the driver; install the same on both."
-        )
+    require_sources(sources)
     plain = cell.mutant_content is None
     found = None
     for _ in range(_ATTEMPTS):

@@ -8,7 +8,9 @@ the first in this order wins, and a violation is the first of its level in the s
 * :mod:`.in_driver`: levels that the driver explores by itself;
 * :mod:`.level`: one level on Spark;
 * :mod:`.tasks`: what executors do with a chunk of states;
+* :mod:`.cut`: a level, cut into parts and chunks;
 * :mod:`.mirror`: the tables of the driver, in executors;
 * :mod:`.kernels`: duplicates, and states that were visited;
-* :mod:`.store`: the folder of a run: levels, fingerprints, and how far it has come.
+* :mod:`.store`: the folder of a run: levels, fingerprints, and how far it has come;
+* :mod:`.files`: small files in that folder.
 """

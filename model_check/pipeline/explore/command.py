@@ -140,7 +140,8 @@ def _folder(scenario: Scenario, arguments: argparse.Namespace, spark: SparkSessi
     if not spark.sparkContext.master.startswith("local"):
         raise InputError("--dir: name a folder that all executors of the cluster can use, e.g. on hdfs://.")
     with tempfile.TemporaryDirectory(prefix="kraftcheck-explore-") as folder:
-        yield Path(folder).as_uri()
+        # Spark takes a path as it is: it would not read %20 as a space.
+        yield f"file://{Path(folder).absolute()}"
 
 
 def _as_data(spent: Spent) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from model_check.engine.system import UNLIMITED
 from model_check.engine.tables import orbits
 from model_check.engine.visited import Visited
 from model_check.pipeline.datasets import table
+from model_check.pipeline.explore.cut import CHUNK, Cutter
 from model_check.pipeline.explore.kernels import split
 from model_check.pipeline.explore.store import LINKS, VISITED, Store
-from model_check.pipeline.explore.tasks import CHUNK, MOST_FINGERPRINTS, Cutter, array_of
+from model_check.pipeline.explore.tasks import MOST_FINGERPRINTS, array_of
 
 
 class Trail(Links):

@@ -18,7 +18,16 @@ from model_check.pipeline.datasets import ddl
 from model_check.pipeline.explore import tasks
 from model_check.pipeline.explore.mirror import Appended
 from model_check.pipeline.explore.store import LEVELS, Store
-from model_check.pipeline.explore.tasks import DRIVER, Job, Note, Numbers
+from model_check.pipeline.explore.tasks import (
+    CANDIDATES_READ,
+    DRIVER,
+    UNSEEN,
+    VISITED_READ,
+    Job,
+    Note,
+    Numbers,
+)
+from model_check.sources import source_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,6 +68,7 @@ class OnSpark:
         self._deltas: list[Any] = []
         self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=reduced)
         self._persisted: list[DataFrame] = []
+        self._candidates = 0
 
     def close(self) -> None:
         """Give back what executors keep for this run."""
@@ -74,7 +84,13 @@ class OnSpark:
             self._deltas.append(self.store.spark.sparkContext.broadcast(delta))
         permutations = len(self.tables.symmetry.permutations)
         return Job(
-            self._run, tuple(self._deltas), self.tables.width, permutations, self.store.parts, self._reduced
+            run=self._run,
+            deltas=tuple(self._deltas),
+            width=self.tables.width,
+            permutations=permutations,
+            keys=self.store.parts,
+            reduced=self._reduced,
+            sources=source_digest(),
         )
 
     def expand(self, level: int, *, steps: bool) -> DataFrame | None:
@@ -92,6 +108,9 @@ class OnSpark:
             self.spent.passes += 1
             told = data.where(f"owner = {DRIVER}").select("fingerprints").collect()
             notes = [pickle.loads(row[0]) for row in told]
+            if wanted is None:
+                pieces_read = [(note.first, note.states) for note in notes]
+                self.store.require_whole(level, pieces_read, self.search.levels[level])
             if wanted is None and self._judge(notes, level):
                 self.release()
                 return None
@@ -143,6 +162,7 @@ class OnSpark:
     def _add_up(self, notes: Iterable[Note], level: int) -> None:
         """Take in what was found by expanding all states of a level."""
         totals, names = self.search.blocks.totals, self.tables.name_sets
+        self._candidates = 0
         first: dict[str, tuple[int, int, int]] = {}
         for note in notes:
             counters = note.counters.tolist()
@@ -151,6 +171,7 @@ class OnSpark:
             totals.capacity += counters[transition.CUT_CAPACITY]
             totals.deadlocks += counters[transition.DEADLOCKS]
             totals.skipped += counters[transition.SKIPPED]
+            self._candidates += note.candidates
             self.spent.shuffled += 8 * note.candidates + note.candidates // 8
             for number in note.goals:
                 self.search.blocks.goals.update(names[number])
@@ -170,17 +191,16 @@ class OnSpark:
             .cogroup(store.visited(level).groupBy("part"))
             .applyInArrow(partial(_find_new, keys=keys, size=size), _NEW)
         )
-        counts = new.where("chunk >= 0 AND new > 0").groupBy("chunk").sum("new").collect()
-        counts.sort(key=lambda row: int(row[0]))
-        total = int(sum(row[1] for row in counts))
+        found = new.where(f"new > 0 AND chunk <> {UNSEEN}").groupBy("chunk").sum("new").collect()
+        counts = {int(row[0]): int(row[1]) for row in found}
+        self._require_all(level, counts.pop(CANDIDATES_READ, 0), counts.pop(VISITED_READ, 0))
+        total = sum(counts.values())
         if not total:
             self.release()
             return 0
-        sizes = np.array([row[1] for row in counts], np.int64)
-        numbers = Numbers(np.array([row[0] for row in counts], np.int64), np.cumsum(sizes) - sizes, total)
-        store.append_visited(
-            new.where("chunk < 0").selectExpr("owner AS part", f"{level + 1} AS level", "fingerprints")
-        )
+        chunks = np.array(sorted(counts), np.int64)
+        sizes = np.array([counts[chunk] for chunk in chunks.tolist()], np.int64)
+        numbers = Numbers(chunks, np.cumsum(sizes) - sizes, total)
         states = store.level(level).select("part", "first", "fingerprints", "rows")
         following = (
             states.groupBy("part")
@@ -188,6 +208,12 @@ class OnSpark:
             .applyInArrow(partial(_build_next, job=self._job(), level=level + 1, numbers=numbers), LEVELS.ddl)
         )
         store.write_level(following, level + 1)
+        # Last: it makes Spark forget what it keeps of `new`, as that was computed from the files there.
+        store.append_visited(
+            new.where(f"chunk = {UNSEEN}").selectExpr(
+                "owner AS part", f"{level + 1} AS level", "fingerprints"
+            )
+        )
         self.spent.stored += store.bytes_of_level(level + 1)
         self.release()
         search.levels.append(total)
@@ -195,6 +221,15 @@ class OnSpark:
         self.spent.states += total
         search.blocks.totals.states += self._with_renamed(level + 1, total)
         return total
+
+    def _require_all(self, level: int, candidates: int, visited: int) -> None:
+        """Raise InputError unless owners have read all visited fingerprints (of levels that were begun twice
+        there may be more), and RuntimeError unless they have read all candidates.
+        """
+        if visited < sum(self.search.levels):
+            raise self.store.damaged("visited", "has not all states")
+        if candidates != self._candidates:
+            raise RuntimeError(f"level {level} led to {self._candidates} candidates, {candidates} were read")
 
     def _with_renamed(self, level: int, total: int) -> int:
         """For how many states those of a level stand."""

@@ -176,11 +176,18 @@ class Distributed:
                 if not self._explore_on_spark():
                     break
                 continue
-            level = store.level(len(search.levels) - 1).select("first", "fingerprints", "rows")
-            frontier = frontier_of(search, level.toArrow())
+            frontier = self._frontier()
             if search.violations or self._explore_here(frontier, self._look_ahead(frontier)):
                 break
         return None
+
+    def _frontier(self) -> Frontier:
+        """The last level, from the folder."""
+        search, level = self.search, len(self.search.levels) - 1
+        found = self.store.level(level).select("first", "states", "fingerprints", "rows").toArrow()
+        pieces = zip(found["first"].to_pylist(), found["states"].to_pylist(), strict=True)
+        self.store.require_whole(level, pieces, search.levels[level])
+        return frontier_of(search, found)
 
     def _explore_on_spark(self) -> bool:
         """Explore one level on Spark; whether there is one after it."""
@@ -250,6 +257,8 @@ class Distributed:
         asked = store.spark.createDataFrame(fingerprints_table(fps, level, store.parts))
         known = asked.groupBy("part").cogroup(store.visited(level).groupBy("part"))
         found = known.applyInArrow(_visited_among, _KNOWN).collect()
+        if sum(row[1] for row in found) < self.search.distinct:
+            raise store.damaged("visited", "has not all states")
         return np.frombuffer(b"".join(row[0] for row in found), np.uint64)
 
     def _hand_over(self, frontier: Frontier) -> None:

@@ -11,8 +11,8 @@ there. What a run leaves of a level that it did not complete is overwritten, or 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from model_check.engine.checkpoint import Found, Sums
 from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset
-from model_check.pipeline.spark_errors import first_line, spark_errors
+from model_check.pipeline.explore.files import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,87 +102,6 @@ class Manifest(BaseModel):
         return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
 
 
-class Files:
-    """Small files below a folder of any file system. Raises InputError where that is not possible."""
-
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        # Py4J looks for a class of each part of a name, in every archive: once is enough.
-        self._path = spark._jvm.org.apache.hadoop.fs.Path
-        self._streams = spark._jvm.org.apache.commons.io.IOUtils
-        self._errors = spark_errors()
-        self.folder = folder
-        try:
-            root = self._path(folder)
-            self._system = root.getFileSystem(spark._jsc.hadoopConfiguration())
-            self._whole = str(self._system.makeQualified(root).toString())
-            self._system.mkdirs(root)
-        except self._errors as error:
-            raise self._failed(folder, error) from None
-
-    def _failed(self, name: str, error: Any) -> InputError:
-        return InputError(f"{name}: cannot be used ({first_line(error)}); name another folder with --dir.")
-
-    def path(self, name: str) -> str:
-        """The path of what has this name in the folder."""
-        return f"{self.folder.rstrip('/')}/{name}"
-
-    def whole_path(self, name: str) -> str:
-        """The same from the root on: Spark's catalog has a folder of its own for relative paths."""
-        return f"{self._whole.rstrip('/')}/{name}"
-
-    def _at(self, name: str) -> Any:
-        return self._path(self.path(name))
-
-    def names(self, folder: str) -> list[str]:
-        """What there is in a folder below this one."""
-        try:
-            if not self._system.exists(self._at(folder)):
-                return []
-            return [status.getPath().getName() for status in self._system.listStatus(self._at(folder))]
-        except self._errors as error:
-            raise self._failed(self.path(folder), error) from None
-
-    def read(self, name: str) -> bytes:
-        """The content of a file."""
-        try:
-            stream = self._system.open(self._at(name))
-            try:
-                return bytes(self._streams.toByteArray(stream))
-            finally:
-                stream.close()
-        except self._errors as error:
-            raise self._failed(self.path(name), error) from None
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file that appears as a whole, in place of one that is there."""
-        temporary = self._at(f"{name}.new")
-        try:
-            stream = self._system.create(temporary, True)
-            try:
-                stream.write(bytearray(content))
-            finally:
-                stream.close()
-            self._system.delete(self._at(name), False)
-            if not self._system.rename(temporary, self._at(name)):
-                raise InputError(f"{self.path(name)}: cannot be written; name another folder with --dir.")
-        except self._errors as error:
-            raise self._failed(self.path(name), error) from None
-
-    def remove(self, name: str) -> None:
-        """Remove a file or a folder, if it is there."""
-        try:
-            self._system.delete(self._at(name), True)
-        except self._errors as error:
-            raise self._failed(self.path(name), error) from None
-
-    def bytes_of(self, name: str) -> int:
-        """The bytes that a file or a folder takes."""
-        try:
-            return int(self._system.getContentSummary(self._at(name)).getLength())
-        except self._errors:
-            return 0
-
-
 class Store:
     """The data sets and manifests of one run."""
 
@@ -216,7 +135,7 @@ class Store:
     def _create(self, what: str, dataset: Dataset, folder: str) -> None:
         """Give a name to a data set in buckets, so that Spark knows that it is."""
         self._drop(what)
-        place = self.files.whole_path(folder).replace("\\", "\\\\").replace("'", "\\'")
+        place = self.files.whole_path(folder).replace("'", r"\'")
         self.spark.sql(
             f"CREATE TABLE {self._name(what)} ({dataset.ddl}) USING parquet CLUSTERED BY (part) INTO "
             f"{len(self.parts)} BUCKETS LOCATION '{place}'"
@@ -228,6 +147,7 @@ class Store:
 
     def write_level(self, data: DataFrame, level: int) -> None:
         """Write the states of a level, in place of what an earlier run left of it."""
+        self._require_own()
         folder = f"levels/{level:05d}"
         self.files.remove(folder)
         self._create(f"level_{level}", LEVELS, folder)
@@ -243,7 +163,7 @@ class Store:
         last = len(manifest.levels) - 1
         (row,) = self.level(last).selectExpr("coalesce(sum(states), 0)").collect()
         if row[0] != manifest.levels[last]:
-            raise self.damaged(f"levels/{last:05d}", "has not all states of the level")
+            raise self._not_whole(last)
         (row,) = self.visited(last).selectExpr("coalesce(sum(octet_length(fingerprints)), 0)").collect()
         if row[0] < 8 * sum(manifest.levels):
             raise self.damaged("visited", "has not all states")
@@ -252,17 +172,36 @@ class Store:
         """The states of a level, in buckets."""
         return self.spark.table(self._name(f"level_{level}"))
 
+    def require_whole(self, level: int, pieces: Iterable[tuple[int, int]], size: int) -> None:
+        """Raise InputError unless ``pieces`` of a level, (number of the first state, states) each, are all of
+        its ``size`` states, each once.
+        """
+        end = 0
+        for first, states in sorted(pieces):
+            if first != end:
+                break
+            end += states
+        else:
+            if end == size:
+                return
+        raise self._not_whole(level)
+
+    def _not_whole(self, level: int) -> InputError:
+        return self.damaged(f"levels/{level:05d}", "has not all states of the level, or some twice")
+
     def bytes_of_level(self, level: int) -> int:
         """The bytes that a level takes."""
         return self.files.bytes_of(f"levels/{level:05d}")
 
     def new_visited(self) -> None:
         """Begin the set of fingerprints."""
+        self._require_own()
         self.files.remove("visited")
         self._create("visited", VISITED, "visited")
 
     def append_visited(self, data: DataFrame) -> None:
         """Append fingerprints."""
+        self._require_own()
         self._append(data, "visited", VISITED)
 
     def visited(self, level: int) -> DataFrame:
@@ -271,6 +210,7 @@ class Store:
 
     def write_links(self, data: DataFrame, begin: int, end: int) -> None:
         """Write how the states were reached of the levels from ``begin`` up to, but not, ``end``."""
+        self._require_own()
         data.coalesce(1).write.mode("overwrite").parquet(self.files.path(f"links/{begin:05d}"))
         self.in_driver.append((begin, end))
 
@@ -289,17 +229,17 @@ class Store:
         """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
         for begin, end in self.in_driver:
             if begin <= level < end:
-                try:
-                    parent, code = self._links_from(begin)[level][number].tolist()
-                except (LookupError, ValueError):
-                    raise self.damaged(f"links/{begin:05d}", "has not all states") from None
+                links = self._links_from(begin).get(level)
+                if links is None or len(links) != size:
+                    raise self.damaged(f"links/{begin:05d}", "has not all states")
+                parent, code = links[number].tolist()
                 return parent, code
         part = self.parts[number * len(self.parts) // size]
         data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
-        rows = data.select("first", "parents", "codes").collect()
-        if len(rows) != 1:
-            raise self.damaged(f"levels/{level:05d}", "has not all states of the level")
-        (row,) = rows
+        found = data.select("first", "parents", "codes").collect()
+        if len(found) != 1:
+            raise self._not_whole(level)
+        (row,) = found
         at = number - row["first"]
         parents, codes = np.frombuffer(row["parents"], np.int64), np.frombuffer(row["codes"], np.uint32)
         return int(parents[at]), int(codes[at])
@@ -308,6 +248,7 @@ class Store:
 
     def write_keys(self, level: int, keys: Sequence[int]) -> tuple[int, int, int]:
         """Write what was asked for a level; its entry in the manifest."""
+        self._require_own()
         content = np.array(keys, "<i8").tobytes()
         self.files.write(f"keys/{level:05d}", content)
         return level, len(keys), zlib.crc32(content)
@@ -325,13 +266,17 @@ class Store:
         """The folder is this run's now."""
         self.files.write("run", self._run.encode())
 
-    def commit(self, manifest: Manifest) -> None:
-        """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
+    def _require_own(self) -> None:
+        """Before anything is written or removed: raise InputError where another run took the folder."""
         if self.files.read("run") != self._run.encode():
             raise InputError(
                 f"{self.files.folder}: another run uses it now; let that one end, or name another folder "
                 "with --dir."
             )
+
+    def commit(self, manifest: Manifest) -> None:
+        """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
+        self._require_own()
         level = len(manifest.levels) - 1
         self.files.write(f"complete/{level:05d}.json", manifest.summed().model_dump_json().encode())
 

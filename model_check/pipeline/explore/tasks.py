@@ -20,9 +20,10 @@ from model_check.engine.block import NEVER, Batch
 from model_check.engine.build import build
 from model_check.engine.judge import UNKNOWN, judge
 from model_check.pipeline.datasets import Column, table
+from model_check.pipeline.explore.cut import Cutter, part_of
 from model_check.pipeline.explore.kernels import Candidates, are_known, split, unique
 from model_check.pipeline.explore.mirror import Mirror, mirror_of
-from model_check.pipeline.explore.store import LEVELS
+from model_check.sources import require_sources
 
 # What tasks give, besides levels.
 CANDIDATES = (
@@ -30,23 +31,27 @@ CANDIDATES = (
     Column("chunk", "bigint", "the number of the first state of the chunk that they come from"),
     Column("fingerprints", "binary", "uint64 each; or the note"),
 )
-KNOWN = (Column("fingerprints", "binary", "uint64 each"),)
+KNOWN = (
+    Column("fingerprints", "binary", "uint64 each"),
+    Column("visited", "bigint", "among how many they were looked for"),
+)
 NEW = (
     Column("owner", "int", "the part that owns the fingerprints"),
     Column("part", "int", "the part of the level that the chunk is in; DRIVER: none"),
-    Column("chunk", "bigint", "the number of the first state of the chunk; -1: none"),
+    Column("chunk", "bigint", "the number of the first state of the chunk; below 0: see there"),
     Column("new", "bigint", "how many are new"),
     Column("bits", "binary", "a bit for each candidate of the chunk: whether it is new"),
     Column("fingerprints", "binary", "uint64 each; of rows without a chunk only"),
 )
-#: The most states of a chunk.
-CHUNK = 1 << 16
 #: Fingerprints of a value in the data set of those that were visited.
 MOST_FINGERPRINTS = 1 << 20
 #: How many rows with unknown steps a chunk asks about at a time, and among how many it chooses them.
 MOST_ASKED, MOST_LOOKED_AT = 2048, 16384
 #: The owner of what a chunk tells the driver.
 DRIVER = -1
+#: In the place of a chunk: what an owner had not seen before; how many candidates, and how many visited
+#: fingerprints, it has read.
+UNSEEN, CANDIDATES_READ, VISITED_READ = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Job:
 
     ``run``: which tables; ``deltas``: broadcast variables with them; ``width``: columns of a row;
     ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for each part;
-    ``reduced``: whether orders of steps that commute are left out.
+    ``reduced``: whether orders of steps that commute are left out; ``sources``: the driver's, a digest.
     """
 
     run: str
@@ -64,16 +69,18 @@ class Job:
     permutations: int
     keys: tuple[int, ...]
     reduced: bool
+    sources: str
 
     @property
     def mirror(self) -> Mirror:
-        """The tables, in this process."""
+        """The tables, in this process. Raises InputError where it has other sources than the driver."""
+        require_sources(self.sources)
         return mirror_of(self.run, self.deltas)
 
 
 @dataclass(slots=True)
 class Note:
-    """What a chunk of states, the first of which has number ``first`` in its level, tells the driver.
+    """What a chunk of ``states``, the first of which has number ``first`` in its level, tells the driver.
 
     ``broken``: by invariant (its number) the first state that breaks it; ``unjudged``: (number, row,
     invariant) of states without a verdict, one for each; ``asked``, ``asked_fps``: rows with unknown steps,
@@ -83,6 +90,7 @@ class Note:
     """
 
     first: int
+    states: int
     broken: dict[int, int] = field(default_factory=dict)
     unjudged: list[tuple[int, Any, int]] = field(default_factory=list)
     pending: int = 0
@@ -152,7 +160,7 @@ def expand_chunks(
 
 def _expand_chunk(chunk: Chunk, job: Job, steps: bool, verdicts: bool) -> Iterator[Any]:
     mirror = job.mirror
-    note = Note(chunk.first)
+    note = Note(chunk.first, len(chunk.rows))
     if verdicts:
         _judge(mirror, chunk, note)
     owners, values = [DRIVER], [b""]
@@ -251,18 +259,19 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
     """Which candidates that a part owns are new, as (owner, part, chunk, new, bits, fingerprints).
 
     One row for each chunk, which is in ``part`` of a level of ``size`` states, with the bits of its
-    candidates, in order, and rows with chunk -1 and the fingerprints that the owner has not seen before.
+    candidates, in order; rows with the fingerprints that the owner has not seen before; and two that tell
+    how much it has read, so that the driver knows that nothing was lost on the way.
     """
     order = np.argsort(candidates["chunk"].to_numpy(), kind="stable").tolist()
-    if not order:
-        return table(NEW, [])
+    owner = (candidates["owner"] if order else visited["part"])[0].as_py()
     pieces = [array_of(candidates["fingerprints"][at], np.uint64) for at in order]
-    owner = candidates["owner"][0].as_py()
-    fps = np.concatenate(pieces)
+    fps = np.concatenate([np.empty(0, np.uint64), *pieces])
     known = Candidates(fps)
-    for at in range(visited.num_rows):
-        known.strike_out(array_of(visited["fingerprints"][at], np.uint64))
-    rows: list[tuple[Any, ...]] = []
+    read = _strike_out(known, visited)
+    rows: list[tuple[Any, ...]] = [
+        (owner, DRIVER, CANDIDATES_READ, len(fps), b"", b""),
+        (owner, DRIVER, VISITED_READ, read, b"", b""),
+    ]
     begin = 0
     for at, piece in zip(order, pieces, strict=True):
         new = known.new[begin : begin + len(piece)]
@@ -273,19 +282,29 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
     found = fps[known.new.astype(bool)]
     for begin in range(0, len(found), MOST_FINGERPRINTS):
         piece = found[begin : begin + MOST_FINGERPRINTS]
-        rows.append((owner, DRIVER, -1, len(piece), b"", piece.tobytes()))
+        rows.append((owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()))
     return table(NEW, rows)
 
 
+def _strike_out(known: Candidates, visited: Any) -> int:
+    """Those that were visited are not new; how many fingerprints were read of these."""
+    read = 0
+    for value in visited["fingerprints"]:
+        fps = array_of(value, np.uint64)
+        known.strike_out(fps)
+        read += len(fps)
+    return read
+
+
 def visited_among(candidates: Any, visited: Any) -> Any:
-    """Those fingerprints, all different, of the candidates of a part that are among its visited ones."""
+    """Those fingerprints, all different, of the candidates of a part that are among its visited ones, and how
+    many these are.
+    """
     pieces = [array_of(value, np.uint64) for value in candidates["fingerprints"]]
     fps = np.concatenate([np.empty(0, np.uint64), *pieces])
     known = Candidates(fps)
-    for value in visited["fingerprints"]:
-        known.strike_out(array_of(value, np.uint64))
-    found = fps[known.new == 0]
-    return table(KNOWN, [(found.tobytes(),)] if len(found) else [])
+    read = _strike_out(known, visited)
+    return table(KNOWN, [(fps[known.new == 0].tobytes(), read)])
 
 
 # -- the next level --------------------------------------------------------------------------------
@@ -304,16 +323,6 @@ class Numbers:
     def first_of(self, chunk: int) -> int:
         """The number of the first new state that ``chunk`` leads to."""
         return int(self.firsts[np.searchsorted(self.chunks, chunk)])
-
-
-def part_of(number: int, total: int, parts: int) -> int:
-    """The part of a level of ``total`` states that state ``number`` is in."""
-    return number * parts // total
-
-
-def end_of(part: int, total: int, parts: int) -> int:
-    """The number behind the last state of ``part``."""
-    return -(-(part + 1) * total // parts)
 
 
 def build_next(states: Any, new: Any, job: Job, level: int, numbers: Numbers) -> Any:
@@ -357,57 +366,3 @@ def _built(job: Job, chunk: Chunk, owned: Sequence[tuple[int, NDArray[np.uint8]]
         batch.fps, batch.parents, batch.codes, 0, np.empty(job.width, np.int32),
     )  # fmt: skip
     return batch
-
-
-class Cutter:
-    """Cuts states that come in the order of their numbers into rows of the data set of levels.
-
-    A row has at most ``CHUNK`` states, all of one part.
-    """
-
-    def __init__(self, keys: Sequence[int], level: int, total: int) -> None:
-        self._keys, self._level, self._total = keys, level, total
-        self._first = self._size = 0
-        self._pieces: list[tuple[Batch, NDArray[np.int64]]] = []
-        self._done: list[tuple[Any, ...]] = []
-
-    def append(self, first: int, batch: Batch, base: int) -> None:
-        """States from number ``first`` on; their parents are numbered from ``base`` on."""
-        if first != self._first + self._size:
-            self._flush()
-            self._first = first
-        parents = batch.parents.astype(np.int64) + base
-        begin = 0
-        while begin < len(batch.rows):
-            part = part_of(self._first, self._total, len(self._keys))
-            room = min(CHUNK, end_of(part, self._total, len(self._keys)) - self._first) - self._size
-            end = min(len(batch.rows), begin + room)
-            piece = Batch(
-                batch.rows[begin:end], batch.fps[begin:end], batch.parents[begin:end], batch.codes[begin:end]
-            )
-            self._pieces.append((piece, parents[begin:end]))
-            self._size += end - begin
-            if end - begin == room:
-                self._flush()
-            begin = end
-
-    def _flush(self) -> None:
-        if self._size:
-            part = part_of(self._first, self._total, len(self._keys))
-            batches = [batch for batch, _ in self._pieces]
-            rows = np.concatenate([batch.rows for batch in batches])
-            fps = np.concatenate([batch.fps for batch in batches])
-            codes = np.concatenate([batch.codes for batch in batches])
-            parents = np.concatenate([parents for _, parents in self._pieces])
-            states = Batch(rows, fps, codes, codes).states
-            arrays = (fps, parents, codes, rows)
-            meta = (self._keys[part], self._level, self._first, self._size, states)
-            self._done.append((*meta, *(array.tobytes() for array in arrays)))
-        self._first += self._size
-        self._size = 0
-        self._pieces = []
-
-    def table(self) -> Any:
-        """All rows."""
-        self._flush()
-        return table(LEVELS.columns, self._done)

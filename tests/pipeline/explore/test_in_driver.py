@@ -138,6 +138,7 @@ def test_which_fingerprints_were_visited(asked: list[int], visited: list[int]) -
     known = np.array(visited, np.uint64) * spread + np.uint64(2)
     table = fingerprints_table(known, 0, (0,))
     found = visited_among(fingerprints_table(fps, 0, (0,)), table)
-    assert found.schema == pa.schema([("fingerprints", pa.large_binary())])
+    assert found.schema == pa.schema([("fingerprints", pa.large_binary()), ("visited", pa.int64())])
+    assert found["visited"].to_pylist() == [len(visited)]
     joined = np.frombuffer(b"".join(found["fingerprints"].to_pylist()), np.uint64)
     assert set(joined.tolist()) == set(fps.tolist()) & set(known.tolist())

@@ -13,9 +13,9 @@ from model_check.engine.native_map import find
 from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import Limits
 from model_check.engine.tables import Tables
+from model_check.pipeline.explore.cut import CHUNK, Cutter, end_of, part_of
 from model_check.pipeline.explore.kernels import Candidates, split, unique
 from model_check.pipeline.explore.mirror import Appended, Mirror
-from model_check.pipeline.explore.tasks import CHUNK, Cutter, end_of, part_of
 
 pytestmark = pytest.mark.spark
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +18,8 @@ from model_check.engine.synthetic import Synthetic
 from model_check.engine.system import Exploration, System
 from model_check.errors import InputError
 from model_check.kinds import model_of
+from model_check.pipeline.explore.command import _folder
+from model_check.pipeline.explore.files import Files
 from model_check.pipeline.explore.level import Spent
 from model_check.pipeline.explore.search import Options, explore_on_spark
 from model_check.scenario import find
@@ -27,6 +33,8 @@ FIELDS = (
 
 #: A step violates a property, and a state that it leads to breaks an invariant.
 SEVERAL = 1212
+#: Two small levels, a larger one, and a step from there that violates a property.
+VIOLATED = 577
 
 
 def on_spark(spark: Any, system: System, folder: Path, **more: Any) -> tuple[Exploration, Spent]:
@@ -178,7 +186,7 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
     rows = max(path for path in (folder / "levels").glob("*/*.parquet"))
     content = rows.read_bytes()
     rows.unlink()
-    with pytest.raises(InputError, match="has not all states of the level; the run is damaged"):
+    with pytest.raises(InputError, match="or some twice; the run is damaged"):
         on_spark(spark, random_system(RESUMED), folder)
     rows.write_bytes(content)
     keys = max((folder / "keys").glob("0*"))
@@ -264,3 +272,61 @@ def test_what_spark_does_not_do_is_refused() -> None:
             options=Options("", ""),
             keep_going=True,  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_folder_of_any_name(spark: Any, tmp_path: Path) -> None:
+    """With quotes, spaces and what stands for others in a URI; a trace reads all kinds of data there."""
+    folder = tmp_path / "it's a 100%20 run"
+    options = Options(f"file://{folder}", "this test", parts=2, hand_over=2)
+    found = explore_on_spark(random_system(VIOLATED), spark=spark, options=options)
+    require_same(found, explore(random_system(VIOLATED)))
+    assert found.violations and list((folder / "links").iterdir())
+    require_same(explore_on_spark(random_system(VIOLATED), spark=spark, options=options), found)
+
+
+@pytest.mark.parametrize("character", list("*?[]{}\\"))
+def test_a_folder_whose_name_is_a_pattern_is_refused(character: str) -> None:
+    spark: Any = None
+    with pytest.raises(InputError, match=r"takes the .* for a wildcard; name another folder"):
+        Files(spark, f"file:///run{character}1")
+
+
+def test_the_temporary_folder_is_the_one_that_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its name has a character that has another form in a URI."""
+    place = tmp_path / "a place"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+    scenario: Any = None
+    with _folder(scenario, Namespace(dir=None), spark) as folder:
+        assert folder.startswith("file:///") and Path(folder.removeprefix("file://")).is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_a_level_takes_is_computed_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark keeps for a level is there until the last thing is written."""
+    from model_check.pipeline.explore.store import Store
+
+    kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
+
+    def noting(name: str, inner: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Store, *arguments: Any) -> None:
+            kept[name].append({data.id() for data in spark.sparkContext._jsc.sc().getRDDStorageInfo()})
+            inner(self, *arguments)
+
+        return noted
+
+    for name in kept:
+        monkeypatch.setattr(Store, name, noting(name, getattr(Store, name)))
+    on_spark(spark, random_system(RESUMED), tmp_path)
+    # Level 0 is written by the driver.
+    assert len(kept["write_level"]) == len(kept["append_visited"]) > 3
+    assert kept["append_visited"][1:] == kept["write_level"][1:]
+    assert all(len(found) > 1 for found in kept["write_level"][1:])

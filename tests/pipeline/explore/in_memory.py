@@ -1,0 +1,409 @@
+"""Exploration as on Spark, in this process: what Spark is asked for is done with lists of rows.
+
+Like Spark it computes data anew whenever it pleases, in any order, in processes of any age: with tables that
+are newer than those a task asks for, or with none yet. That makes thousands of runs of it cheap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from model_check.collector import without_collector
+from model_check.engine.block import Blocks
+from model_check.engine.explorer import Search
+from model_check.engine.system import UNLIMITED, Exploration, Limits, System
+from model_check.engine.tables import Tables
+from model_check.engine.visited import Visited
+from model_check.pipeline.datasets import Column, Dataset, table
+from model_check.pipeline.explore import cut, in_driver, tasks
+from model_check.pipeline.explore.in_driver import Trail
+from model_check.pipeline.explore.level import Spent
+from model_check.pipeline.explore.mirror import Mirror
+from model_check.pipeline.explore.search import Distributed, Options
+from model_check.pipeline.explore.store import Store
+
+Rows = list[tuple[Any, ...]]
+
+
+class Killed(Exception):
+    """A run has ended in the middle."""
+
+
+class Row(tuple[Any, ...]):
+    """Values by number and by name."""
+
+    names: tuple[str, ...]
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.names.index(key) if isinstance(key, str) else key)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Of a row: whether one of its values is among some, or not."""
+
+    column: str
+    values: frozenset[Any] = frozenset()
+    wanted: bool = True
+
+    def isin(self, values: Sequence[Any]) -> Condition:
+        return Condition(self.column, frozenset(values))
+
+    def __invert__(self) -> Condition:
+        return Condition(self.column, self.values, not self.wanted)
+
+
+def _expression(text: str) -> str:
+    """An expression of SQL in Python."""
+    text = re.sub(r"(?<![<>])=", "==", text).replace("<>", "!=")
+    return text.replace(" AND ", " and ").replace(" OR ", " or ")
+
+
+class Data:
+    """Rows that are computed when they are asked for."""
+
+    def __init__(self, random: Random, columns: Sequence[Column], compute: Callable[[], Rows]) -> None:
+        self.random, self.columns, self._compute = random, tuple(columns), compute
+        self._kept: Rows | None = None
+        self._persisted = False
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, in any order; what was kept may have been lost."""
+        if self._kept is not None and self.random.random() < 0.7:
+            return self._kept
+        rows = list(self._compute())
+        self.random.shuffle(rows)
+        if self._persisted:
+            self._kept = rows
+        return rows
+
+    def _of(self, columns: Sequence[Column], compute: Callable[[], Rows]) -> Data:
+        return Data(self.random, columns, compute)
+
+    def _dicts(self, rows: Rows) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        names = [column.name for column in self.columns]
+        for row in rows:
+            yield row, dict(zip(names, row, strict=True))
+
+    def persist(self) -> Data:
+        self._persisted = True
+        return self
+
+    def unpersist(self) -> None:
+        self._persisted, self._kept = False, None
+
+    def __getitem__(self, name: str) -> Condition:
+        return Condition(name)
+
+    def where(self, condition: str | Condition) -> Data:
+        if isinstance(condition, Condition):
+            chosen = condition
+            return self._of(
+                self.columns,
+                lambda: [
+                    row
+                    for row, values in self._dicts(self.rows)
+                    if (values[chosen.column] in chosen.values) == chosen.wanted
+                ],
+            )
+        code = compile(_expression(condition), condition, "eval")
+        return self._of(
+            self.columns,
+            lambda: [row for row, values in self._dicts(self.rows) if eval(code, {}, values)],
+        )
+
+    def select(self, *names: str) -> Data:
+        columns = [next(each for each in self.columns if each.name == name) for name in names]
+        return self._of(
+            columns,
+            lambda: [tuple(values[name] for name in names) for _, values in self._dicts(self.rows)],
+        )
+
+    def selectExpr(self, *texts: str) -> Data:
+        if "sum(" in texts[0]:
+            inner = re.sub(r"^coalesce\((.*), 0\)$", r"\1", texts[0])[len("sum(") : -1]
+            add = [Column("sum", "bigint", "")]
+            return self._of(add, lambda: [(self._sum(inner),)])
+        columns, codes = [], []
+        for text in texts:
+            source, _, name = text.partition(" AS ")
+            kind = next((each.type for each in self.columns if each.name == source), "int")
+            columns.append(Column(name or source, kind, ""))
+            codes.append(compile(source, text, "eval"))
+        return self._of(
+            columns,
+            lambda: [tuple(eval(code, {}, values) for code in codes) for _, values in self._dicts(self.rows)],
+        )
+
+    def _sum(self, text: str) -> int:
+        return sum(eval(text, {"octet_length": len}, values) for _, values in self._dicts(self.rows))
+
+    def union(self, other: Data) -> Data:
+        return self._of(self.columns, lambda: [*self.rows, *other.rows])
+
+    def mapInArrow(self, function: Callable[..., Any], schema: str) -> Data:
+        def compute() -> Rows:
+            found = []
+            for row in self.rows:
+                for batch in function(iter(table(self.columns, [row]).to_batches())):
+                    found += _rows_of(batch)
+            return found
+
+        return self._of(_columns(schema), compute)
+
+    def groupBy(self, key: str) -> Grouped:
+        return Grouped(self, key)
+
+    def collect(self) -> list[Row]:
+        kind = type("Named", (Row,), {"names": tuple(column.name for column in self.columns)})
+        return [kind(row) for row in self.rows]
+
+    def toArrow(self) -> Any:
+        return table(self.columns, self.rows)
+
+
+@dataclass
+class Grouped:
+    data: Data
+    key: str
+
+    def groups(self) -> dict[Any, Rows]:
+        found: dict[Any, Rows] = {}
+        for row, values in self.data._dicts(self.data.rows):
+            found.setdefault(values[self.key], []).append(row)
+        return found
+
+    def sum(self, name: str) -> Data:
+        at = [column.name for column in self.data.columns].index(name)
+        columns = [Column(self.key, "bigint", ""), Column("sum", "bigint", "")]
+        return self.data._of(
+            columns, lambda: [(key, sum(row[at] for row in rows)) for key, rows in self.groups().items()]
+        )
+
+    def cogroup(self, other: Grouped) -> Cogrouped:
+        return Cogrouped(self, other)
+
+
+@dataclass
+class Cogrouped:
+    left: Grouped
+    right: Grouped
+
+    def applyInArrow(self, function: Callable[..., Any], schema: str) -> Data:
+        def compute() -> Rows:
+            left, right = self.left.groups(), self.right.groups()
+            found = []
+            for key in sorted({*left, *right}):
+                one = table(self.left.data.columns, left.get(key, []))
+                two = table(self.right.data.columns, right.get(key, []))
+                found += _rows_of(function(one, two))
+            return found
+
+        return self.left.data._of(_columns(schema), compute)
+
+
+def _columns(schema: str) -> list[Column]:
+    return [Column(*each.replace("`", "").split(), "") for each in schema.split(", ")]
+
+
+def _rows_of(found: Any) -> Rows:
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+@dataclass
+class Memory:
+    """The files of a folder: small ones, and rows of data sets."""
+
+    folder: str = "memory"
+    small: dict[str, bytes] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    def names(self, folder: str) -> list[str]:
+        begin = f"{folder}/" if folder else ""
+        below = [name.removeprefix(begin) for name in self.small if name.startswith(begin)]
+        return sorted({name.split("/")[0] for name in below})
+
+    def read(self, name: str) -> bytes:
+        return self.small[name]
+
+    def write(self, name: str, content: bytes) -> None:
+        self.small[name] = content
+
+    def remove(self, name: str) -> None:
+        self.rows.pop(name, None)
+
+    def bytes_of(self, name: str) -> int:
+        return sum(len(value) for row in self.rows[name] for value in row if isinstance(value, bytes))
+
+
+class Context:
+    """In the place of a SparkContext and a SparkSession."""
+
+    def __init__(self, random: Random) -> None:
+        self.sparkContext = self.conf = self
+        self._random = random
+
+    def setJobGroup(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def set(self, *_: Any) -> None:
+        pass
+
+    def broadcast(self, value: Any) -> Any:
+        return _Broadcast(value)
+
+    def createDataFrame(self, rows: Any) -> Data:
+        kinds = {"int32": "int", "int64": "bigint", "large_binary": "binary"}
+        columns = [Column(each.name, kinds[str(each.type)], "") for each in rows.schema]
+        found = _rows_of(rows)
+        return Data(self._random, columns, lambda: found)
+
+
+@dataclass
+class _Broadcast:
+    value: Any
+
+    def unpersist(self) -> None:
+        pass
+
+
+class InMemory(Store):
+    """A folder of a run in memory. ``end_at``: the run is killed when so many things were written."""
+
+    def __init__(self, random: Random, memory: Memory, run: str, end_at: int | None = None) -> None:
+        self.random, self.memory, self.end_at = random, memory, end_at
+        self.spark: Any = Context(random)
+        self.files: Any = memory
+        self._run = run
+        self._tables: list[str] = []
+        self._read = {}
+        self.parts = ()
+        self.in_driver = []
+        self._places: dict[str, tuple[Dataset, str]] = {}
+
+    def _wrote(self) -> None:
+        if self.end_at is not None:
+            self.end_at -= 1
+            if self.end_at < 0:
+                raise Killed
+
+    def choose_parts(self, count: int) -> None:
+        self.parts = tuple(self.random.sample(range(100), count))
+
+    def close(self) -> None:
+        pass
+
+    def _create(self, what: str, dataset: Dataset, folder: str) -> None:
+        self._wrote()
+        self._places[self._name(what)] = dataset, folder
+        self.memory.rows.setdefault(folder, [])
+
+    def _append(self, data: Any, what: str, dataset: Dataset) -> None:
+        rows = data.select(*(column.name for column in dataset.columns)).rows
+        _, folder = self._places[self._name(what)]
+        if self.end_at == 0:
+            # Some of it is there.
+            self.memory.rows[folder] += [row for row in rows if self.random.random() < 0.5]
+        self._wrote()
+        self.memory.rows[folder] += rows
+
+    def _named(self, what: str) -> Any:
+        dataset, folder = self._places[self._name(what)]
+        rows = list(self.memory.rows[folder])
+        return Data(self.random, dataset.columns, lambda: rows)
+
+    def level(self, level: int) -> Any:
+        return self._named(f"level_{level}")
+
+    def visited(self, level: int) -> Any:
+        return self._named("visited").where(f"level <= {level}")
+
+    def write_links(self, data: Any, begin: int, end: int) -> None:
+        self._wrote()
+        self.memory.rows[f"links/{begin:05d}"] = data.rows
+        self.in_driver.append((begin, end))
+
+    def _links_from(self, begin: int) -> dict[int, Any]:
+        found: dict[int, list[Any]] = {}
+        for level, _, links in sorted(self.memory.rows[f"links/{begin:05d}"]):
+            found.setdefault(level, []).append(np.frombuffer(links, np.uint32).reshape(-1, 2))
+        return {level: np.concatenate(pieces) for level, pieces in found.items()}
+
+    def commit(self, manifest: Any) -> None:
+        self._wrote()
+        super().commit(manifest)
+        self._wrote()
+
+
+class Processes:
+    """The processes of executors: each has the tables of some moment, and buffers of some size."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._mirrors: dict[tuple[str, int], Mirror] = {}
+
+    def mirror_of(self, run: str, deltas: Sequence[Any]) -> Mirror:
+        key = run, self._random.randrange(3)
+        mirror = self._mirrors.get(key)
+        if mirror is None or self._random.random() < 0.1:
+            mirror = self._mirrors[key] = Mirror()
+            worker = mirror.worker
+            size = self._random.choice([2, 16, len(worker.fps)])
+            worker.fps, worker.rows, worker.codes = worker.fps[:size], worker.rows[:size], worker.codes[:size]
+            worker.misses = worker.misses[: self._random.choice([1, 5, len(worker.misses)])]
+        while mirror.version < len(deltas):
+            mirror.apply(deltas[mirror.version].value)
+        return mirror
+
+
+@contextmanager
+def small_pieces(random: Random) -> Iterator[None]:
+    """Chunks of a few states, and processes of any age."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, most in ((cut, "CHUNK", 9), (tasks, "MOST_FINGERPRINTS", 5)):
+            size = random.randint(1, most)
+            patch.setattr(module, name, size)
+            patch.setattr(in_driver, name, size)
+        patch.setattr(tasks, "MOST_ASKED", random.randint(1, 3))
+        patch.setattr(tasks, "MOST_LOOKED_AT", random.randint(1, 4))
+        patch.setattr(tasks, "mirror_of", Processes(random).mirror_of)
+        yield
+
+
+@dataclass
+class Setup:
+    """How one run goes: see :class:`Options`, and :class:`InMemory`."""
+
+    parts: int = 2
+    hand_over: int = 0
+    end_at: int | None = None
+
+
+def explore_in_memory(
+    system: System, random: Random, memory: Memory, setup: Setup, limits: Limits = UNLIMITED
+) -> tuple[Exploration, Spent]:
+    """Explore ``system`` as on Spark; goes on with what is in ``memory``. Raises Killed."""
+    run = f"run{random.randrange(1 << 60)}"
+    store = InMemory(random, memory, run, setup.end_at)
+    tables, visited, spent = Tables(system), Visited(), Spent()
+    levels: list[int] = []
+    reduced = tables.symmetry.trivial
+    blocks = Blocks(tables, visited, 1, reduced=reduced)
+    with Trail(store, levels) as trail, without_collector(), small_pieces(random):
+        search = Search(system, tables, visited, blocks, trail, limits, False, None, levels=levels)
+        options = Options("", "", setup.parts, setup.hand_over)
+        distributed = Distributed(search, store, trail, options, setup.parts, run, reduced, spent)
+        limit = distributed.run()
+        return search.result(limit), spent
