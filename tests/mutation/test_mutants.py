@@ -42,8 +42,8 @@ def test_scenario_judges_what_is_expected_to_fail(mutant: Mutant) -> None:
     assert set(mutant.expect) <= {*safety, *eventually, *chosen.check.goals}
 
 
-def test_no_two_mutants_make_the_same_edits() -> None:
-    assert len({mutant.edit for mutant in MUTANTS.values()}) == len(MUTANTS)
+def test_no_two_mutants_make_the_same_edits_in_one_scenario() -> None:
+    assert len({(mutant.edit, mutant.scenario) for mutant in MUTANTS.values()}) == len(MUTANTS)
 
 
 def test_every_scenario_made_for_mutants_is_used() -> None:
