@@ -39,6 +39,7 @@ def test_only_a_terminal_is_told(
 ) -> None:
     monkeypatch.setattr(progress, "_SECONDS", 0.01)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
     asked: list[str] = []
 
