@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from model_check.engine.checkpoint import Found, Sums
 from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset
+from model_check.pipeline.datasets import Column, Dataset, ddl, write
 from model_check.pipeline.explore.files import Files
 
 if TYPE_CHECKING:
@@ -134,11 +134,13 @@ class Store:
 
     def _create(self, what: str, dataset: Dataset, folder: str) -> None:
         """Give a name to a data set in buckets, so that Spark knows that it is."""
-        self._drop(what)
         place = self.files.whole_path(folder).replace("'", r"\'")
+        # A table keeps no other metadata of its columns; this travels with the files.
+        first, others = dataset.columns[:1], dataset.columns[1:]
+        mark = f"COMMENT 'kraftcheck: {dataset.name}, version {dataset.version}'"
         self.spark.sql(
-            f"CREATE TABLE {self._name(what)} ({dataset.ddl}) USING parquet CLUSTERED BY (part) INTO "
-            f"{len(self.parts)} BUCKETS LOCATION '{place}'"
+            f"CREATE TABLE {self._name(what)} ({ddl(first)} {mark}, {ddl(others)}) USING parquet "
+            f"CLUSTERED BY (part) INTO {len(self.parts)} BUCKETS LOCATION '{place}'"
         )
         self._tables.append(what)
 
@@ -211,7 +213,7 @@ class Store:
     def write_links(self, data: DataFrame, begin: int, end: int) -> None:
         """Write how the states were reached of the levels from ``begin`` up to, but not, ``end``."""
         self._require_own()
-        data.coalesce(1).write.mode("overwrite").parquet(self.files.path(f"links/{begin:05d}"))
+        write(data.coalesce(1), LINKS, self.files.path(f"links/{begin:05d}"), mode="overwrite")
         self.in_driver.append((begin, end))
 
     def _links_from(self, begin: int) -> dict[int, NDArray[np.uint32]]:
