@@ -11,7 +11,7 @@ from model_check.brokers.places import Control, Machine, Time
 from model_check.brokers.scenario import BrokerScenario
 from model_check.brokers.switches import with_switches
 from model_check.brokers.system import BrokerSystem
-from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.brokers.wiring import PARTITION, Name, Wiring
 from model_check.engine.system import GlobalState, Loss, Network
 from model_check.errors import InputError
 from reference.brokers import views
@@ -114,6 +114,9 @@ class _Builder:
             legacy=frozenset(brokers.legacy),
             costs={name: number for number, name in enumerate(budgets)},
             wishes=tuple(_isr(word) for word in environment.wishes),
+            partitions=tuple(Name(PARTITION.topic, number) for number in range(brokers.partitions))
+            if brokers.replicas
+            else (),
             replicas=brokers.replicas,
             data=environment.data,
             compares_leader_epochs=environment.leader_epochs == "compared",
@@ -136,7 +139,9 @@ class _Builder:
             )
             if leader is None:
                 raise self._error("brokers.isr: none of it runs in the beginning; let one run that leads")
-            partitions = (Partition(PARTITION.topic, PARTITION.index, brokers.replicas, isr, leader),)
+            partitions = tuple(
+                Partition(each.topic, each.index, brokers.replicas, isr, leader) for each in wiring.partitions
+            )
         controller, running = running_cluster(
             wiring.protocol, brokers.running, partitions, legacy=brokers.legacy
         )

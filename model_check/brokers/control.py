@@ -21,7 +21,7 @@ from model_check.brokers.network import (
 )
 from model_check.brokers.places import Control
 from model_check.brokers.step import Action, Execution, Step
-from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.brokers.wiring import Wiring
 from model_check.engine.system import Outcome, Signal
 from reference.brokers import views
 from reference.brokers.controller import Controller, Store
@@ -103,9 +103,10 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
             if node != control.controller.active:
                 action = Action("failover", CONTROLLER, f"to node {node}")
                 yield _run(wiring, control, (Failover(node),), action, failover)
-    if wiring.is_draft and wiring.replicas:
-        event = LeaderMoveDue(PARTITION.topic, PARTITION.index)
-        yield from _if_anything(wiring, control, event, Action("leader moves", CONTROLLER), ())
+    for each in wiring.partitions if wiring.is_draft else ():
+        event = LeaderMoveDue(each.topic, each.index)
+        action = Action("leader moves", CONTROLLER, wiring.named(each))
+        yield from _if_anything(wiring, control, event, action, ())
 
 
 def with_silence(control: Control, told: Silenced) -> Control:

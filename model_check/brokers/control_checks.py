@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from model_check.brokers import names, registration_checks
+from model_check.brokers import isr_checks, names, registration_checks
 from model_check.brokers.wiring import Wiring
 from reference.brokers import views
 from reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
@@ -45,24 +45,26 @@ def judge(
     """What is wrong with a step of the controller."""
     return Judgement(
         (
-            *_violations(before, event, outcome),
+            *_violations(wiring, before, event, outcome),
             *registration_checks.violations(wiring.protocol, before, event, outcome),
         ),
         tuple(_goals(before, event, outcome.effects)),
     )
 
 
-def _violations(before: Controller, event: ControllerEvent, outcome: ControllerOutcome) -> Iterator[str]:
+def _violations(
+    wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
+) -> Iterator[str]:
     after = outcome.state
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, MetadataHeartbeatRequest):
         known = views.remembered(before, request.broker).incarnation
         if known is not None and request.incarnation < known and after != before:
             yield names.INCARNATION_MONOTONE
-    if isinstance(request, IsrChangeRequest | AlterPartitionRequest):
-        yield from _of_isr_request(before, event, request, outcome)
+    if isinstance(event, RequestReceived) and isinstance(request, IsrChangeRequest | AlterPartitionRequest):
+        yield from isr_checks.violations(wiring.protocol, before, event, request, outcome)
     elif isinstance(event, StoreIsrReceived):
-        yield from _of_store_write(before, event, after)
+        yield from isr_checks.of_store_write(before, event, after)
     if not all(map(_is_well_formed, after.durable.partitions)):
         yield names.ISR_WELL_FORMED
     if any(_shows_inactive(after, effect) for effect in outcome.effects) or _has_fenced_member(after):
@@ -72,64 +74,6 @@ def _violations(before: Controller, event: ControllerEvent, outcome: ControllerO
         legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
         if not legacy <= visible:
             yield names.LEGACY_ACTIVE
-
-
-# ISRs.
-
-
-def _of_isr_request(
-    before: Controller,
-    event: ControllerEvent,
-    request: IsrChangeRequest | AlterPartitionRequest,
-    outcome: ControllerOutcome,
-) -> Iterator[str]:
-    assert isinstance(event, RequestReceived)
-    after = outcome.state
-    replies = [each.response for each in outcome.effects if isinstance(each, Reply)]
-    if before.durable.partitions != after.durable.partitions:
-        life = request.incarnation if isinstance(request, IsrChangeRequest) else request.epoch
-        leads = all(
-            partition.leader == request.broker and partition.leader_epoch == proposal.leader_epoch
-            for proposal in request.partitions
-            for partition in before.durable.partitions
-            if (partition.topic, partition.index) == (proposal.topic, proposal.index)
-        )
-        if event.node != before.active or not leads or not _is_current(before, request.broker, life):
-            yield names.ISR_BY_LEADER_ONLY
-    for response in replies:
-        if _refused(response) and before != after:
-            yield names.REJECTED_HAS_NO_EFFECT
-
-
-def _refused(response: object) -> bool:
-    """Whether nothing of a request was applied, by what its answer says."""
-    if isinstance(response, IsrChangeResponse):
-        results: tuple[BrokerErrorCode, ...] = response.results
-    elif isinstance(response, AlterPartitionResponse):
-        results = tuple(each.error for each in response.partitions)
-        # The one error of a change that was applied.
-        results = tuple(each for each in results if each is not BrokerErrorCode.NEW_LEADER_ELECTED)
-    else:
-        return False
-    return response.error is not BrokerErrorCode.NONE or (
-        bool(results) and all(each is not BrokerErrorCode.NONE for each in results)
-    )
-
-
-def _is_current(controller: Controller, broker: int, life: int) -> bool:
-    if isinstance(controller.durable, Store):
-        stored = views.stored(controller, broker)
-        return stored is not None and stored.incarnation == life
-    known = views.registration(controller, broker)
-    return known is not None and known.epoch == life
-
-
-def _of_store_write(before: Controller, event: StoreIsrReceived, after: Controller) -> Iterator[str]:
-    """A legacy broker writes past the controller; that only the leader does so is asked of it as well."""
-    for old, new in zip(before.durable.partitions, after.durable.partitions, strict=True):
-        led = (old.leader, old.leader_epoch) == (event.request.broker, event.request.leader_epoch)
-        if old.isr != new.isr and not led:
-            yield names.ISR_BY_LEADER_ONLY
 
 
 def _is_well_formed(partition: Partition) -> bool:
@@ -193,4 +137,6 @@ def _goals_of_answer(effect: Reply) -> Iterator[str]:
     if response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
         yield names.GOAL_REJECTED_LIFE
     if isinstance(response, IsrChangeResponse | AlterPartitionResponse):
-        yield names.GOAL_ISR_REFUSED if _refused(response) else names.GOAL_ISR_CHANGED
+        yield names.GOAL_ISR_REFUSED if isr_checks.is_refused(response) else names.GOAL_ISR_CHANGED
+        if isr_checks.is_partly_refused(response):
+            yield names.GOAL_ISR_PARTLY_REFUSED

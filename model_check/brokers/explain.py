@@ -63,7 +63,8 @@ def _explain(
     if violated in _OF_PARTITIONS:
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))
         for one, other in zip(old, new, strict=True):
+            of = f" of {one.topic}-{one.index}" if len(old) > 1 else ""
             yield (
-                f"The ISR was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
+                f"The ISR{of} was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
                 f"{one.leader_epoch}; now it is {value_text(other.isr)}."
             )

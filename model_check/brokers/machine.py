@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import cast
 
 from model_check.brokers import names, process_checks, replication, time
@@ -24,7 +25,7 @@ from model_check.brokers.network import (
 )
 from model_check.brokers.places import Machine
 from model_check.brokers.step import Action, Execution, Step
-from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.brokers.wiring import Name, Wiring
 from model_check.engine.system import Outcome, Signal
 from reference.brokers import pending_isrs, views
 from reference.brokers.broker import Broker
@@ -186,19 +187,38 @@ def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
     if price is not None:
         yield run(wiring, component, machine, (ClientRequest(),), Action("client's request", place), price)
     price = wiring.price("isr_changes")
-    known = views.partition_of(broker, PARTITION.topic, PARTITION.index)
-    if price is None or known is None or known.leader != broker.id:
+    if price is None:
         return
-    if pending_isrs.is_pending(broker, PARTITION.topic, PARTITION.index):
-        return
-    for isr in wiring.wishes:
-        if isr == known.isr or not replication.may_wish(wiring, machine, isr):
+    for wishes in product(*(_wishes(wiring, machine, broker, each) for each in wiring.partitions)):
+        wished = tuple(each for each in wishes if each is not None)
+        if not wished:
             continue
-        event = IsrWished((IsrWish(PARTITION.topic, PARTITION.index, isr),))
-        action = Action("wishes for an ISR", place, ",".join(map(str, isr)) or "none")
-        found = run(wiring, component, machine, (event,), action, price)
+        action = Action("wishes for an ISR", place, _wish_words(wiring, wished))
+        found = run(wiring, component, machine, (IsrWished(wished),), action, price)
         if found.outcome.sends or machine.cut:
             yield found
+
+
+def _wishes(wiring: Wiring, machine: Machine, broker: Broker, partition: Name) -> tuple[IsrWish | None, ...]:
+    """What a process may wish for a partition, nothing included."""
+    known = views.partition_of(broker, partition.topic, partition.index)
+    if known is None or known.leader != broker.id:
+        return (None,)
+    if pending_isrs.is_pending(broker, partition.topic, partition.index):
+        return (None,)
+    wished = (
+        IsrWish(partition.topic, partition.index, isr)
+        for isr in wiring.wishes
+        if isr != known.isr and replication.may_wish(wiring, machine, isr)
+    )
+    return (None, *wished)
+
+
+def _wish_words(wiring: Wiring, wishes: tuple[IsrWish, ...]) -> str:
+    return "; ".join(
+        f"{wiring.named(Name(wish.topic, wish.index))} {','.join(map(str, wish.isr)) or 'none'}".strip()
+        for wish in wishes
+    )
 
 
 # Faults.

@@ -59,6 +59,7 @@ GOAL_BEGINS_TO_SERVE = "GoalBrokerServes"
 GOAL_REJECTED_LIFE = "GoalFormerLifeRejected"
 GOAL_ISR_CHANGED = "GoalIsrChanged"
 GOAL_ISR_REFUSED = "GoalIsrChangeRefused"
+GOAL_ISR_PARTLY_REFUSED = "GoalIsrChangePartlyRefused"
 GOAL_ISR_ASKED_AGAIN = "GoalIsrAskedForAgain"
 GOAL_LEADER_CHANGED = "GoalPartitionLeaderChanged"
 GOAL_STOPPED = "GoalBrokerStopped"
@@ -75,6 +76,7 @@ GOALS = (
     GOAL_REJECTED_LIFE,
     GOAL_ISR_CHANGED,
     GOAL_ISR_REFUSED,
+    GOAL_ISR_PARTLY_REFUSED,
     GOAL_ISR_ASKED_AGAIN,
     GOAL_LEADER_CHANGED,
     GOAL_STOPPED,

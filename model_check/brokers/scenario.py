@@ -25,8 +25,8 @@ class Brokers(Table):
     """Who takes part. ``running``: brokers of a cluster that runs; ``starting``: ids of processes that start
     later, each on a machine of its own, also where another process has the id; ``legacy``: those below the
     inter-broker protocol of the draft; ``controllers``: how many nodes may be the controller. ``replicas``:
-    the brokers of the one partition, in order of preference (none: there is no partition); ``isr``: its ISR
-    in the beginning (all replicas, unless it is given).
+    the brokers of each partition, in order of preference (none: there is no partition); ``isr``: its ISR
+    in the beginning (all replicas, unless it is given); ``partitions``: how many there are.
     """
 
     running: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
@@ -35,6 +35,7 @@ class Brokers(Table):
     controllers: Annotated[int, Field(ge=1, le=2)] = 1
     replicas: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
     isr: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
+    partitions: Annotated[int, Field(ge=1, le=2)] = 1
 
     @model_validator(mode="after")
     def _coherent(self) -> Brokers:
@@ -47,12 +48,14 @@ class Brokers(Table):
             unknown = sorted(set(getattr(self, key)) - known)
             if unknown:
                 raise ValueError(f"{key}: {unknown[0]} does not take part; name those that do")
+        if self.partitions > 1 and not self.replicas:
+            raise ValueError("partitions: there is none without replicas")
         return self
 
 
 class EnvironmentChoice(Table):
     """What happens without messages. ``wishes``: the ISRs that a leader may wish for ("1,2"; "none": an empty
-    one). ``data``: whether the partition has records: its leader takes those of clients, sends its log to
+    one). ``data``: whether the one partition has records: its leader takes those of clients, sends its log to
     followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
     stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
@@ -135,4 +138,6 @@ class BrokerScenario(Scenario):
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
         if not self.brokers.replicas and (self.environment.data or self.environment.wishes):
             raise ValueError("environment.data, wishes: there is no partition without brokers.replicas")
+        if self.brokers.partitions > 1 and self.environment.data:
+            raise ValueError("environment.data: only a partition that is the only one has records")
         return self

@@ -10,13 +10,13 @@ from reference.frozen import Frozen
 
 
 class Name(Frozen):
-    """The name of the one partition."""
+    """The name of a partition."""
 
     topic: str
     index: int
 
 
-#: The one partition, where there is one.
+#: The partition, where there is one; the only one that may have records.
 PARTITION = Name("t", 0)
 
 
@@ -24,8 +24,8 @@ PARTITION = Name("t", 0)
 class Wiring:
     """``protocol``: what everybody runs; ``nodes``: the nodes of the controller; ``places`` and ``ids``: what
     components are called, and the broker ids of the processes among them, from the second component on;
-    ``legacy``: brokers that register with version 4. ``costs``: the budgets by name. The rest: see
-    :class:`model_check.brokers.scenario.EnvironmentChoice`.
+    ``legacy``: brokers that register with version 4. ``costs``: the budgets by name. ``replicas``: of all
+    ``partitions``. The rest: see :class:`model_check.brokers.scenario.EnvironmentChoice`.
     """
 
     protocol: BrokerProtocol
@@ -35,6 +35,7 @@ class Wiring:
     legacy: frozenset[int]
     costs: Mapping[str, int]
     wishes: tuple[tuple[int, ...], ...]
+    partitions: tuple[Name, ...]
     replicas: tuple[int, ...]
     data: bool
     compares_leader_epochs: bool
@@ -53,6 +54,10 @@ class Wiring:
     @property
     def is_timed(self) -> bool:
         return self.protocol.controller_timeout is not None
+
+    def named(self, partition: Name) -> str:
+        """What tells a partition from others, where there are any."""
+        return f"{partition.topic}-{partition.index}" if len(self.partitions) > 1 else ""
 
     def price(self, budget: str) -> tuple[int, ...] | None:
         """What doing something once costs; ``None``: it does not happen."""

@@ -46,7 +46,7 @@ def test_shipped_scenarios(name: str) -> None:
 def tables(draw: st.DrawFn) -> dict[str, Any]:
     """The tables of a small scenario, of either form, with or without clocks."""
     form, timed = draw(st.sampled_from(["draft", "shipped"])), draw(st.booleans())
-    partition = draw(st.booleans())
+    partitions = draw(st.integers(0, 2))
     switches: dict[str, Any] = {}
     if timed:
         switches = {"controller-timeout": draw(st.integers(1, 2)), "broker-timeout": draw(st.integers(1, 3))}
@@ -57,14 +57,15 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
     else:
         budgets |= {"timeouts": draw(st.integers(0, 1)), "contact-losses": draw(st.integers(0, 1))}
         environment["time-outs"] = draw(st.sampled_from(["any", "silent"]))
-    if partition:
-        environment |= {"wishes": ["1", "1,2", "none"], "data": draw(st.booleans())}
+    if partitions:
+        environment |= {"wishes": ["1", "1,2", "none"], "data": partitions == 1 and draw(st.booleans())}
     return {
         "protocol": {"form": form, "set": switches},
         "brokers": {
             "running": [1],
             "starting": draw(st.sampled_from([[], [1], [2]])),
-            "replicas": [1, 2] if partition else [],
+            "replicas": [1, 2] if partitions else [],
+            "partitions": max(partitions, 1),
             "controllers": draw(st.integers(1, 2)),
             "legacy": draw(st.sampled_from([[], [1]])) if form == "draft" else [],
         },

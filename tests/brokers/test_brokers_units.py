@@ -149,6 +149,11 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1], "legacy": [2]}}, "2 does not take part"),
         ({"brokers": {"running": [1]}, "environment": {"drift": 1}}, "no clock runs"),
         ({"brokers": {"running": [1]}, "environment": {"data": True}}, "there is no partition"),
+        ({"brokers": {"running": [1], "partitions": 2}}, "there is none without replicas"),
+        (
+            {"brokers": {"running": [1], "replicas": [1], "partitions": 2}, "environment": {"data": True}},
+            "the only one",
+        ),
         ({"brokers": {"running": [1]}, "check": {"serves-at-most": 1}}, "no clock runs"),
         ({"brokers": {"running": [1]}, "reduction": {"symmetry": True}}, "brokers have none"),
         ({"brokers": {"running": [1]}, "protocol": {"set": {"no-such": 1}}}, "no switch 'no-such'"),
