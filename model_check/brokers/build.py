@@ -126,6 +126,8 @@ class _Builder:
             silent_only=environment.timeouts == "silent",
             delay=environment.delay,
             drift=environment.drift,
+            hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties
+            or names.HAND_OVER_SURVIVES in scenario.check.only,
             unbounded=frozenset(unbounded),
         )
 
@@ -174,6 +176,9 @@ class _Builder:
             wanted[names.CONTACT_COUNTS] = None
         if wiring.data:
             wanted[names.COMMITTED_SURVIVES] = None
+        if names.HAND_OVER_SURVIVES in wanted:
+            # It asks the same, and more.
+            wanted.pop(names.SHUTDOWN_HANDS_OVER, None)
         judged = tuple(name for name in wanted if name not in check.without)
         if not (judged or check.eventually or check.goals):
             raise self._error("check: nothing is left to judge; take something out of check.without")

@@ -163,8 +163,8 @@ def _run(
         outcome = step(wiring.protocol, controller, event)
         judged = control_checks.judge(wiring, controller, event, outcome)
         broken += judged.violations
-        broken += shutdown_checks.violations(leaving, controller, event, outcome)
-        leaving = shutdown_checks.leaving_after(leaving, event, outcome)
+        broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
+        leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
         goals += judged.goals
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]

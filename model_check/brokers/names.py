@@ -15,6 +15,7 @@ LEGACY_ACTIVE = "LegacyBrokerAlwaysActive"
 COMMITTED_SURVIVES = "CommittedPartitionDataSurvives"
 SERVES_BRIEFLY = "InactiveBrokerServesBriefly"
 SHUTDOWN_HANDS_OVER = "ShutdownHandsLeadersOver"
+HAND_OVER_SURVIVES = "HandOverSurvivesFailover"
 LEAVING_NOT_CHOSEN = "LeavingBrokerIsNotChosen"
 STOPS_WHEN_LET_GO = "StopsOnlyWhenLetGo"
 ACCEPTED_COMPLETED = "AcceptedRequestsAreCompleted"
@@ -45,8 +46,8 @@ ALWAYS = (
 )
 #: What the graph of all states is judged by, where a scenario says so.
 EVENTUALLY = (LIVENESS_KNOWN, CUT_OFF_FENCED, LIVE_SERVES)
-#: What needs something of a scenario: that clocks run, a bound, data.
-ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES, CONTACT_COUNTS)
+#: What needs something of a scenario (that clocks run, a bound, data), or is promised by neither form.
+ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES, CONTACT_COUNTS, HAND_OVER_SURVIVES)
 
 GOAL_COMMITTED = "GoalDataCommitted"
 GOAL_HEARD_AGAIN = "GoalLaterLifeHeard"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model_check.brokers import names
+from model_check.brokers.wiring import Wiring
 from reference.brokers import views
 from reference.brokers.controller import Controller, MetadataLog
 from reference.brokers.errors import BrokerErrorCode
@@ -27,10 +28,14 @@ from reference.brokers.step import ControllerOutcome
 Leaving = tuple[tuple[int, int], ...]
 
 
-def leaving_after(leaving: Leaving, event: ControllerEvent, outcome: ControllerOutcome) -> Leaving:
-    """``leaving`` after a step. A new controller knows nothing of it (HBK-11)."""
+def leaving_after(
+    wiring: Wiring, leaving: Leaving, event: ControllerEvent, outcome: ControllerOutcome
+) -> Leaving:
+    """``leaving`` after a step. A new controller knows nothing of it (HBK-11), unless it is asked that it does."""
     log = outcome.state.durable
-    if not isinstance(log, MetadataLog) or isinstance(event, Failover):
+    if not isinstance(log, MetadataLog):
+        return ()
+    if isinstance(event, Failover) and not wiring.hand_over_survives:
         return ()
     found = dict(leaving)
     for request, response in _heartbeats(event, outcome):
@@ -43,13 +48,13 @@ def leaving_after(leaving: Leaving, event: ControllerEvent, outcome: ControllerO
 
 
 def violations(
-    leaving: Leaving, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
+    wiring: Wiring, leaving: Leaving, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
     """What is wrong with a step; ``leaving`` as it was before."""
     for request, response in _heartbeats(event, outcome):
         if not _is_handed_over(leaving, before, outcome.state, request, response):
-            yield names.SHUTDOWN_HANDS_OVER
-    gone = {broker for broker, _ in leaving_after(leaving, event, outcome)}
+            yield names.HAND_OVER_SURVIVES if wiring.hand_over_survives else names.SHUTDOWN_HANDS_OVER
+    gone = {broker for broker, _ in leaving_after(wiring, leaving, event, outcome)}
     old = {(each.topic, each.index): each for each in before.durable.partitions}
     for partition in outcome.state.durable.partitions:
         was = old.get((partition.topic, partition.index), partition)

@@ -71,7 +71,7 @@ def judged(
 ) -> set[str]:
     """The properties that a step of the controller violates."""
     return {
-        *of_shutdown(leaving, before, event, outcome),
+        *of_shutdown(WIRING, leaving, before, event, outcome),
         *of_registrations(SHIPPED, before, event, outcome),
     }
 
@@ -98,7 +98,7 @@ def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -
     wish = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
     begun = taken(CLUSTER, wish)
     assert judged(CLUSTER, wish, begun) == set()
-    leaving = leaving_after((), wish, begun)
+    leaving = leaving_after(WIRING, (), wish, begun)
     assert leaving == ((1, log_of(begun.state).end_offset - 1),)
     early = with_answer(taken(begun.state, wish), should_shut_down=True)
     assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, wish, early, leaving)
@@ -106,7 +106,7 @@ def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -
     gone = taken(read, wish)
     (told,) = (each.response for each in gone.effects if isinstance(each, Reply))
     assert told == BrokerHeartbeatResponse(caught_up=True, fenced=True, should_shut_down=True)
-    assert judged(read, wish, gone, leaving) == set() and leaving_after(leaving, wish, gone) == ()
+    assert judged(read, wish, gone, leaving) == set() and leaving_after(WIRING, leaving, wish, gone) == ()
 
 
 def test_a_shutdown_that_is_not_written_or_keeps_a_leadership_is_none() -> None:
@@ -128,7 +128,7 @@ def test_nobody_joins_an_isr_on_its_way_out_or_in_a_former_life() -> None:
     def found(epoch: int, leaving: Any = ()) -> set[str]:
         asked = PartitionProposal("t", 0, 0, 0, (IsrMember(1), IsrMember(2, epoch)))
         event = RequestReceived(1, FIRST.process, AlterPartitionRequest(1, FIRST.epoch, (asked,)))
-        return set(of_shutdown(leaving, alone, event, ControllerOutcome(both, (), ())))
+        return set(of_shutdown(WIRING, leaving, alone, event, ControllerOutcome(both, (), ())))
 
     assert found(SECOND.epoch) == set()
     assert found(SECOND.epoch + 1) == {names.LEAVING_NOT_CHOSEN}
@@ -143,7 +143,7 @@ def test_a_stopping_broker_of_the_draft_is_not_elected() -> None:
     led = replace(LED_BY_1, leader=2, leader_epoch=1)
     after = replace(before, brokers=stopping, durable=replace(before.durable, partitions=(led,)))
     outcome = ControllerOutcome(after, (), ())
-    assert set(of_shutdown((), before, SessionExpired(1), outcome)) == {names.LEAVING_NOT_CHOSEN}
+    assert set(of_shutdown(DRAFT, (), before, SessionExpired(1), outcome)) == {names.LEAVING_NOT_CHOSEN}
 
 
 def test_a_registration_changes_by_its_own_life_only() -> None:
