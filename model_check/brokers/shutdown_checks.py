@@ -31,7 +31,7 @@ Leaving = tuple[tuple[int, int], ...]
 def leaving_after(
     wiring: Wiring, leaving: Leaving, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Leaving:
-    """``leaving`` after a step. A new controller knows nothing of it (HBK-11), unless it is asked that it does."""
+    """``leaving`` after a step. A new controller knows nothing of it (HBK-11), unless B-20 is judged."""
     log = outcome.state.durable
     if not isinstance(log, MetadataLog):
         return ()

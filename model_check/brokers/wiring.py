@@ -25,7 +25,8 @@ class Wiring:
     """``protocol``: what everybody runs; ``nodes``: the nodes of the controller; ``places`` and ``ids``: what
     components are called, and the broker ids of the processes among them, from the second component on;
     ``legacy``: brokers that register with version 4. ``costs``: the budgets by name. ``replicas``: of all
-    ``partitions``. ``hand_over_survives``: whether B-20 is judged, instead of B-13. The rest: see :class:`model_check.brokers.scenario.EnvironmentChoice`.
+    ``partitions``. ``hand_over_survives``: whether B-20 is judged, instead of B-13. The rest: see
+    :class:`model_check.brokers.scenario.EnvironmentChoice`.
     """
 
     protocol: BrokerProtocol

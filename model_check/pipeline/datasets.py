@@ -159,6 +159,21 @@ def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
     return place, place.getFileSystem(spark._jsc.hadoopConfiguration())
 
 
+def make_folder(spark: SparkSession, path: str) -> None:
+    """Have a folder at ``path``, before long work whose results go there.
+
+    Raises InputError where none can be.
+    """
+    reason = "it is no folder, or may not be written"
+    try:
+        place, system = located(spark, path)
+        made = bool(system.mkdirs(place))
+    except spark_errors() as error:
+        made, reason = False, first_line(error)
+    if not made:
+        raise InputError(f"{path}: cannot be made ({reason}); name a folder that the cluster can write.")
+
+
 def remove(spark: SparkSession, path: str) -> None:
     """Remove ``path`` and all below it, as far as that can be done."""
     with suppress(*spark_errors()):

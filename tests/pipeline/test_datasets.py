@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, read, write
+from model_check.pipeline.datasets import Column, Dataset, make_folder, read, write
 from model_check.pipeline.session import chosen_master, settings_of, spark_session
 
 VOTES = Dataset(
@@ -59,6 +59,17 @@ def test_what_is_foreign_partial_or_not_there_is_refused(spark: Any, tmp_path: P
     (tmp_path / "text" / "part-0.parquet").write_text("no Parquet")
     with pytest.raises(InputError, match="cannot be read"):
         read(spark, VOTES, str(tmp_path / "text"))
+
+
+@pytest.mark.spark
+def test_a_folder_that_cannot_be_is_told_before_the_work(spark: Any, tmp_path: Path) -> None:
+    make_folder(spark, str(tmp_path / "new" / "deep"))
+    make_folder(spark, str(tmp_path / "new"))
+    assert (tmp_path / "new" / "deep").is_dir()
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match=f"^{place}: cannot be made .*can write.$"):
+            make_folder(spark, str(place))
 
 
 def test_settings_are_words_of_spark() -> None:

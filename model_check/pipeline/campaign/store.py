@@ -38,6 +38,7 @@ class Store:
         """Write down what the campaign consists of. Raises InputError where something else is there."""
         if not self._is_free():
             raise InputError(f"{self.path}: there is something that is no campaign; choose another folder.")
+        datasets.make_folder(self.spark, self.path)
         texts = {_digest(cell.content): cell.content for cell in cells}
         rows = [
             coordinates(cell, id_)

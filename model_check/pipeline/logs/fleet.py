@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from model_check.errors import InputError
 from model_check.logs.reader import Options
-from model_check.pipeline.datasets import exists, remove, write
+from model_check.pipeline.datasets import exists, make_folder, remove, write
 from model_check.pipeline.logs import tables
 from model_check.pipeline.logs.compare import epochs, problems
 from model_check.pipeline.logs.files import LogFile
@@ -80,7 +80,8 @@ def check_fleet(
 ) -> FleetReport:
     """Read ``files`` on the cluster, write the data sets into the folder ``output``, and report.
 
-    ``output`` is not there yet; ``None``: nothing is written. Raises InputError.
+    ``output`` is not there yet, nor afterwards where there is no line of a raft node; ``None``: nothing is
+    written. Raises InputError.
     """
     from pyspark import StorageLevel
 
@@ -102,9 +103,13 @@ def check_fleet(
         found[name] = found[name].persist(StorageLevel.DISK_ONLY)
     try:
         if output is not None:
+            make_folder(spark, output)
             for name, dataset in tables.DATASETS.items():
                 write(found[name], dataset, f"{output}/{name}")
-        return _report(found, limit)
+        report = _report(found, limit)
+        if output is not None and not report.relevant:
+            remove(spark, output)
+        return report
     except BaseException:
         # Of nine data sets some alone would look like a fleet of which nothing else is known.
         if output is not None:

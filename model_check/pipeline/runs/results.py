@@ -47,6 +47,7 @@ def judge(
         )
         judged = judged.persist()
         try:
+            datasets.make_folder(spark, out)
             count = judged.count()
             _write(judged.coalesce(max(1, count // _ROWS_OF_FILE)), out)
         except BaseException:

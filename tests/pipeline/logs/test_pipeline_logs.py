@@ -95,6 +95,18 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
 
 
 @pytest.mark.spark
+def test_of_logs_without_a_raft_node_nothing_is_left(spark: Any, tmp_path: Path) -> None:
+    from model_check.pipeline.logs.fleet import check_fleet
+
+    place = tmp_path / "fleet" / "one" / "controller-1"
+    place.mkdir(parents=True)
+    (place / "server.log").write_text("[2026-03-03 17:00:04,494] INFO nothing of raft (x.Y)\n" * 20)
+    files = find_files([str(tmp_path / "fleet")], None)
+    report = check_fleet(spark, files, Options(), str(tmp_path / "out"), 5)
+    assert not report.relevant and not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10))
 def test_many_fleets_are_read_as_kraftcheck_logs_reads_them(spark: Any, tmp_path: Path, seed: int) -> None:
