@@ -60,6 +60,14 @@ def _explain(
             if broker in history.serving:
                 ticks = dict(history.since).get(broker, 0) + 1
                 yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
+    if violated in (names.SHUTDOWN_HANDS_OVER, names.HAND_OVER_SURVIVES):
+        control = control_of(before)
+        read = {each.broker: each.offset for each in control.controller.sessions}
+        for broker, offset in control.leaving:
+            others = ", ".join(
+                f"broker {who} up to {at}" for who, at in sorted(read.items()) if who != broker
+            )
+            yield f"Others have to read up to offset {offset} before broker {broker} may go; read so far: {others}."
     if violated in _OF_PARTITIONS:
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))
         for one, other in zip(old, new, strict=True):
