@@ -7,6 +7,7 @@ from typing import cast
 
 from model_check.brokers import names
 from model_check.brokers.history import Committed, Heard, History, Label, Served
+from model_check.brokers.places import Control
 from model_check.brokers.system import BrokerSystem, control_of
 from model_check.brokers.words import records, value_text
 from model_check.engine.system import GlobalState, Outcome
@@ -61,13 +62,7 @@ def _explain(
                 ticks = dict(history.since).get(broker, 0) + 1
                 yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
     if violated in (names.SHUTDOWN_HANDS_OVER, names.HAND_OVER_SURVIVES):
-        control = control_of(before)
-        read = {each.broker: each.offset for each in control.controller.sessions}
-        for broker, offset in control.leaving:
-            others = ", ".join(
-                f"broker {who} up to {at}" for who, at in sorted(read.items()) if who != broker
-            )
-            yield f"Others have to read up to offset {offset} before broker {broker} may go; read so far: {others}."
+        yield from _unread(control_of(before))
     if violated in _OF_PARTITIONS:
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))
         for one, other in zip(old, new, strict=True):
@@ -76,3 +71,16 @@ def _explain(
                 f"The ISR{of} was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
                 f"{one.leader_epoch}; now it is {value_text(other.isr)}."
             )
+
+
+def _unread(control: Control) -> Iterator[str]:
+    """Whom a broker in controlled shutdown has to wait for."""
+    read = {each.broker: each.offset for each in control.controller.sessions}
+    for broker, offset in control.leaving:
+        others = (
+            f"{who} ({value_text(at) if at >= 0 else 'nothing'})" for who, at in read.items() if who != broker
+        )
+        yield (
+            f"Broker {broker} may go once others have read up to offset {offset}. "
+            f"What the controller has heard of them: {', '.join(sorted(others))}."
+        )
