@@ -244,7 +244,33 @@ def test_time_counts_from_the_request_that_is_answered(age: int, ticks: int, rig
     assert of(before, answer, after) == (set() if right else {names.CONTACT_COUNTS})
 
 
+def test_nothing_is_asked_of_a_process_that_has_ended_but_that_it_stays_so() -> None:
+    """Its machine goes on, and with it the clock."""
+    for wiring in (WIRING, DRAFT):
+        ended = Broker(1, FIRST.incarnation, ended=True)
+        again = replace(ended, ended=False)
+
+        def found(after: Broker, wiring: Any = wiring, ended: Broker = ended) -> set[str]:
+            return set(of_process(wiring, ended, Tick(), BrokerOutcome(after, (), ())))
+
+        assert found(ended) == set() and found(again) == {names.STOPS_WHEN_LET_GO}
+
+
 # Scenarios.
+
+
+def test_a_broker_with_a_clock_shuts_down_in_order() -> None:
+    """The age of its last heartbeat ends with the answer, and its clock goes on when it has ended."""
+    result = check(
+        scenario_of(
+            brokers={"running": [1]},
+            protocol={"set": TIMED},
+            network={"capacity": 3},
+            budgets={"shutdowns": 1, "requests": 1},
+            check={"goals": ["GoalBrokerStopped"]},
+        )
+    )
+    assert result.exploration.violations == () and not result.exploration.missing_goals
 
 
 def test_a_scenario_of_brokers_may_ask_for_what_must_be_covered() -> None:
