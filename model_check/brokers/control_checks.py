@@ -25,10 +25,15 @@ from reference.brokers.messages import (
     BrokerState,
     IsrChangeRequest,
     IsrChangeResponse,
+    IsrProposal,
     MetadataHeartbeatRequest,
+    PartitionProposal,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.step import ControllerOutcome
+
+#: What is said of a change that was applied: the second one is an error all the same (AISR-5).
+_APPLIED = (BrokerErrorCode.NONE, BrokerErrorCode.NEW_LEADER_ELECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +101,38 @@ def _of_isr_request(
         )
         if event.node != before.active or not leads or not _is_current(before, request.broker, life):
             yield names.ISR_BY_LEADER_ONLY
+    changed = {
+        (old.topic, old.index)
+        for old, new in zip(before.durable.partitions, after.durable.partitions, strict=True)
+        if old != new
+    }
+    asked: tuple[IsrProposal | PartitionProposal, ...] = request.partitions
     for response in replies:
-        if _refused(response) and before != after:
+        applied = {
+            (proposal.topic, proposal.index)
+            for proposal, result in zip(asked, _results(response), strict=False)
+            if result in _APPLIED
+        }
+        if (_refused(response) and before != after) or not changed <= applied:
             yield names.REJECTED_HAS_NO_EFFECT
+
+
+def _results(response: object) -> tuple[BrokerErrorCode, ...]:
+    """What an answer says of each partition, in the order of the request."""
+    if isinstance(response, IsrChangeResponse):
+        return response.results
+    if isinstance(response, AlterPartitionResponse):
+        return tuple(each.error for each in response.partitions)
+    return ()
 
 
 def _refused(response: object) -> bool:
     """Whether nothing of a request was applied, by what its answer says."""
-    if isinstance(response, IsrChangeResponse):
-        results: tuple[BrokerErrorCode, ...] = response.results
-    elif isinstance(response, AlterPartitionResponse):
-        results = tuple(each.error for each in response.partitions)
-        # The one error of a change that was applied.
-        results = tuple(each for each in results if each is not BrokerErrorCode.NEW_LEADER_ELECTED)
-    else:
+    if not isinstance(response, IsrChangeResponse | AlterPartitionResponse):
         return False
+    results = _results(response)
     return response.error is not BrokerErrorCode.NONE or (
-        bool(results) and all(each is not BrokerErrorCode.NONE for each in results)
+        bool(results) and all(each not in _APPLIED for each in results)
     )
 
 
@@ -142,16 +162,17 @@ def _is_well_formed(partition: Partition) -> bool:
 
 
 def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
-    """Whether metadata shows a broker that the controller holds to be inactive or fenced."""
+    """Whether metadata shows a broker that the controller holds inactive or fenced, or does not know."""
     if not isinstance(effect, Tell):
         return False
     durable = after.durable
     if isinstance(durable, MetadataLog):
-        hidden = {each.broker for each in durable.registrations if each.fenced}
+        shown = {each.broker for each in durable.registrations if not each.fenced}
     else:
-        inactive = {each.broker for each in after.brokers if each.state is BrokerState.INACTIVE}
-        hidden = inactive - {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
-    return any(each.broker in hidden for each in effect.update.brokers)
+        # What is not kept says nothing: a broker that was never heard of is inactive (BSTATE-1).
+        shown = {each.broker for each in after.brokers if each.state is not BrokerState.INACTIVE}
+        shown |= {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
+    return not {each.broker for each in effect.update.brokers} <= shown
 
 
 def _has_fenced_member(after: Controller) -> bool:
