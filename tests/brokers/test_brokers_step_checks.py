@@ -357,3 +357,25 @@ def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
     )
     (found,) = check(scenario).judged
     assert found.holds is not violated
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "losses"),
+    [
+        (names.LIVENESS_KNOWN, "liveness-known", {"contact-losses": 0}),
+        (names.LIVE_SERVES, "connected-serve", {}),
+    ],
+)
+def test_what_becomes_of_a_broker_does_not_wait_for_another(
+    name: str, goal: str, losses: dict[str, int]
+) -> None:
+    """The time of the one that is gone ends however often that of the other does, and both serve in turn."""
+    scenario = scenario_of(
+        brokers={"running": [1, 2]},
+        environment={"metadata": "newest"},
+        network={"capacity": 8},
+        budgets={"crashes": 1, **losses},
+        check={"eventually": [{"property": name, "goal": goal}]},
+    )
+    (found,) = check(scenario).judged
+    assert found.holds
