@@ -119,7 +119,8 @@ TakeHeartbeatAnswer(b, node, response) ==
         THEN Work(IF response.error = "INVALID_INCARNATION_ID" /\ RejectionFences       \* FENCE-6
                   THEN Fence(refused)
                   ELSE refused)
-        ELSE IF response.state = "INACTIVE" THEN EndIfDone(Work(Fence(given)))                 \* FENCE-6
+        ELSE IF response.state = "INACTIVE"                                             \* FENCE-6
+        THEN EndIfDone(Work(Fence([given EXCEPT !.requestTicks = 0])))
         ELSE Work(ReachedController(given))
 
 (***************************************************************************)

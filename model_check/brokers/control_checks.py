@@ -86,16 +86,17 @@ def _is_well_formed(partition: Partition) -> bool:
 
 
 def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
-    """Whether metadata shows a broker that the controller holds to be inactive or fenced."""
+    """Whether metadata shows a broker that the controller holds inactive or fenced, or does not know."""
     if not isinstance(effect, Tell):
         return False
     durable = after.durable
     if isinstance(durable, MetadataLog):
-        hidden = {each.broker for each in durable.registrations if each.fenced}
+        shown = {each.broker for each in durable.registrations if not each.fenced}
     else:
-        inactive = {each.broker for each in after.brokers if each.state is BrokerState.INACTIVE}
-        hidden = inactive - {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
-    return any(each.broker in hidden for each in effect.update.brokers)
+        # What is not kept says nothing: a broker that was never heard of is inactive (BSTATE-1).
+        shown = {each.broker for each in after.brokers if each.state is not BrokerState.INACTIVE}
+        shown |= {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
+    return not {each.broker for each in effect.update.brokers} <= shown
 
 
 def _has_fenced_member(after: Controller) -> bool:

@@ -42,7 +42,7 @@ def violations(
             yield names.ISR_BY_LEADER_ONLY
     for response in _answers(outcome):
         nothing = is_refused(response) and before != outcome.state
-        if nothing or not _refused(request, response).isdisjoint(changed):
+        if nothing or not set(changed) <= _applied(request, response):
             yield names.REJECTED_HAS_NO_EFFECT
     if len(request.partitions) > 1 and not _is_independent(protocol, before, event, request, outcome):
         yield names.REJECTED_HAS_NO_EFFECT
@@ -102,12 +102,12 @@ def _says_no(result: BrokerErrorCode) -> bool:
     return result not in (BrokerErrorCode.NONE, BrokerErrorCode.NEW_LEADER_ELECTED)
 
 
-def _refused(request: IsrRequest, response: Response) -> set[Key]:
-    """The partitions that a request asks for and its answer refuses."""
+def _applied(request: IsrRequest, response: Response) -> set[Key]:
+    """The partitions that a request asks for and its answer does not refuse."""
     if isinstance(response, AlterPartitionResponse):
-        return {(each.topic, each.index) for each in response.partitions if _says_no(each.error)}
+        return {(each.topic, each.index) for each in response.partitions if not _says_no(each.error)}
     asked = ((each.topic, each.index) for each in request.partitions)
-    return {key for key, result in zip(asked, _results(response), strict=False) if _says_no(result)}
+    return {key for key, result in zip(asked, _results(response), strict=False) if not _says_no(result)}
 
 
 def _is_independent(

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 #: What a process or the controller does by itself again and again, or once its time is over.
 _TIMERS = (
-    "heartbeat", "register", "read metadata", "contact lost", "timeout", "tick", "leader moves",
+    "heartbeat", "register", "read metadata", "contact lost", "tick", "leader moves",
     "client's request is done", "asks for ISRs again",
 )  # fmt: skip
-_FINDS = "finds the controller"
+_FINDS, _ENDS = "finds the controller", "timeout"
 
 
 def _runs(machine: Machine) -> bool:
@@ -57,15 +57,16 @@ def _linked(state: GlobalState) -> list[tuple[int, Broker]]:
     ]
 
 
-def _liveness_known(wiring: Wiring, state: GlobalState) -> bool:
-    """Every broker with a process that runs and reaches the controller is active, every other one inactive;
-    a legacy one may be active whatever it is.
+def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    """A broker with a process that runs and reaches the controller is active, any other one inactive; a
+    legacy one may be active whatever it is.
     """
     controller = control_of(state).controller
-    visible = {each.broker for each in views.visible_brokers(controller)}
-    alive = {broker for broker, process in _linked(state) if not _leaves(wiring, process)}
-    silent = {machine.id for machine in machines(state)} - {broker for broker, _ in _linked(state)}
-    return alive <= visible and not (silent - wiring.legacy) & visible
+    visible = any(each.broker == broker for each in views.visible_brokers(controller))
+    linked = [process for own, process in _linked(state) if own == broker]
+    if not linked:
+        return broker in wiring.legacy or not visible
+    return visible or all(_leaves(wiring, process) for process in linked)
 
 
 def _leaves(wiring: Wiring, process: Broker) -> bool:
@@ -75,24 +76,23 @@ def _leaves(wiring: Wiring, process: Broker) -> bool:
     return process.life is Life.SHUTTING_DOWN
 
 
-def _connected_serve(wiring: Wiring, state: GlobalState) -> bool:
-    """Of every broker with a process that runs, reaches the controller and does not leave, one serves."""
-    found = [each for each in _linked(state) if not _leaves(wiring, each[1])]
-    return {broker for broker, _ in found} <= {
-        broker for broker, process in found if views.serves(wiring.protocol, process)
-    }
+def _connected_serve(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    """Of the processes of a broker that run, reach the controller and do not leave, one serves, if any is."""
+    found = [process for own, process in _linked(state) if own == broker and not _leaves(wiring, process)]
+    return not found or any(views.serves(wiring.protocol, process) for process in found)
 
 
-def _cut_off_are_fenced(wiring: Wiring, state: GlobalState) -> bool:
-    cut = (each.broker for each in machines(state) if _runs(each) and each.cut)
-    return all(broker is not None and (broker.fenced or broker.legacy) for broker in cut)
+def _cut_off_are_fenced(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    cut = (each.broker for each in machines(state) if each.id == broker and _runs(each) and each.cut)
+    return all(process is not None and (process.fenced or process.legacy) for process in cut)
 
 
-def _connected_are_unfenced(wiring: Wiring, state: GlobalState) -> bool:
-    return not any(process.fenced for _, process in _linked(state))
+def _connected_are_unfenced(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    return not any(process.fenced for own, process in _linked(state) if own == broker)
 
 
-GOALS: dict[str, Callable[[Wiring, GlobalState], bool]] = {
+#: What is to come about of each broker. What becomes of one does not wait for what becomes of another.
+GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
     "liveness-known": _liveness_known,
     "cut-off-are-fenced": _cut_off_are_fenced,
     "connected-are-unfenced": _connected_are_unfenced,
@@ -124,9 +124,11 @@ class BrokerLiveness:
     def lassos_of(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
     ) -> Iterator[Lasso]:
-        reached = graph.mask(partial(GOALS[wanted.goal], system.wiring))
-        when = None if wanted.form == "eventually" else ~reached
-        return lassos(graph, reached, _classes(system, wanted), when=when, through=None)
+        goal, fairness = GOALS[wanted.goal], _classes(system, wanted)
+        for broker in sorted(set(system.wiring.ids)):
+            reached = graph.mask(partial(goal, system.wiring, broker))
+            when = None if wanted.form == "eventually" else ~reached
+            yield from lassos(graph, reached, fairness, when=when, through=None)
 
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         return begin == end
@@ -148,6 +150,8 @@ def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
     if wanted.fairness.timers != "none":
         strength = Strength(wanted.fairness.timers)
         found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
+        brokers = sorted(set(system.wiring.ids))
+        found += [_timer(CONTROLLER, _ENDS, f"of broker {broker}", strength) for broker in brokers]
         # Which node a process asks is random: each of them again and again.
         nodes = [f"node {node}" for node in system.wiring.nodes]
         found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]

@@ -180,6 +180,9 @@ def after_forgetting(message: InFlight, place: str, api: Api | None) -> InFlight
     if message.destination == place:
         gone = api is None or (isinstance(payload, _ANSWERS) and _APIS[type(payload)] is api)
         return None if gone else message
+    if api is None and message.source == place and isinstance(payload, ReadMetadata):
+        # Nobody reads for the process that starts there next.
+        return None
     mine = message.source == place and isinstance(payload, _REQUESTS)
     if mine and (api is None or _APIS[type(payload)] is api):
         return replace(message, answerable=False)

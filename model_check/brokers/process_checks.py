@@ -19,6 +19,11 @@ from reference.brokers.step import BrokerOutcome
 def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: BrokerOutcome) -> Iterator[str]:
     """What is wrong with a step of a process."""
     after, effects = outcome.state, outcome.effects
+    if before.ended:
+        # Its machine goes on: of a process that is gone nothing is asked but that it stays so.
+        if after != before or effects:
+            yield names.STOPS_WHEN_LET_GO
+        return
     if wiring.is_draft and not _fences(before, after, effects):
         yield names.FENCED_SERVES_NOTHING
     if not (_stops_by_state if wiring.is_draft else _stops_by_life)(before, event, after):

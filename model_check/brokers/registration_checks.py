@@ -31,7 +31,9 @@ def violations(
         if not _has_caught_up(outcome.state, broker, request):
             yield names.UNFENCED_HAS_CAUGHT_UP
     kept = set(was) <= {each.broker for each in new.registrations}
-    in_order = [_is_in_order(before, was.get(each.broker), each, event, request) for each in changed]
+    in_order = [
+        _is_in_order(before, outcome.state, was.get(each.broker), each, event, request) for each in changed
+    ]
     if not (kept and all(in_order)):
         yield names.NEWEST_REGISTRATION
     if not _is_heard(protocol, before, event, request, outcome.state):
@@ -60,12 +62,15 @@ def _has_caught_up(after: Controller, broker: int, request: Request | None) -> b
 
 def _is_in_order(
     before: Controller,
+    after: Controller,
     was: BrokerRegistration | None,
     now: BrokerRegistration,
     event: ControllerEvent,
     request: Request | None,
 ) -> bool:
-    """Whether a registration changes by a new life of its broker, by a heartbeat of its own, or is fenced."""
+    """Whether a registration changes by a new life of its broker, by a heartbeat of its own, or is fenced
+    because its own session ends.
+    """
     if was is None or (was.incarnation, was.epoch) != (now.incarnation, now.epoch):
         assert isinstance(before.durable, MetadataLog)
         asked = isinstance(request, BrokerRegistrationRequest) and request.broker == now.broker
@@ -73,7 +78,8 @@ def _is_in_order(
         waited = was is None or views.session(before, now.broker) is None
         return asked and waited and now == begun and _is_newcomer(request, was, now)
     if isinstance(event, SessionExpired | Tick):
-        return now == replace(was, fenced=True)
+        had, has = (views.session(each, now.broker) is not None for each in (before, after))
+        return had and not has and now == replace(was, fenced=True)
     own = isinstance(request, BrokerHeartbeatRequest) and request.broker == now.broker
     return own and isinstance(request, BrokerHeartbeatRequest) and request.epoch == now.epoch
 

@@ -17,6 +17,7 @@ from model_check.brokers.step import Action, Step
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import Outcome
 from reference.brokers import views
+from reference.brokers.broker import Life
 from reference.brokers.messages import PartitionState
 from reference.frozen import replace
 
@@ -26,17 +27,24 @@ def _known(machine: Machine) -> PartitionState | None:
     return None if broker is None else views.partition_of(broker, PARTITION.topic, PARTITION.index)
 
 
-def _led(machine: Machine) -> PartitionState | None:
-    """What a process knows of the partition, if it takes itself for the leader."""
+def _led(wiring: Wiring, machine: Machine) -> PartitionState | None:
+    """What a process knows of the partition, if it takes itself for the leader.
+
+    A shipped process that starts may read that its former life leads. It answers nobody before it has caught
+    up with its own registration (HBK-9), so that nobody hears what it would take for committed.
+    """
     known = _known(machine)
-    return known if known is not None and known.leader == machine.id else None
+    if known is None or known.leader != machine.id or machine.broker is None:
+        return None
+    starts = not wiring.is_draft and machine.broker.life is Life.STARTING
+    return None if starts else known
 
 
 def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
     """``machine`` after its process may have learned something of the partition."""
     if not wiring.data:
         return machine
-    led = _led(machine)
+    led = _led(wiring, machine)
     if led is None:
         return replace(machine, ends=(), sent=(), committed=0)
     if any(epoch != led.leader_epoch for _, epoch, _ in machine.sent):
@@ -65,7 +73,7 @@ def commit_labels(before: Machine, after: Machine) -> Iterator[Label]:
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     """A leader takes a record of a client, or sends its log to a follower."""
-    led = _led(machine)
+    led = _led(wiring, machine)
     if not wiring.data or led is None or machine.broker is None:
         return
     place = wiring.places[component]
@@ -93,7 +101,7 @@ def follow(
     """A log arrives at a process, which holds it from now on unless it knows of another leader epoch."""
     known = _known(machine)
     epoch = None if known is None else known.leader_epoch
-    if wiring.compares_leader_epochs and (epoch != message.epoch or _led(machine) is not None):
+    if wiring.compares_leader_epochs and (epoch != message.epoch or _led(wiring, machine) is not None):
         return Step(Outcome(action, machine))
     # An earlier message of the epoch, which is behind, says nothing new.
     if machine.log[: len(message.log)] != message.log:
@@ -106,7 +114,7 @@ def acknowledge(
     wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
 ) -> Step:
     """A leader learns up to where a follower holds its log."""
-    led = _led(machine)
+    led = _led(wiring, machine)
     if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
         return Step(Outcome(action, machine))
     ends = dict(machine.ends)
@@ -129,7 +137,7 @@ def _step(
 
 def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
     """Whether a leader may want this ISR: who joins it must have caught up to what is committed."""
-    led = _led(machine)
+    led = _led(wiring, machine)
     if not wiring.data or led is None:
         return True
     ends = dict(machine.ends)

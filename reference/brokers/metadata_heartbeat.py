@@ -99,6 +99,7 @@ def handle_response(work: BrokerWork, node: int, response: MetadataHeartbeatResp
     # effects
     if response.state is BrokerState.INACTIVE:
         work.by("FENCE-6")
+        fencing.restart_request(work)
         fencing.fence(work)
         shutdown.end_if_done(work)
     else:

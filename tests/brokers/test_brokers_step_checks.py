@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broker_samples import scenario_of, system_of
 
-from model_check.brokers import names
+from model_check.brokers import control_checks, names
 from model_check.brokers.process_checks import violations as of_process
 from model_check.brokers.registration_checks import violations as of_registrations
 from model_check.brokers.shutdown_checks import leaving_after
@@ -15,13 +15,16 @@ from model_check.brokers.shutdown_checks import violations as of_shutdown
 from model_check.errors import InputError
 from model_check.run import check
 from reference.brokers import step as reference
+from reference.brokers import views
 from reference.brokers.broker import Api, Broker, Life
 from reference.brokers.controller import Controller, MetadataLog
-from reference.brokers.effects import Accepted, BrokerFenced, FencedItself, Reply, Stop
+from reference.brokers.effects import Accepted, BrokerFenced, FencedItself, Reply, Stop, Tell
 from reference.brokers.events import (
     ControllerEvent,
     Failover,
     HeartbeatDue,
+    MetadataDue,
+    RegistrationWritten,
     RequestReceived,
     ResponseReceived,
     SessionExpired,
@@ -37,6 +40,7 @@ from reference.brokers.messages import (
     MetadataHeartbeatResponse,
     PartitionProposal,
     Process,
+    VisibleBroker,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import KIP343, SHIPPED
@@ -167,6 +171,53 @@ def test_a_registration_changes_by_its_own_life_only() -> None:
     )
 
 
+def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
+    event = SessionExpired(1)
+    ended = taken(CLUSTER, event)
+    assert judged(CLUSTER, event, ended) == set()
+    both = tuple(replace(each, fenced=True) for each in log_of(ended.state).registrations)
+    assert names.NEWEST_REGISTRATION in judged(CLUSTER, event, with_log(ended, registrations=both))
+
+
+def judged_by_controller(
+    before: Controller, event: ControllerEvent, outcome: ControllerOutcome, wiring: Any = WIRING
+) -> set[str]:
+    return set(control_checks.judge(wiring, before, event, outcome).violations)
+
+
+def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:
+    registered = reference.step(KIP343, running_cluster(KIP343, (1,))[0], RegistrationWritten(2, 5))
+    told = views.metadata(registered.state)
+    event = MetadataDue(Process(1, 1))
+
+    def found(*shown: VisibleBroker) -> set[str]:
+        tells = (Tell(event.target, replace(told, brokers=shown)),)
+        outcome = ControllerOutcome(registered.state, tells, ())
+        return judged_by_controller(registered.state, event, outcome, DRAFT)
+
+    assert found(*told.brokers) == found(VisibleBroker(1, 1)) == set()
+    assert found(*told.brokers, VisibleBroker(2, 2)) == {names.INACTIVE_INVISIBLE}
+
+
+def test_an_error_of_one_partition_leaves_it_as_it_was_whatever_others_say() -> None:
+    other = replace(LED_BY_1, index=1)
+    before, (leader, _) = running_cluster(SHIPPED, (1, 2), (LED_BY_1, other))
+    asked = tuple(PartitionProposal("t", index, 0, 0, (IsrMember(1),)) for index in (0, 1))
+    stale = replace(asked[1], partition_epoch=-1)
+
+    def judged_of(*proposals: PartitionProposal, bent: bool = False) -> set[str]:
+        event = RequestReceived(1, leader.process, AlterPartitionRequest(1, leader.epoch, proposals))
+        outcome = taken(before, event)
+        if bent:
+            written = tuple(replace(each, isr=(1,), partition_epoch=1) for each in (LED_BY_1, other))
+            outcome = with_log(outcome, partitions=written)
+        return judged_by_controller(before, event, outcome)
+
+    assert judged_of(*asked) == judged_of(asked[0], stale) == set()
+    assert judged_of(asked[0], stale, bent=True) == {names.REJECTED_HAS_NO_EFFECT}
+    assert names.REJECTED_HAS_NO_EFFECT in judged_of(stale, bent=True)
+
+
 def test_unfencing_is_judged_by_the_registration_and_not_by_the_effect() -> None:
     fenced = taken(CLUSTER, SessionExpired(1)).state
     back = heartbeat(FIRST, FIRST.epoch)
@@ -244,7 +295,33 @@ def test_time_counts_from_the_request_that_is_answered(age: int, ticks: int, rig
     assert of(before, answer, after) == (set() if right else {names.CONTACT_COUNTS})
 
 
+def test_nothing_is_asked_of_a_process_that_has_ended_but_that_it_stays_so() -> None:
+    """Its machine goes on, and with it the clock."""
+    for wiring in (WIRING, DRAFT):
+        ended = Broker(1, FIRST.incarnation, ended=True)
+        again = replace(ended, ended=False)
+
+        def found(after: Broker, wiring: Any = wiring, ended: Broker = ended) -> set[str]:
+            return set(of_process(wiring, ended, Tick(), BrokerOutcome(after, (), ())))
+
+        assert found(ended) == set() and found(again) == {names.STOPS_WHEN_LET_GO}
+
+
 # Scenarios.
+
+
+def test_a_broker_with_a_clock_shuts_down_in_order() -> None:
+    """The age of its last heartbeat ends with the answer, and its clock goes on when it has ended."""
+    result = check(
+        scenario_of(
+            brokers={"running": [1]},
+            protocol={"set": TIMED},
+            network={"capacity": 3},
+            budgets={"shutdowns": 1, "requests": 1},
+            check={"goals": ["GoalBrokerStopped"]},
+        )
+    )
+    assert result.exploration.violations == () and not result.exploration.missing_goals
 
 
 def test_a_scenario_of_brokers_may_ask_for_what_must_be_covered() -> None:
@@ -280,3 +357,25 @@ def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
     )
     (found,) = check(scenario).judged
     assert found.holds is not violated
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "losses"),
+    [
+        (names.LIVENESS_KNOWN, "liveness-known", {"contact-losses": 0}),
+        (names.LIVE_SERVES, "connected-serve", {}),
+    ],
+)
+def test_what_becomes_of_a_broker_does_not_wait_for_another(
+    name: str, goal: str, losses: dict[str, int]
+) -> None:
+    """The time of the one that is gone ends however often that of the other does, and both serve in turn."""
+    scenario = scenario_of(
+        brokers={"running": [1, 2]},
+        environment={"metadata": "newest"},
+        network={"capacity": 8},
+        budgets={"crashes": 1, **losses},
+        check={"eventually": [{"property": name, "goal": goal}]},
+    )
+    (found,) = check(scenario).judged
+    assert found.holds

@@ -13,18 +13,26 @@ from model_check.brokers.history import Declared, Heard, History, Passed, Served
 from model_check.brokers.network import (
     CONTROLLER,
     InFlight,
+    ReadMetadata,
     Record,
     Replicate,
     after_forgetting,
     after_tick,
 )
 from model_check.brokers.places import Machine, Time
+from model_check.brokers.replication import actions as replication_steps
+from model_check.brokers.replication import with_metadata
 from model_check.engine.steps import initial_states, steps
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kinds import MODELS, model_of
-from reference.brokers.broker import Api
-from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, MetadataHeartbeatResponse
+from reference.brokers.broker import Api, Life
+from reference.brokers.messages import (
+    BrokerState,
+    MetadataHeartbeatRequest,
+    MetadataHeartbeatResponse,
+    Process,
+)
 from reference.frozen import replace
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
@@ -49,6 +57,30 @@ def test_a_forgotten_request_is_not_answered_and_its_answer_is_dropped() -> None
     assert after_forgetting(request, "broker-1", Api.ISR) == request
     assert after_forgetting(answer, "broker-1", Api.HEARTBEAT) is None
     assert after_forgetting(answer, "broker-2", None) == answer
+
+
+def test_nobody_reads_metadata_for_the_process_that_starts_next() -> None:
+    reads = InFlight("broker-1", CONTROLLER, ReadMetadata(), sender=Process(1, 1))
+    assert after_forgetting(reads, "broker-1", None) is None
+    assert (
+        after_forgetting(reads, "broker-1", Api.HEARTBEAT)
+        == after_forgetting(reads, "broker-2", None)
+        == reads
+    )
+
+
+@pytest.mark.parametrize(("life", "committed"), [(Life.STARTING, 0), (Life.RECOVERY, 2)])
+def test_a_shipped_process_that_starts_does_not_lead_for_its_former_life(life: Life, committed: int) -> None:
+    """What it reads is older than its registration, by which its former life lost the leadership."""
+    tables = {"running": [1, 2], "replicas": [1, 2], "isr": [1]}
+    environment = {"data": True}
+    system = system_of(brokers=tables, protocol={"form": "shipped"}, environment=environment)
+    first = initial_states(system)[0].locals[1]
+    assert isinstance(first, Machine) and first.broker is not None
+    begun = replace(first, broker=replace(first.broker, life=life), log=(Record(0, "broker-1"),) * 2)
+    assert with_metadata(system.wiring, begun).committed == committed
+    sends = [step.outcome for step in replication_steps(system.wiring, 1, begun)]
+    assert bool(sends) is (life is not Life.STARTING)
 
 
 def test_a_message_is_lost_when_it_has_been_in_flight_for_too_long() -> None:
