@@ -114,8 +114,12 @@ def _is_chosen_well(
     was: Partition,
     partition: Partition,
 ) -> bool:
-    """Whether a new leader can lead and, in the form of KIP-631, the members of a new ISR may be in it."""
+    """Whether a new leader can lead, and the one before it cannot or is no replica any more; and, in the form
+    of KIP-631, whether the members of a new ISR may be in it.
+    """
     led = partition.leader in (None, was.leader) or _can_lead(after, leaving, partition.leader)
+    if was.leader != partition.leader and was.leader in partition.replicas:
+        led = led and not _can_lead(after, leaving, was.leader)
     if not isinstance(after.durable, MetadataLog):
         return led
     joined = (IsrMember(each) for each in set(partition.isr) - set(was.isr))
