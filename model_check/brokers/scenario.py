@@ -140,4 +140,14 @@ class BrokerScenario(Scenario):
             raise ValueError("environment.data, wishes: there is no partition without brokers.replicas")
         if self.brokers.partitions > 1 and self.environment.data:
             raise ValueError("environment.data: only a partition that is the only one has records")
+        if self.environment.data and self.brokers.legacy and self._gives_up:
+            raise ValueError(
+                "environment.data: a legacy broker repeats its writes to the store until it knows what became "
+                "of them, which is left out; leave out budgets.request-timeouts and cuts"
+            )
         return self
+
+    @property
+    def _gives_up(self) -> bool:
+        """Whether a process may take a request for lost that was not."""
+        return bool(self.budgets.request_timeouts or self.budgets.cuts)

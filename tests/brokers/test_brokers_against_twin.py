@@ -59,6 +59,9 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         environment["time-outs"] = draw(st.sampled_from(["any", "silent"]))
     if partitions:
         environment |= {"wishes": ["1", "1,2", "none"], "data": partitions == 1 and draw(st.booleans())}
+    legacy = draw(st.sampled_from([[], [1]])) if form == "draft" else []
+    if legacy and environment.get("data"):
+        budgets = {name: value for name, value in budgets.items() if name not in ("request-timeouts", "cuts")}
     return {
         "protocol": {"form": form, "set": switches},
         "brokers": {
@@ -67,7 +70,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
             "replicas": [1, 2] if partitions else [],
             "partitions": max(partitions, 1),
             "controllers": draw(st.integers(1, 2)),
-            "legacy": draw(st.sampled_from([[], [1]])) if form == "draft" else [],
+            "legacy": legacy,
         },
         "network": {"capacity": 2, "loss": draw(st.sampled_from(["never", "always"]))},
         "environment": environment,

@@ -186,6 +186,14 @@ def test_each_value_belongs_to_its_kind() -> None:
             {"brokers": {"running": [1], "replicas": [1], "partitions": 2}, "environment": {"data": True}},
             "the only one",
         ),
+        (
+            {
+                "brokers": {"running": [1], "replicas": [1], "legacy": [1]},
+                "environment": {"data": True},
+                "budgets": {"request-timeouts": 1},
+            },
+            "repeats its writes",
+        ),
         ({"brokers": {"running": [1]}, "check": {"serves-at-most": 1}}, "no clock runs"),
         ({"brokers": {"running": [1]}, "reduction": {"symmetry": True}}, "brokers have none"),
         ({"brokers": {"running": [1]}, "protocol": {"set": {"no-such": 1}}}, "no switch 'no-such'"),
