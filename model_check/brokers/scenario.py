@@ -142,8 +142,8 @@ class BrokerScenario(Scenario):
             raise ValueError("environment.data: only a partition that is the only one has records")
         if self.environment.data and self.brokers.legacy and self._gives_up:
             raise ValueError(
-                "environment.data: a legacy broker repeats its writes to the store until it knows what became "
-                "of them, which is left out; leave out budgets.request-timeouts and cuts"
+                "environment.data: a legacy broker repeats its writes to the store until it knows what "
+                "became of them, which is left out; leave out budgets.request-timeouts and cuts"
             )
         return self
 
