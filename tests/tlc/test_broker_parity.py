@@ -29,7 +29,9 @@ MUTANTS = (
 )
 
 
-@pytest.mark.parametrize("name", ["parity-brokers-heartbeats", "brokers-serves-delay-1"])
+@pytest.mark.parametrize(
+    "name", ["parity-brokers-heartbeats", "brokers-serves-delay-1", "mutants-brokers-shipped-empty-isr"]
+)
 def test_different_states_have_different_forms(name: str) -> None:
     """The forms say all that the states say, and what they say is TLA+."""
     scenario = find(name)
@@ -43,7 +45,7 @@ def test_different_states_have_different_forms(name: str) -> None:
             assert text(parse_value(text(value))) == text(value)
 
 
-@pytest.mark.parametrize("name", ["brokers-legacy", "brokers-shipped-restart", "brokers-data"])
+@pytest.mark.parametrize("name", ["brokers-legacy", "brokers-shipped-data", "brokers-data"])
 def test_systems_that_the_module_cannot_say_are_refused(name: str) -> None:
     scenario = shipped()[name]
     with pytest.raises(NoFormError):
