@@ -80,8 +80,11 @@ IsTaken(c, id, incarnation) ==
     /\ id \in DOMAIN c.registrations /\ id \in DOMAIN c.sessions
     /\ c.registrations[id].incarnation # incarnation
 
-Register(c, id, incarnation) ==                                                         \* REG-3
-    Leave(AppendRegistration(c, id, [incarnation |-> incarnation, epoch |-> c.endOffset, fenced |-> TRUE,
+\* The broker epoch is the offset of the record.                                        (REG-3)
+NewEpoch(c, id) == c.endOffset
+
+Register(c, id, incarnation) ==
+    Leave(AppendRegistration(c, id, [incarnation |-> incarnation, epoch |-> NewEpoch(c, id), fenced |-> TRUE,
                                      inControlledShutdown |-> FALSE]),
           id, TRUE)
 
@@ -94,12 +97,14 @@ HandleBrokerRegistration(c, node, request) ==
     IN  IF node # c.active THEN Answer(c, "NOT_CONTROLLER", -1)                         \* REG-1
         ELSE IF IsTaken(c, id, request.incarnation) THEN Answer(c, "DUPLICATE_BROKER_REGISTRATION", -1)
         ELSE IF known THEN Answer(c, "NONE", c.registrations[id].epoch)                 \* REG-4
-        ELSE Answer(Register(c, id, request.incarnation), "NONE", c.endOffset)
+        ELSE Answer(Register(c, id, request.incarnation), "NONE", NewEpoch(c, id))
 
 (***************************************************************************)
 (* BrokerHeartbeat.                                                        *)
 (***************************************************************************)
 SessionOf(c, id) == IF id \in DOMAIN c.sessions THEN c.sessions[id] ELSE NewSession
+
+SessionAfter(session, request) == [session EXCEPT !.ticks = 0, !.offset = request.offset]
 
 LeadsInLog(c, id) == c.partition # None /\ c.partition.leader = id
 
@@ -158,7 +163,7 @@ HandleBrokerHeartbeat(c, node, request) ==
              response |-> [type |-> "BrokerHeartbeatResponse", error |-> error, caughtUp |-> caughtUp,
                            fenced |-> fenced, shouldShutDown |-> shouldShutDown]]
         following == NextControlState(c, request)
-        heard == KeepSession(c, id, [SessionOf(c, id) EXCEPT !.ticks = 0, !.offset = request.offset])
+        heard == KeepSession(c, id, SessionAfter(SessionOf(c, id), request))
         entered == IF following = CurrentControlState(c, id) THEN heard
                    ELSE EnterControlState(heard, id, following)
     IN  IF node # c.active THEN Answer(c, "NOT_CONTROLLER", FALSE, TRUE, FALSE)         \* HBK-1
@@ -173,7 +178,13 @@ HandleBrokerHeartbeat(c, node, request) ==
 (***************************************************************************)
 IsEligible(c, id, life) == CanLead(c, id) /\ (life = -1 \/ IsCurrentEpoch(c, id, life)) \* AISR-4
 
-AlterPartitionError(c, request) ==
+\* What is wrong with who asks, or whom.                                                (AISR-1)
+SenderError(c, node, request) ==
+    IF node # c.active THEN "NOT_CONTROLLER"
+    ELSE IF ~IsCurrentEpoch(c, request.broker, request.epoch) THEN "STALE_BROKER_EPOCH"
+    ELSE "NONE"
+
+ProposalError(c, request) ==
     LET known == c.partition
     IN  IF request.leaderEpoch > known.leaderEpoch THEN "NOT_CONTROLLER"                \* AISR-2
         ELSE IF request.partitionEpoch > known.partitionEpoch THEN "NOT_CONTROLLER"
@@ -185,19 +196,19 @@ AlterPartitionError(c, request) ==
         THEN IF AlterPartitionVersion < 2 THEN "OPERATION_NOT_ATTEMPTED" ELSE "INELIGIBLE_REPLICA"
         ELSE "NONE"
 
-\* The partition as it is in force.                                                     (AISR-5)
+\* The result says the partition as it is in force.                                     (AISR-5)
 HandleAlterPartition(c, node, request) ==
     LET Answer(after, error, result) ==
             [c |-> after, response |-> [type |-> "AlterPartitionResponse", error |-> error, result |-> result]]
-        error == AlterPartitionError(c, request)
+        sender == SenderError(c, node, request)
+        error == ProposalError(c, request)
         changed == IF request.isr = c.partition.isr THEN c
                    ELSE WritePartition(c, [c.partition EXCEPT !.isr = request.isr])
         refused == [error |-> error, leader |-> None, leaderEpoch |-> -1, partitionEpoch |-> -1, isr |-> {}]
         done == [error |-> "NONE", leader |-> changed.partition.leader,
                  leaderEpoch |-> changed.partition.leaderEpoch,
                  partitionEpoch |-> changed.partition.partitionEpoch, isr |-> changed.partition.isr]
-    IN  IF node # c.active THEN Answer(c, "NOT_CONTROLLER", None)                       \* AISR-1
-        ELSE IF ~IsCurrentEpoch(c, request.broker, request.epoch) THEN Answer(c, "STALE_BROKER_EPOCH", None)
+    IN  IF sender # "NONE" THEN Answer(c, sender, None)
         ELSE IF error # "NONE" THEN Answer(c, "NONE", refused)
         ELSE Answer(changed, "NONE", done)
 ================================================================================
