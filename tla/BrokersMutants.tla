@@ -26,6 +26,9 @@ ClientIsServed(b) == [Work([b EXCEPT !.accepted = @ + 1]) EXCEPT !.accepts = TRU
 ProceedAtOnce(b) ==
     IF b.wish = "STOPPING" /\ b.state = "STOPPING" THEN [b EXCEPT !.wish = "INACTIVE"] ELSE b
 
+\* given-up-heartbeat-counts-on
+KeepTimes(b, apis) == b
+
 \* ends-with-accepted-requests
 EndAtOnce(w) == IF IsLetGo(w.b) THEN [w EXCEPT !.b = Gone(@), !.stops = TRUE] ELSE w
 

@@ -18,14 +18,28 @@ from model_check.tlc.parse import parse_value
 from model_check.tlc.values import NoFormError, text
 from tests.tlc.tools import tools
 
-#: Without clocks and with them, and one with a link that is cut.
-SMALL = ("parity-brokers-incarnations", "brokers-serves-delay-1", "parity-brokers-faults")
+#: The draft without clocks and with them, and with a link that is cut; and what shipped.
+SMALL = (
+    "parity-brokers-incarnations",
+    "brokers-serves-delay-1",
+    "parity-brokers-faults",
+    "parity-brokers-shipped-isr",
+    "parity-brokers-shipped-restart",
+    "parity-brokers-shipped-hands-over",
+)
 VIOLATED = "brokers-timeouts-drift"
 MUTANTS = (
     "former-life-accepted",
     "leader-of-an-earlier-epoch-changes-isrs",
     "any-proposal-is-an-isr",
     "fenced-broker-serves",
+    "ends-with-accepted-requests",
+    "given-up-heartbeat-counts-on",
+    "broker-epoch-stays",
+    "unfenced-by-any-heartbeat",
+    "controlled-shutdown-waits-for-nobody",
+    "fenced-member-joins",
+    "session-without-the-offset",
 )
 
 
