@@ -100,14 +100,16 @@ Next ==
 (***************************************************************************)
 RunningIds == {IdOf(place) : place \in Running}
 Begin == FirstController(RunningIds, FirstIsr)
+LivesInStore == IF IsDraft THEN {FirstLife(RunningIds, id) : id \in RunningIds} ELSE {}
+PlaceOfLife(life) == CHOOSE place \in Running : FirstLife(RunningIds, IdOf(place)) = life
+Beginning(place) == IF place \in Running THEN FirstProcess(Begin, RunningIds, IdOf(place)) ELSE None
 
 Init ==
     /\ control = [controller |-> Begin,
-                  homes |-> [life \in {FirstLife(RunningIds, id) : id \in IF IsDraft THEN RunningIds ELSE {}} |->
-                                CHOOSE place \in Running : FirstLife(RunningIds, IdOf(place)) = life],
+                  homes |-> [life \in LivesInStore |-> PlaceOfLife(life)],
                   silent |-> {}, leaving |-> <<>>, left |-> 0, turn |-> 0, moves |-> 0]
     /\ machine = [place \in Places |->
-                    [broker |-> IF place \in Running THEN FirstProcess(Begin, RunningIds, IdOf(place)) ELSE None,
+                    [broker |-> Beginning(place),
                      registers |-> FALSE, reads |-> FALSE, cut |-> FALSE,
                      starts |-> IF place \in Running THEN 1 ELSE 0, left |-> 0, turn |-> 0, moves |-> 0]]
     /\ time = IF IsTimed THEN [ahead |-> [k \in Clocks |-> 0], left |-> 0] ELSE None
