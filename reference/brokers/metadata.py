@@ -46,11 +46,12 @@ def _visible_processes(controller: Controller) -> tuple[Process, ...]:
 
 def receive(work: BrokerWork, update: MetadataUpdate) -> None:
     """Take what is newer than what is known."""
-    work.by("BSTATE-8" if update.offset < 0 else "HBK-10")
+    draft = work.protocol.is_draft
+    work.by("BSTATE-8" if draft else "HBK-10")
     if update.controller_epoch < work.broker.controller_epoch:
         return
     work.update(controller=update.controller, controller_epoch=update.controller_epoch)
-    if update.offset >= 0:
+    if not draft:
         if update.offset <= work.broker.offset:
             return
         work.update(offset=update.offset)
@@ -59,7 +60,7 @@ def receive(work: BrokerWork, update: MetadataUpdate) -> None:
         (each.topic, each.index): _newer(known.get((each.topic, each.index)), each)
         for each in update.partitions
     }
-    partitions = told if update.offset >= 0 else {**known, **told}
+    partitions = {**known, **told} if draft else told
     work.update(visible=update.brokers, partitions=tuple(partitions[name] for name in sorted(partitions)))
     pending_isrs.settle(work)
 

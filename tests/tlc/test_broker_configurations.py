@@ -15,24 +15,14 @@ from model_check.brokers.system import BrokerSystem
 from model_check.scenario import find
 from model_check.tlc.broker_forms import BUDGETS
 from model_check.tlc.modules import BROKERS_MODULE, Configuration, Modules
+from reference.brokers.protocol import IsrChanges
 
 #: The scenarios of brokers that have a configuration.
 NAMES = tuple(
     name for name in Modules().names() if Modules().configuration(name).root.startswith(BROKERS_MODULE)
 )
-#: Of the form that shipped and of legacy brokers, which the module does not have, and of steps that it does
-#: not judge.
-WITHOUT_COUNTERPART = {
-    names.UNFENCED_HAS_CAUGHT_UP,
-    names.LEGACY_ACTIVE,
-    names.SHUTDOWN_HANDS_OVER,
-    names.LEAVING_NOT_CHOSEN,
-    names.STOPS_WHEN_LET_GO,
-    names.ACCEPTED_COMPLETED,
-    names.NEWEST_REGISTRATION,
-    names.SESSIONS_SAY,
-    names.CONTACT_COUNTS,
-}
+#: Of legacy brokers, which the modules do not have.
+WITHOUT_COUNTERPART = {names.LEGACY_ACTIVE}
 LINE = re.compile(r"^ {4}(\w+) (?:=|<-) ([^\n]+(?:\n {5,}[^\n]+)*)", re.MULTILINE)
 
 
@@ -65,6 +55,8 @@ def quoted(words: Iterable[str]) -> str:
 def of_protocol(system: BrokerSystem) -> dict[str, str]:
     protocol = system.wiring.protocol
     return {
+        "Form": '"draft"' if protocol.is_draft else '"shipped"',
+        "AlterPartitionVersion": str(protocol.alter_partition_version),
         "ControllerTimeout": known(protocol.controller_timeout),
         "BrokerTimeout": known(protocol.broker_timeout),
         "RebuildsIncarnations": yes(protocol.rebuilds_incarnations),
@@ -94,6 +86,7 @@ def of_environment(scenario: BrokerScenario, system: BrokerSystem) -> dict[str, 
         "Loss": f'"{scenario.network.loss}"',
         "Wishes": set_of(map(set_of, wiring.wishes)),
         "Sessions": yes(wiring.sessions),
+        "SilentOnly": yes(wiring.silent_only),
         "Drift": str(wiring.drift),
         "NewestMetadata": yes(wiring.newest_metadata),
         "Delay": known(wiring.delay),
@@ -131,7 +124,7 @@ def test_what_is_judged_is_what_the_scenario_asks_for(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_clocks_take_their_turns_in_the_order_of_the_module(name: str) -> None:
     """The module has a fixed order of places; the checker's is that of the scenario."""
-    listed = re.search(r"InOrder == SelectSeq\(<<([^>]*)>>", Modules().sources()["Brokers.tla"])
+    listed = re.search(r"InOrder == SelectSeq\(<<([^>]*)>>", Modules().sources()["BrokersNetwork.tla"])
     assert listed is not None
     order = re.findall(r'"([\w-]+)"', listed[1])
     places = build(scenario_of(name)).wiring.places[1:]
@@ -141,6 +134,8 @@ def test_clocks_take_their_turns_in_the_order_of_the_module(name: str) -> None:
 def test_what_is_left_out_is_left_out() -> None:
     """The module has no form for these; a configuration of such a scenario would be wrong."""
     assert len(NAMES) > 10
+    assert {build(scenario_of(name)).wiring.is_draft for name in NAMES} == {True, False}
     for name in NAMES:
         wiring = build(scenario_of(name)).wiring
-        assert wiring.is_draft and not wiring.legacy and not wiring.data
+        assert not wiring.legacy and not wiring.data
+        assert wiring.is_draft is (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE)

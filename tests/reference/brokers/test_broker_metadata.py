@@ -109,3 +109,10 @@ def test_of_the_metadata_log_only_what_is_further_on_is_taken() -> None:
     ahead = step(SHIPPED, broker, MetadataReceived(second))
     assert ahead.state.offset == second.offset and ahead.state.visible == () and ahead.rules == ("HBK-10",)
     assert step(SHIPPED, ahead.state, MetadataReceived(first)).state == ahead.state
+
+
+def test_an_empty_metadata_log_that_was_read_earlier_takes_nothing_back() -> None:
+    controller, broker, _ = cluster(SHIPPED)
+    empty = replace(views.metadata(controller), brokers=(), partitions=(), offset=-1)
+    late = step(SHIPPED, broker, MetadataReceived(empty))
+    assert late.state == broker and late.rules == ("HBK-10",)

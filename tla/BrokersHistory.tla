@@ -1,9 +1,8 @@
------------------------------ MODULE BrokersJudged -----------------------------
+----------------------------- MODULE BrokersHistory -----------------------------
 (***************************************************************************)
-(* What properties of brokers need to know of the past, and what single    *)
-(* steps of the controller are judged by.                                  *)
+(* What properties of brokers need to know of the past.                    *)
 (***************************************************************************)
-EXTENDS BrokersProcess
+EXTENDS BrokersForms
 
 CONSTANTS
     Judged,             \* the properties; what the history keeps depends on them
@@ -12,11 +11,11 @@ CONSTANTS
 (***************************************************************************)
 (* The history (model_check/brokers/history.py): [lives, unanswered,       *)
 (* inactive, serving, since].  lives: by broker id the largest incarnation *)
-(* whose heartbeat was accepted.  unanswered: those whose last accepted    *)
-(* heartbeat has an answer on its way.  inactive, serving: those that the  *)
-(* controller holds to be inactive, and that serve; since: how many ticks  *)
-(* ago they were declared inactive.  Each part is kept where something is  *)
-(* judged that reads it.                                                   *)
+(* id or broker epoch whose heartbeat was accepted.  unanswered: those     *)
+(* whose last accepted heartbeat has an answer on its way.  inactive,      *)
+(* serving: those that the controller holds to be inactive or fenced, and  *)
+(* that serve; since: how many ticks ago they were declared so.  Each part *)
+(* is kept where something is judged that reads it.                        *)
 (*                                                                         *)
 (* Each operator yields [history, broken].                                 *)
 (***************************************************************************)
@@ -25,12 +24,12 @@ KeepsAnswers == "InactiveBeforeSelfFenced" \in Judged
 KeepsTicks == ServesAtMost # None
 
 Recorded(h, violated) == [history |-> h, broken |-> violated]
+
 \* The controller has accepted a heartbeat.
 Heard(h, id, life) ==
     LET before == IF id \in DOMAIN h.lives THEN h.lives[id] ELSE -1
         later == IF life > before THEN life ELSE before
-        lives == [key \in DOMAIN h.lives \union {id} |-> IF key = id THEN later ELSE h.lives[key]]
-    IN  Recorded([h EXCEPT !.lives = IF KeepsLives THEN lives ELSE @,
+    IN  Recorded([h EXCEPT !.lives = IF KeepsLives THEN Put(@, id, later) ELSE @,
                            !.unanswered = IF KeepsAnswers THEN @ \union {id} ELSE @],
                  IF life < before THEN {"IncarnationMonotone", "OneLiveIncarnation"} ELSE {})
 
@@ -60,34 +59,4 @@ Passed(h) ==
         ELSE Recorded([h EXCEPT !.since = since],
                       IF \E id \in DOMAIN since \intersect h.serving : since[id] > ServesAtMost
                       THEN {"InactiveBrokerServesBriefly"} ELSE {})
-
-(***************************************************************************)
-(* What a step of the controller is judged by                              *)
-(* (model_check/brokers/control_checks.py).                                *)
-(***************************************************************************)
-IsWellFormed(partition) ==
-    /\ partition.isr # {}
-    /\ partition.leader = None \/ partition.leader \in partition.isr
-    /\ partition.isr \subseteq {Replicas[k] : k \in Ranks}
-
-Unless(holds, property) == IF holds THEN {} ELSE {property}
-
-ControllerBroken(before, after) ==
-    Unless(after.partition = None \/ IsWellFormed(after.partition), "IsrWellFormed")
-    \union Unless(\A id \in DOMAIN Metadata(after).brokers : StateOf(after, id) # "INACTIVE",
-                  "InactiveBrokerIsInvisible")
-
-HeartbeatBroken(before, request, after) ==
-    LET known == before.brokers[request.broker].incarnation
-    IN  Unless(known = None \/ request.incarnation >= known \/ after = before, "IncarnationMonotone")
-
-IsrChangeBroken(before, node, request, answer) ==
-    LET leads == /\ before.partition.leader = request.broker
-                 /\ before.partition.leaderEpoch = request.leaderEpoch
-        registered == /\ request.broker \in DOMAIN before.registrations
-                      /\ before.registrations[request.broker] = request.incarnation
-        refused == answer.error # "NONE" \/ answer.result # "NONE"
-    IN  Unless(\/ before.partition = answer.c.partition
-               \/ node = before.active /\ leads /\ registered, "IsrChangedByLeaderOnly")
-        \union Unless(~refused \/ answer.c = before, "RejectedIsrChangeHasNoEffect")
 ================================================================================
