@@ -100,7 +100,9 @@ Mapped(net, kept, After(_)) ==
 \* After the process at place has forgotten its requests of these kinds, or is gone.
 AfterForgetting(net, place, apis, gone) ==
     LET Meant(m) == gone \/ ApiOf(m) \in apis
-        kept == {m \in DOMAIN net : ~(m.dest = place /\ Meant(m))}
+        \* Nobody reads for the process that starts there next.
+        ReadsForNobody(m) == gone /\ m.source = place /\ m.payload.type = "ReadMetadata"
+        kept == {m \in DOMAIN net : ~(m.dest = place /\ Meant(m)) /\ ~ReadsForNobody(m)}
         After(m) == IF m.source = place /\ IsRequest(m) /\ Meant(m) THEN [m EXCEPT !.answerable = FALSE]
                     ELSE m
     IN  Mapped(net, kept, After)
