@@ -65,6 +65,7 @@ IsrBroken(before, event, after) ==
     LET request == event.request
         leads == /\ before.partition.leader = request.broker
                  /\ before.partition.leaderEpoch = request.leaderEpoch
+                 /\ IsDraft \/ before.partition.partitionEpoch = request.partitionEpoch
     IN  IF ~(Asks(event, "IsrChangeRequest") \/ Asks(event, "AlterPartitionRequest")) THEN {}
         ELSE Unless(\/ before.partition = after.partition
                     \/ event.node = before.active /\ leads /\ IsOfRegistered(before, request),

@@ -15,6 +15,7 @@ from reference.brokers.messages import (
     AlterPartitionResponse,
     IsrChangeRequest,
     IsrChangeResponse,
+    IsrProposal,
     Response,
 )
 from reference.brokers.partition import Partition
@@ -79,10 +80,15 @@ def _changes(before: Controller, after: Controller) -> Iterator[tuple[Partition,
 
 
 def _led(before: Controller, request: IsrRequest) -> set[Key]:
-    """The partitions of a request that its sender leads, in the leader epoch that it says."""
-    known = {_key(each): (each.leader, each.leader_epoch) for each in before.durable.partitions}
-    asked = {(each.topic, each.index): (request.broker, each.leader_epoch) for each in request.partitions}
-    return {key for key, led in asked.items() if known.get(key) == led}
+    """The partitions of a request that its sender leads, in the epochs that it says."""
+    known = {_key(each): each for each in before.durable.partitions}
+    return {
+        _key(now)
+        for each in request.partitions
+        if (now := known.get((each.topic, each.index))) is not None
+        and (now.leader, now.leader_epoch) == (request.broker, each.leader_epoch)
+        and (isinstance(each, IsrProposal) or now.partition_epoch == each.partition_epoch)
+    }
 
 
 def _answers(outcome: ControllerOutcome) -> Iterator[Response]:
