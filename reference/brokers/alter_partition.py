@@ -115,7 +115,8 @@ def _apply(work: ControllerWork, partition: Partition, proposal: PartitionPropos
         replicas = tuple(each for each in partition.replicas if each not in partition.removing)
         leader = leadership.elect(work, (*_present(partition), *replicas), kept)
         wanted = replace(wanted, isr=kept, replicas=replicas, adding=(), removing=(), leader=leader)
-        if leader != partition.leader:
+        # Who is no replica any more must not go on as one: a new leader epoch tells it from the others.
+        if leader != partition.leader or not set(partition.replicas) <= set(replicas):
             wanted = replace(wanted, leader_epoch=partition.leader_epoch + 1)
     if wanted == partition:
         return partition

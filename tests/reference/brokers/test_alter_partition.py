@@ -153,6 +153,19 @@ def test_a_reassignment_that_the_change_completes(version: int, error: BrokerErr
     assert partition == Partition("t", 0, (2,), (2,), leader=2, leader_epoch=1, partition_epoch=1)
 
 
+@pytest.mark.parametrize(("removing", "epoch"), [((3,), 1), ((), 0)])
+def test_a_replica_that_leaves_the_list_is_told_apart_by_a_leader_epoch(
+    removing: tuple[int, ...], epoch: int
+) -> None:
+    before = tuple(sorted({1, 2, *removing}))
+    moving = Partition("t", 0, before, (1,), leader=1, adding=(2,), removing=removing)
+    controller, *_ = cluster(SHIPPED, moving, brokers=before)
+    outcome, response = ask(SHIPPED, controller, request(proposal(1, 2), epoch=1))
+    (partition,) = outcome.state.durable.partitions
+    assert partition == Partition("t", 0, (1, 2), (1, 2), leader=1, leader_epoch=epoch, partition_epoch=1)
+    assert (response.partitions[0].error, response.partitions[0].leader_epoch) == (E.NONE, epoch)
+
+
 def test_a_reassignment_goes_on_until_all_have_joined() -> None:
     moving = Partition("t", 0, (1, 2, 3), (1,), leader=1, adding=(2, 3))
     controller, *_ = cluster(SHIPPED, moving, brokers=(1, 2, 3))
