@@ -12,6 +12,8 @@ from model_check.brokers.places import Control, Machine, Time
 from model_check.consult.fields import NOTHING
 from reference.brokers.broker import Broker
 from reference.brokers.controller import Controller, Store
+from reference.brokers.messages import BrokerState, PartitionState
+from reference.brokers.partition import Partition
 from reference.frozen import field_defaults, field_types, is_frozen
 
 LEGEND = (
@@ -23,7 +25,9 @@ LEGEND = (
 )
 
 #: Fields of messages that the name of the message, or another field, says already.
-_LEFT_OUT = frozenset({"cluster_id", "topic", "index", "recovering", "features"})
+_LEFT_OUT = frozenset({"cluster_id", "recovering", "features"})
+#: The partition that is meant where nothing else is said.
+_USUAL = {"topic": "t", "index": 0}
 
 
 def value_text(value: Any) -> str:
@@ -43,11 +47,12 @@ def value_text(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterable[str]:
-    """The fields of a value that say something: those that are not at their default."""
-    defaults = field_defaults(type(value))
+    """The fields of a value that say something: those not at their default, and states of brokers."""
+    defaults = {**field_defaults(type(value)), **_USUAL}
     for name in field_types(type(value)):
         part = getattr(value, name)
-        if name in _LEFT_OUT or (name in defaults and defaults[name] == part):
+        usual = name in defaults and defaults[name] == part and not isinstance(part, BrokerState)
+        if name in _LEFT_OUT or usual:
             continue
         yield f"{name.replace('_', '-')}={value_text(part)}"
 
@@ -78,15 +83,21 @@ def _of_controller(controller: Controller) -> dict[str, str]:
     else:
         found["sessions"] = value_text(controller.sessions)
         found["end offset"] = str(durable.end_offset)
-    found["partition"] = (
+    found["partition"] = _partitions(durable.partitions)
+    return found
+
+
+def _partitions(partitions: Sequence[Partition | PartitionState]) -> str:
+    """Who leads, and the ISR; which partition it is only where there are several."""
+    return (
         "; ".join(
-            f"leader {value_text(each.leader)}@{each.leader_epoch} isr {value_text(each.isr)} "
+            (f"{each.topic}-{each.index} " if len(partitions) > 1 else "")
+            + f"leader {value_text(each.leader)}@{each.leader_epoch} isr {value_text(each.isr)} "
             f"v{each.partition_epoch}"
-            for each in durable.partitions
+            for each in partitions
         )
         or NOTHING
     )
-    return found
 
 
 def _of_machine(machine: Machine) -> dict[str, str]:
@@ -120,12 +131,7 @@ def _of_broker(broker: Broker) -> dict[str, str]:
         "accepted": str(broker.accepted),
         "superseded": value_text(broker.superseded),
         "visible": value_text(broker.visible),
-        "partition": "; ".join(
-            f"leader {value_text(each.leader)}@{each.leader_epoch} isr {value_text(each.isr)} "
-            f"v{each.partition_epoch}"
-            for each in broker.partitions
-        )
-        or NOTHING,
+        "partition": _partitions(broker.partitions),
         "pending": value_text(broker.pending),
     }
 

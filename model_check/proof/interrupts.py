@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,14 @@ def noticed() -> Iterator[None]:
     ours = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
     if ours:
         signal.signal(signal.SIGINT, _note)
+    told = sys.unraisablehook
+
+    def tell(problem: sys.UnraisableHookArgs) -> None:
+        """Ctrl-C that Python drops, as when objects of the solver are deleted, was noted."""
+        if not (_seen.is_set() and issubclass(problem.exc_type, KeyboardInterrupt)):
+            told(problem)
+
+    sys.unraisablehook = tell
     try:
         yield
     except Exception:
@@ -38,5 +47,6 @@ def noticed() -> Iterator[None]:
         raise
     finally:
         _seen.clear()
+        sys.unraisablehook = told
         if ours:
             signal.signal(signal.SIGINT, before)
