@@ -81,25 +81,16 @@ def test_one_is_applied_and_the_other_refused(protocol: BrokerProtocol) -> None:
     assert isr_checks.is_partly_refused(answer) and not isr_checks.is_refused(answer)
 
 
+@pytest.mark.parametrize("isrs", [((1,), (1, 2)), ((1,),)], ids=["asked", "not-asked"])
 @pytest.mark.parametrize("protocol", FORMS)
-def test_a_partition_that_another_leads_is_not_changed(protocol: BrokerProtocol) -> None:
-    before, event, _ = asked(protocol, (1,), (1, 2))
+def test_a_partition_that_another_leads_is_not_changed(
+    protocol: BrokerProtocol, isrs: tuple[tuple[int, ...], ...]
+) -> None:
+    before, event, _ = asked(protocol, *isrs)
     outcome = step(protocol, before, event)
     other = replace(PARTITIONS[1], isr=(2,))
-    found = judged(
-        protocol, before, event, with_partitions(outcome, outcome.state.durable.partitions[0], other)
-    )
-    assert set(found) == {names.ISR_BY_LEADER_ONLY, names.REJECTED_HAS_NO_EFFECT}
-
-
-@pytest.mark.parametrize("protocol", FORMS)
-def test_a_partition_that_nobody_asked_for_is_not_changed(protocol: BrokerProtocol) -> None:
-    before, event, _ = asked(protocol, (1,))
-    outcome = step(protocol, before, event)
-    other = replace(PARTITIONS[1], isr=(2,))
-    found = judged(
-        protocol, before, event, with_partitions(outcome, outcome.state.durable.partitions[0], other)
-    )
+    bent = with_partitions(outcome, outcome.state.durable.partitions[0], other)
+    found = judged(protocol, before, event, bent)
     assert set(found) == {names.ISR_BY_LEADER_ONLY, names.REJECTED_HAS_NO_EFFECT}
 
 
