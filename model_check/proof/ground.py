@@ -11,6 +11,8 @@ from model_check.proof.interrupts import raise_if_seen
 from model_check.proof.logic import Formula, Term
 
 _MILLISECONDS = 1000
+#: What the solver takes for no limit.
+_NO_LIMIT = 2**32 - 1
 
 #: The elements of each sort.
 Domain = Mapping[z3.SortRef, Sequence[Term]]
@@ -55,12 +57,15 @@ def is_in(term: Term, elements: Domain) -> Formula:
     return z3.Or(*(term == each for each in elements[term.sort()]))
 
 
-def check(solver: z3.Solver, seconds: float) -> z3.CheckSatResult:
-    """The solver's answer, unknown after ``seconds``. Raises KeyboardInterrupt if it was interrupted."""
+def check(solver: z3.Solver, seconds: float | None = None) -> z3.CheckSatResult:
+    """The solver's answer, unknown after ``seconds`` (``None``: it takes its time).
+
+    Raises KeyboardInterrupt if it was interrupted, at once within :func:`interrupts.noticed`.
+    """
     raise_if_seen()
-    solver.set("timeout", max(int(seconds * _MILLISECONDS), 1))
+    limit = _NO_LIMIT if seconds is None else max(int(seconds * _MILLISECONDS), 1)
+    solver.set("timeout", limit)
+    solver.set("ctrl_c", False)
     answer = solver.check()
-    # While it works, the solver takes the signal itself.
-    if answer == z3.unknown and "interrupted" in solver.reason_unknown():
-        raise KeyboardInterrupt
+    raise_if_seen()
     return answer

@@ -104,7 +104,7 @@ class Search:
         """The state of which ``literals`` say everything, if it satisfies what was demanded."""
         self._solver.push()
         self._solver.add(*literals)
-        model = self._solver.model() if self._solver.check() == z3.sat else None
+        model = self._solver.model() if check(self._solver) == z3.sat else None
         self._solver.pop()
         return model
 
