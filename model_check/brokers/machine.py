@@ -66,6 +66,7 @@ from reference.brokers.messages import (
     StoreIsrResponse,
 )
 from reference.brokers.starting import starting
+from reference.brokers.transitions import taken
 from reference.frozen import replace
 
 #: Incarnation ids of the shipped form: one for each process that may start on a machine.
@@ -290,10 +291,12 @@ def run(
     place, before = wiring.places[component], machine.broker
     broker, effects, rules = before, list[BrokerEffect](), list[str]()
     broken: list[str] = []
+    changes: list[str] = []
     for event in events if broker is not None else ():
         assert broker is not None
         outcome = step(wiring.protocol, broker, event)
         broken += process_checks.violations(wiring, broker, event, outcome)
+        changes += [change.goal for change in taken(wiring.protocol, broker, event, outcome.state)]
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         broker = outcome.state
@@ -316,7 +319,7 @@ def run(
         costs=costs,
         signals=(*forgotten, *signals),
         violations=tuple(dict.fromkeys(broken)),
-        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels)))),
+        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels), *changes))),
     )
     return Step(found, Execution(events, tuple(effects), tuple(rules)))
 
