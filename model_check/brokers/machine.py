@@ -8,7 +8,7 @@ from typing import cast
 
 from model_check.brokers import names, process_checks, replication, time
 from model_check.brokers.asking import step
-from model_check.brokers.history import Answered, Label, Served
+from model_check.brokers.history import Answered, Crashed, Label, Served
 from model_check.brokers.network import (
     CONTROLLER,
     GONE,
@@ -235,7 +235,7 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
                 Action("crash", place),
                 gone,
                 sends=tuple(_session_gone(wiring, place, broker)),
-                labels=(Served(machine.id, False),),
+                labels=(Served(machine.id, False), *((Crashed(),) if wiring.data else ())),
                 costs=price,
                 signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
             )
@@ -310,7 +310,7 @@ def run(
     ]
     if ended and before is not None:
         forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
-    labels = [*_labels(wiring, machine, before, broker, events), *replication.commit_labels(machine, after)]
+    labels = [*_labels(wiring, machine, before, broker, events), *replication.labels(wiring, machine, after)]
     found = Outcome(
         action,
         after,

@@ -204,6 +204,14 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
         ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
         (
+            # It takes the place of ShutdownHandsLeadersOver, so that neither would be judged.
+            {
+                "brokers": {"running": [1]},
+                "check": {"properties": [names.HAND_OVER_SURVIVES], "without": [names.HAND_OVER_SURVIVES]},
+            },
+            "'HandOverSurvivesFailover' is asked for in only or properties; choose one",
+        ),
+        (
             {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"time-outs": "silent"}},
             "counted in ticks",
         ),
