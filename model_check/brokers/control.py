@@ -165,6 +165,7 @@ def _run(
         judged = control_checks.judge(wiring, controller, event, outcome)
         broken += judged.violations
         broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
+        goals += shutdown_checks.goals(leaving, controller, event, outcome)
         leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
         goals += judged.goals
         changes = taken(wiring.protocol, controller, event, outcome.state)

@@ -66,6 +66,7 @@ GOAL_ISR_PARTLY_REFUSED = "GoalIsrChangePartlyRefused"
 GOAL_ISR_ASKED_AGAIN = "GoalIsrAskedForAgain"
 GOAL_LEADER_CHANGED = "GoalPartitionLeaderChanged"
 GOAL_STOPPED = "GoalBrokerStopped"
+GOAL_SHUTDOWN_WAITS = "GoalShutdownWaits"
 GOAL_FAILOVER = "GoalControllerFailover"
 
 GOALS = (
@@ -85,5 +86,6 @@ GOALS = (
     GOAL_ISR_ASKED_AGAIN,
     GOAL_LEADER_CHANGED,
     GOAL_STOPPED,
+    GOAL_SHUTDOWN_WAITS,
     GOAL_FAILOVER,
 )
