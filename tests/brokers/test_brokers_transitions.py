@@ -14,6 +14,7 @@ from model_check.brokers.build import build
 from model_check.brokers.coverage import is_transition
 from model_check.engine.explorer import explore
 from model_check.errors import InputError
+from model_check.run import check
 
 PAGE = Path(__file__).parents[2] / "docs" / "brokers.md"
 SMALL = (
@@ -59,6 +60,14 @@ def small(*goals: str) -> dict[str, Any]:
 def test_a_transition_is_a_goal() -> None:
     found = explore(build(scenario_of(**small("draft-controller Active->Inactive"))))
     assert "draft-controller Active->Inactive" in found.reached_goals
+
+
+@pytest.mark.parametrize(("change", "missing"), [("Active->Inactive", False), ("Active->Stopping", True)])
+def test_a_transition_is_covered(change: str, missing: bool) -> None:
+    covers = [f"transition draft-controller {change}"]
+    result = check(scenario_of(**small() | {"expect": {"verdict": "holds", "covers": covers}}))
+    assert result.as_expected is not missing
+    assert any(change in each for each in result.differences) is missing
 
 
 @pytest.mark.parametrize(
