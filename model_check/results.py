@@ -145,9 +145,10 @@ def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
     simplest = (
         "No other one of this length is simpler" if found.exact else "One of the simplest of its length"
     )
+    who = "replicas" if all(isinstance(each, int) for each in trace.replicas) else "participants"
     say(
         out,
-        f"{simplest}: faults: {faults}; replicas that act: {found.actors}; from one to another: "
+        f"{simplest}: faults: {faults}; {who} that act: {found.actors}; from one to another: "
         f"{found.switches} times.",
     )
 

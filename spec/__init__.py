@@ -15,6 +15,8 @@ from typing import Final
 from spec.builders import ROLES, START
 from spec.catalogue import load, parse
 from spec.model import (
+    BrokerTable,
+    BrokerTransition,
     Confidence,
     Config,
     Conflict,
@@ -41,6 +43,8 @@ __all__ = [
     "ROLES",
     "START",
     "VERSION",
+    "BrokerTable",
+    "BrokerTransition",
     "Confidence",
     "Config",
     "Conflict",

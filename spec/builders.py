@@ -11,7 +11,19 @@ from types import MappingProxyType
 from typing import TypeVar, get_args
 
 from spec import model
-from spec.model import Config, Conflict, ErrorCode, Field, MessageSchema, Property, Rule, Transition, Variant
+from spec.model import (
+    BrokerTable,
+    BrokerTransition,
+    Config,
+    Conflict,
+    ErrorCode,
+    Field,
+    MessageSchema,
+    Property,
+    Rule,
+    Transition,
+    Variant,
+)
 from spec.reader import Entry
 
 T = TypeVar("T")
@@ -141,6 +153,41 @@ def build_transition(entry: Entry, tables: tuple[str, ...]) -> Transition:
         requires=entry.optional_words("requires"),
         variants=entry.optional_words("variants"),
         via=one_of(entry, "via", ROLES) if entry.has("via") else None,
+    )
+
+
+def build_broker_table(entry: Entry, choices: frozenset[str]) -> BrokerTable:
+    table = BrokerTable(
+        id=entry.word("id"),
+        about=entry.prose("about"),
+        variants=entry.words("variants"),
+        states=MappingProxyType(dict(entry.texts("states"))),
+    )
+    all_in(entry, "variants", table.variants, choices, "a switch value of variants.toml")
+    for state in table.states:
+        if not NAME.fullmatch(state):
+            raise entry.error(f"'states' names {state!r}, which is not of the form CamelCase")
+    return table
+
+
+def build_broker_transition(
+    entry: Entry, tables: Mapping[str, BrokerTable], rules: Iterable[str]
+) -> BrokerTransition:
+    table = one_of(entry, "table", tables)
+    from_state = one_of(entry, "from", tables[table].states)
+    to_state = one_of(entry, "to", tables[table].states)
+    if from_state == to_state:
+        raise entry.error(f"it leads from {from_state} to the same state, which is no transition")
+    deciding = entry.words("rules")
+    all_in(entry, "rules", deciding, rules, "a rule")
+    return BrokerTransition(
+        id="/".join((table, from_state, to_state, *deciding)),
+        table=table,
+        from_state=from_state,
+        to_state=to_state,
+        rules=deciding,
+        cause=entry.prose("cause"),
+        source=sources(entry),
     )
 
 

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 from spec import builders
 from spec.model import (
+    BrokerTable,
+    BrokerTransition,
     Property,
     Rule,
     Specification,
@@ -29,6 +31,7 @@ T = TypeVar("T")
 
 CATALOGUES = (
     "transitions.toml",
+    "broker_transitions.toml",
     "messages.toml",
     "errors.toml",
     "configs.toml",
@@ -76,6 +79,7 @@ def parse(texts: Mapping[str, str]) -> Specification:
     _explain_areas(texts["uncovered.toml"], rules)
     properties = _read(texts, "properties.toml", "property", "id", builders.build_property)
     requirements, transitions = _transitions(texts["transitions.toml"], rules, variants, choices)
+    tables, of_brokers = _broker_transitions(texts["broker_transitions.toml"], rules, choices)
     errors = _read(texts, "errors.toml", "error", "name", builders.build_error)
     configs = _read(texts, "configs.toml", "config", "key", lambda entry: builders.build_config(entry, rules))
     messages = _read(texts, "messages.toml", "message", "name", builders.build_message)
@@ -91,6 +95,8 @@ def parse(texts: Mapping[str, str]) -> Specification:
         rules=MappingProxyType(rules),
         transitions=transitions,
         requirements=MappingProxyType(requirements),
+        broker_tables=MappingProxyType(tables),
+        broker_transitions=of_brokers,
         messages=MappingProxyType(messages),
         errors=MappingProxyType(errors),
         configs=MappingProxyType(configs),
@@ -156,6 +162,31 @@ def _transitions(
     if missing := [name for name in tables if all(t.table != name for t in found.values())]:
         raise SpecificationError(f"{path}: table {missing[0]!r} has no transition")
     return requirements, tuple(found.values())
+
+
+def _broker_transitions(
+    text: str, rules: Mapping[str, Rule], choices: frozenset[str]
+) -> tuple[dict[str, BrokerTable], tuple[BrokerTransition, ...]]:
+    path = "broker_transitions.toml"
+    file = parse_file(path, text)
+    tables: dict[str, BrokerTable] = {}
+    entries = [Entry(path, "table", value, "id") for value in file.items("table")]
+    _add(tables, path, "table", entries, lambda entry: builders.build_broker_table(entry, choices))
+    found: dict[str, BrokerTransition] = {}
+    for number, value in enumerate(file.items("transition"), start=1):
+        entry = Entry(path, f"transition {number}", value)
+        transition = builders.build_broker_transition(entry, tables, rules)
+        entry.label = f"transition {transition.id}"
+        entry.done()
+        if transition.id in found:
+            raise entry.error("it is listed twice")
+        found[transition.id] = transition
+    file.done()
+    for table in tables.values():
+        used = {s for t in found.values() if t.table == table.id for s in (t.from_state, t.to_state)}
+        if unused := [state for state in table.states if state not in used]:
+            raise SpecificationError(f"{path}: table {table.id}: no transition has the state {unused[0]}")
+    return tables, tuple(found.values())
 
 
 def _explain_areas(text: str, rules: dict[str, Rule]) -> None:

@@ -160,6 +160,38 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerTable:
+    """The states in which somebody holds a broker to be: the controller, or the process itself."""
+
+    id: str
+    about: str
+    variants: tuple[str, ...]
+    """The choices under which there is such a state. See `applies`."""
+    states: Mapping[str, str]
+    """What each state means, in the order of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTransition:
+    """One legal change of a state of a `BrokerTable`."""
+
+    id: str
+    """``table/From/To/RULE``: unique, derived from the fields."""
+    table: str
+    from_state: str
+    to_state: str
+    rules: tuple[str, ...]
+    """The rules that decide in the step; empty where it was decided before."""
+    cause: str
+    source: tuple[str, ...]
+
+    @property
+    def goal(self) -> str:
+        """The name of the *sometimes* goal that this change is made at least once, whatever the cause."""
+        return f"{self.table} {self.from_state}->{self.to_state}"
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field of a message, record or file."""
 
@@ -285,6 +317,8 @@ class Specification:
     transitions: tuple[Transition, ...]
     requirements: Mapping[str, str]
     """The words that `Transition.requires` may use, and what each means."""
+    broker_tables: Mapping[str, BrokerTable]
+    broker_transitions: tuple[BrokerTransition, ...]
     messages: Mapping[str, MessageSchema]
     errors: Mapping[str, ErrorCode]
     configs: Mapping[str, Config]
@@ -318,3 +352,8 @@ class Specification:
         if not rows:
             raise KeyError(f"there is no transition table {name!r}")
         return rows
+
+    def broker_transitions_under(self, protocol: Mapping[str, str]) -> tuple[BrokerTransition, ...]:
+        """The changes of states of brokers that are legal under ``protocol`` (switch id → value)."""
+        legal = {table.id for table in self.broker_tables.values() if applies(table.variants, protocol)}
+        return tuple(row for row in self.broker_transitions if row.table in legal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from model_check.brokers import names
+from model_check.brokers import coverage, names
 from model_check.brokers.history import History
 from model_check.brokers.network import CONTROLLER
 from model_check.brokers.places import Control, Machine, Time
@@ -72,7 +72,7 @@ class _Builder:
             begin,
             tuple(budgets),
             self._properties(wiring),
-            self._goals(),
+            self._goals(protocol),
             scenario.check.serves_at_most,
         )
 
@@ -184,12 +184,16 @@ class _Builder:
             raise self._error("check: nothing is left to judge; take something out of check.without")
         return judged
 
-    def _goals(self) -> tuple[str, ...]:
+    def _goals(self, protocol: BrokerProtocol) -> tuple[str, ...]:
         check = self.scenario.check
+        legal = coverage.transitions((protocol,))
         measured = f"{names.GOAL_SERVES}{check.serves_at_most}"
         for name in check.goals:
-            if name not in names.GOALS and name != measured:
-                raise self._error(f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}")
+            if name not in (*names.GOALS, measured, *legal):
+                raise self._error(
+                    f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}, and the "
+                    "transitions that 'kraftcheck rules --transitions' lists"
+                )
         return check.goals
 
 

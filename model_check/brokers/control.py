@@ -52,6 +52,7 @@ from reference.brokers.messages import (
     MetadataUpdate,
     StoreIsrRequest,
 )
+from reference.brokers.transitions import taken
 from reference.frozen import replace
 
 
@@ -164,8 +165,11 @@ def _run(
         judged = control_checks.judge(wiring, controller, event, outcome)
         broken += judged.violations
         broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
+        goals += shutdown_checks.goals(leaving, controller, event, outcome)
         leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
         goals += judged.goals
+        changes = taken(wiring.protocol, controller, event, outcome.state)
+        goals += [change.goal for change in changes]
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         controller = outcome.state

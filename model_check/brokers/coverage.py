@@ -1,4 +1,4 @@
-"""What steps of brokers cover: actions, rules, messages, error codes."""
+"""What steps of brokers cover: actions, rules, transitions, messages, error codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import spec
 from model_check.brokers.network import Payload
 from model_check.brokers.step import Action, Step
 from model_check.consult.citations import BROKERS, in_reference
-from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE
+from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 from reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import Request, Response
@@ -29,6 +29,7 @@ def covered(step: Step) -> Iterator[tuple[str, str]]:
     if step.execution is None:
         return
     yield from ((RULE, rule) for rule in step.execution.rules)
+    yield from ((TRANSITION, goal) for goal in step.outcome.goals if is_transition(goal))
     for effect in step.execution.effects:
         if isinstance(effect, Send | WriteStore):
             yield MESSAGE, type(effect.request).__name__
@@ -37,6 +38,22 @@ def covered(step: Step) -> Iterator[tuple[str, str]]:
         elif isinstance(effect, Reply | StoreReply):
             yield MESSAGE, type(effect.response).__name__
             yield from ((ERROR, code.name) for code in _errors(effect.response))
+
+
+def is_transition(goal: str) -> bool:
+    """Whether a goal is a transition of ``spec/broker_transitions.toml``."""
+    return "->" in goal
+
+
+def transitions(protocols: Iterable[BrokerProtocol]) -> tuple[str, ...]:
+    """The transitions, as goals, that are legal by any of these variants; without any, all of them."""
+    chosen = [_choices(each) for each in protocols] or [{}]
+    rows = (row for each in chosen for row in spec.load().broker_transitions_under(each))
+    return tuple(dict.fromkeys(row.goal for row in rows))
+
+
+def _choices(protocol: BrokerProtocol) -> dict[str, str]:
+    return {"V-BLIVE": protocol.liveness.value, "V-ISR": protocol.isr_changes.value}
 
 
 def _errors(response: object) -> Iterator[BrokerErrorCode]:
@@ -48,7 +65,8 @@ def _errors(response: object) -> Iterator[BrokerErrorCode]:
 
 def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...]]:
     """By kind what there is to cover by these variants; without any, by all of them."""
-    chosen = [{"V-BLIVE": each.liveness.value, "V-ISR": each.isr_changes.value} for each in protocols]
+    given = tuple(protocols)
+    chosen = [_choices(each) for each in given]
     cited = {
         rule
         for rule, places in in_reference().items()
@@ -62,6 +80,7 @@ def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...
             for rule in rules
             if rule in cited and (not chosen or any(rules[rule].belongs_to(each) for each in chosen))
         ),
+        TRANSITION: transitions(given),
         MESSAGE: tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response))),
         ERROR: tuple(code.name for code in BrokerErrorCode if code is not BrokerErrorCode.NONE),
     }

@@ -46,7 +46,15 @@ class Committed(Frozen):
     records: tuple[Record, ...]
 
 
-Label = Heard | Answered | Declared | Served | Passed | Committed
+class Crashed(Frozen):
+    """A process is gone without order."""
+
+
+class Led(Frozen):
+    """A process takes itself for the leader that is not the first one on its machine."""
+
+
+Label = Heard | Answered | Declared | Served | Passed | Committed | Crashed | Led
 
 
 class History(Frozen):
@@ -77,6 +85,9 @@ def record(history: History, label: Label, serves_at_most: int | None, kept: fro
     if isinstance(label, Passed):
         return _passed(history, serves_at_most)
     known = history.committed
+    if isinstance(label, Crashed | Led):
+        goal = names.GOAL_CRASH if isinstance(label, Crashed) else names.GOAL_LATER_LIFE_LEADS
+        return Recorded(history, goals=(goal,) if known else ())
     common = min(len(known), len(label.records))
     broken = (names.COMMITTED_SURVIVES,) if known[:common] != label.records[:common] else ()
     longer = label.records if len(label.records) > len(known) else known

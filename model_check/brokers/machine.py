@@ -8,7 +8,7 @@ from typing import cast
 
 from model_check.brokers import names, process_checks, replication, time
 from model_check.brokers.asking import step
-from model_check.brokers.history import Answered, Label, Served
+from model_check.brokers.history import Answered, Crashed, Label, Served
 from model_check.brokers.network import (
     CONTROLLER,
     GONE,
@@ -66,6 +66,7 @@ from reference.brokers.messages import (
     StoreIsrResponse,
 )
 from reference.brokers.starting import starting
+from reference.brokers.transitions import taken
 from reference.frozen import replace
 
 #: Incarnation ids of the shipped form: one for each process that may start on a machine.
@@ -234,7 +235,7 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
                 Action("crash", place),
                 gone,
                 sends=tuple(_session_gone(wiring, place, broker)),
-                labels=(Served(machine.id, False),),
+                labels=(Served(machine.id, False), *((Crashed(),) if wiring.data else ())),
                 costs=price,
                 signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
             )
@@ -290,10 +291,12 @@ def run(
     place, before = wiring.places[component], machine.broker
     broker, effects, rules = before, list[BrokerEffect](), list[str]()
     broken: list[str] = []
+    changes: list[str] = []
     for event in events if broker is not None else ():
         assert broker is not None
         outcome = step(wiring.protocol, broker, event)
         broken += process_checks.violations(wiring, broker, event, outcome)
+        changes += [change.goal for change in taken(wiring.protocol, broker, event, outcome.state)]
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         broker = outcome.state
@@ -307,7 +310,7 @@ def run(
     ]
     if ended and before is not None:
         forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
-    labels = [*_labels(wiring, machine, before, broker, events), *replication.commit_labels(machine, after)]
+    labels = [*_labels(wiring, machine, before, broker, events), *replication.labels(wiring, machine, after)]
     found = Outcome(
         action,
         after,
@@ -316,7 +319,7 @@ def run(
         costs=costs,
         signals=(*forgotten, *signals),
         violations=tuple(dict.fromkeys(broken)),
-        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels)))),
+        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels), *changes))),
     )
     return Step(found, Execution(events, tuple(effects), tuple(rules)))
 

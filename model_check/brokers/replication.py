@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.brokers.history import Committed, Label
+from model_check.brokers.history import Committed, Label, Led
 from model_check.brokers.network import InFlight, Record, Replicate, Replicated
 from model_check.brokers.places import Machine
 from model_check.brokers.step import Action, Step
@@ -65,10 +65,12 @@ def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
     )
 
 
-def commit_labels(before: Machine, after: Machine) -> Iterator[Label]:
-    """What the history has to know: what has come to be committed."""
+def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
+    """What the history has to know: what has come to be committed, and that a later life leads."""
     if after.committed > before.committed:
         yield Committed(after.log[: after.committed])
+    if wiring.data and after.starts > 1 and not _led(wiring, before) and _led(wiring, after):
+        yield Led()
 
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
@@ -132,7 +134,7 @@ def _step(
     costs: tuple[int, ...] = (),
 ) -> Step:
     after = with_metadata(wiring, after)
-    return Step(Outcome(action, after, sends=sends, labels=tuple(commit_labels(before, after)), costs=costs))
+    return Step(Outcome(action, after, sends=sends, labels=tuple(labels(wiring, before, after)), costs=costs))
 
 
 def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:

@@ -62,6 +62,17 @@ def violations(
             yield names.LEAVING_NOT_CHOSEN
 
 
+def goals(
+    leaving: Leaving, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
+) -> Iterator[str]:
+    """What a step shows: a broker that leads nothing any more is kept waiting for others to read so."""
+    led = {each.leader for each in before.durable.partitions}
+    for request, response in _heartbeats(event, outcome):
+        waits = request.broker in dict(leaving) and request.broker not in led
+        if request.want_shutdown and waits and not response.should_shut_down:
+            yield names.GOAL_SHUTDOWN_WAITS
+
+
 def _heartbeats(
     event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[tuple[BrokerHeartbeatRequest, BrokerHeartbeatResponse]]:

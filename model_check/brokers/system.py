@@ -145,7 +145,8 @@ class BrokerSystem:
             return briefly or names.INACTIVE_BEFORE_FENCED in judged
         if isinstance(label, histories.Served):
             return briefly or (label.lonely and names.INACTIVE_BEFORE_FENCED in judged)
-        return True if isinstance(label, histories.Committed) else briefly
+        of_data = isinstance(label, histories.Committed | histories.Crashed | histories.Led)
+        return of_data or briefly
 
     def within(self, component: int, local: Hashable) -> bool:
         """No local state is out of bounds: budgets bound what happens."""

@@ -11,7 +11,7 @@ from model_check.brokers.network import InFlight, Record
 from model_check.brokers.places import Control, Machine, Time
 from model_check.consult.fields import NOTHING
 from reference.brokers.broker import Broker
-from reference.brokers.controller import Controller, Store
+from reference.brokers.controller import Controller, MetadataLog, Store
 from reference.brokers.messages import BrokerState, PartitionState
 from reference.brokers.partition import Partition
 from reference.frozen import field_defaults, field_types, is_frozen
@@ -26,6 +26,8 @@ LEGEND = (
 
 #: Fields of messages that the name of the message, or another field, says already.
 _LEFT_OUT = frozenset({"cluster_id", "recovering", "features"})
+#: What is durable is named, as it says which form this is: as in the short form of states.
+_DURABLE: dict[type, str] = {Store: "store", MetadataLog: "metadata-log"}
 #: The partition that is meant where nothing else is said.
 _USUAL = {"topic": "t", "index": 0}
 
@@ -42,7 +44,8 @@ def value_text(value: Any) -> str:
         inner = [value_text(each) for each in value]
         return ",".join(inner) or NOTHING
     if is_frozen(type(value)):
-        return f"({' '.join(_parts(value))})"
+        name = _DURABLE.get(type(value), "")
+        return f"{name}({' '.join(_parts(value))})"
     return str(value)
 
 

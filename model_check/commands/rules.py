@@ -16,7 +16,7 @@ from model_check.consult import citations, evidence, rule_table
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
-from spec import Property, Rule, Transition
+from spec import BrokerTransition, Property, Rule, Transition
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -249,13 +249,16 @@ def _property_as_json(each: Property) -> dict[str, Any]:
 
 
 def _show_transitions(arguments: argparse.Namespace) -> None:
-    found = [each for each in spec.load().transitions if _transition_matches(each, arguments.words)]
-    if not found:
+    catalogue = spec.load()
+    found = [each for each in catalogue.transitions if _transition_matches(each, arguments.words)]
+    of_brokers = [each for each in catalogue.broker_transitions if _broker_matches(each, arguments.words)]
+    if not (found or of_brokers):
         raise InputError(
             f"no transition is or contains {' '.join(arguments.words)!r}; see 'rules --transitions'."
         )
     if arguments.json:
-        print(json.dumps([_transition_as_json(each) for each in found], indent=2))
+        data = [_transition_as_json(each) for each in found]
+        print(json.dumps([*data, *map(_broker_transition_as_json, of_brokers)], indent=2))
         return
     out = console()
     for table in dict.fromkeys(each.table for each in found):
@@ -268,6 +271,30 @@ def _show_transitions(arguments: argparse.Namespace) -> None:
             say(out, each.cause, indent=4)
             where = "" if each.production else "; not in production"
             say(out, f"{each.rule}{where}", "dim", indent=4)
+    for name in dict.fromkeys(each.table for each in of_brokers):
+        in_table = [each for each in of_brokers if each.table == name]
+        heading(out, f"{name} ({len(in_table)})")
+        for row in in_table:
+            say(out, f"{row.from_state} → {row.to_state}", "bold", indent=2)
+            say(out, row.cause, indent=4)
+            say(out, ", ".join(row.rules) or "no rule decides in the step", "dim", indent=4)
+
+
+def _broker_matches(each: BrokerTransition, words: list[str]) -> bool:
+    text = f"{each.id} {each.goal} {each.cause}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _broker_transition_as_json(each: BrokerTransition) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "table": each.table,
+        "from": each.from_state,
+        "to": each.to_state,
+        "rules": list(each.rules),
+        "cause": each.cause,
+        "source": list(each.source),
+    }
 
 
 def _transition_matches(each: Transition, words: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -15,6 +16,10 @@ from model_check.printable import printable
 from model_check.trace import narrate
 from model_check.trace.model import Trace, TraceStep
 from model_check.trace.narrate import Line
+
+#: Where a word that is too long for a line may end: after a mark, or between the words that make a name.
+_ENDS = re.compile(r"[-(,=]")
+_STARTS = re.compile(r"[a-z](?=[A-Z][a-z])")
 
 MIN_LANE = 22
 MAX_LANE = 44
@@ -75,9 +80,13 @@ def _wrap(text: str, width: int, indent: str = "", hang: str = "  ") -> list[str
 
 
 def _pieces(line: str, width: int, hang: str) -> Iterator[str]:
-    """``line`` in pieces of at most ``width``: a word that is too long ends at a hyphen if it can."""
+    """``line`` in pieces of at most ``width``: a word that is too long ends after a mark if it can, else
+    within a name such as ``MetadataHeartbeatRequest`` before one of the words that make it.
+    """
     while len(line) > width:
-        end = line.rfind("-", len(hang) + 1, width) + 1 or width
+        ends = [found.end() for found in _ENDS.finditer(line, len(hang) + 1, width)]
+        starts = [found.end() for found in _STARTS.finditer(line, len(hang) + 1, width + 1)]
+        end = max(ends or starts or [width])
         yield line[:end]
         line = hang + line[end:]
     yield line

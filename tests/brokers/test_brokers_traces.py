@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 from broker_samples import shipped
 
+from model_check.brokers.words import short_event
+from model_check.consult.terminal import console
 from model_check.errors import InputError
+from model_check.results import report
 from model_check.run import check
 from model_check.trace import Trace, markdown, terminal
 from model_check.trace.json_form import dumps, loads
 from model_check.trace.program import source
 from model_check.trace.replay import replay
+from reference.brokers.protocol import KIP343, SHIPPED
+from reference.brokers.starting import first_controller
 from reference.frozen import replace
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -41,6 +47,26 @@ def test_the_terminal_shows_what_a_golden_file_says() -> None:
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("width", [72, 80, 90])
+def test_no_word_is_broken_where_a_lane_is_narrow(width: int) -> None:
+    trace = trace_of("brokers-isr-without-leader-epoch")
+    narrow, wide = (
+        set(re.findall(r"[A-Z]?[a-z]+", terminal.transcript(trace, each))) for each in (width, 1000)
+    )
+    assert narrow <= wide
+
+
+def test_a_summary_speaks_of_participants(capsys: pytest.CaptureFixture[str]) -> None:
+    report(console(), check(shipped("brokers-timeouts-swapped")), verbose=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "participants that act: 3" in said and "replicas" not in said
+
+
+def test_what_is_durable_says_of_which_form_it_is() -> None:
+    assert "durable=store()" in short_event(first_controller(KIP343))
+    assert "durable=metadata-log()" in short_event(first_controller(SHIPPED))
 
 
 @pytest.mark.parametrize("name", VIOLATED)

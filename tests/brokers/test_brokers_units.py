@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_samples import scenario_of, system_of
+from broker_samples import scenario_of, shipped, system_of
 
-from model_check.brokers import names
+from model_check.brokers import names, shutdown_checks
 from model_check.brokers.build import build
-from model_check.brokers.history import Declared, Heard, History, Passed, Served, record
+from model_check.brokers.history import Crashed, Declared, Heard, History, Led, Passed, Served, record
 from model_check.brokers.network import (
     CONTROLLER,
     InFlight,
@@ -27,12 +27,18 @@ from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kinds import MODELS, model_of
 from reference.brokers.broker import Api, Life
+from reference.brokers.events import RequestReceived
 from reference.brokers.messages import (
+    BrokerHeartbeatRequest,
     BrokerState,
     MetadataHeartbeatRequest,
     MetadataHeartbeatResponse,
     Process,
 )
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import SHIPPED
+from reference.brokers.starting import running_cluster
+from reference.brokers.step import step
 from reference.frozen import replace
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
@@ -152,6 +158,30 @@ def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
     assert record(after, Heard(1, 3), None, ALL).violations == ()
 
 
+@pytest.mark.parametrize(
+    ("label", "goal"), [(Crashed(), names.GOAL_CRASH), (Led(), names.GOAL_LATER_LIFE_LEADS)]
+)
+def test_goals_of_crashes_need_something_committed(label: Crashed | Led, goal: str) -> None:
+    committed = History(committed=(Record(0, "broker-1"),))
+    assert record(History(), label, None, frozenset()).goals == ()
+    assert record(committed, label, None, frozenset()).goals == (goal,)
+
+
+def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
+    partition = Partition("t", 0, (1, 2), (1, 2), leader=1)
+    controller, (one, _) = running_cluster(SHIPPED, (1, 2), (partition,))
+    wish = RequestReceived(1, one.process, BrokerHeartbeatRequest(1, one.epoch, 9, want_shutdown=True))
+    told: list[list[str]] = []
+    wiring = build(shipped("brokers-shipped-shutdown-of-leader")).wiring
+    leaving: shutdown_checks.Leaving = ()
+    for _ in range(2):
+        outcome = step(SHIPPED, controller, wish)
+        told.append(list(shutdown_checks.goals(leaving, controller, wish, outcome)))
+        leaving = shutdown_checks.leaving_after(wiring, leaving, wish, outcome)
+        controller = outcome.state
+    assert told == [[], [names.GOAL_SHUTDOWN_WAITS]]
+
+
 def test_ticks_count_from_the_declaration() -> None:
     history: Any = record(History(serving=(1,)), Declared(1, True), 1, ALL).history
     first = record(history, Passed(), 1, ALL)
@@ -203,6 +233,14 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "no property of brokers"),
         ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
         ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
+        (
+            # It takes the place of ShutdownHandsLeadersOver, so that neither would be judged.
+            {
+                "brokers": {"running": [1]},
+                "check": {"properties": [names.HAND_OVER_SURVIVES], "without": [names.HAND_OVER_SURVIVES]},
+            },
+            "'HandOverSurvivesFailover' is asked for in only or properties; choose one",
+        ),
         (
             {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"time-outs": "silent"}},
             "counted in ticks",

@@ -141,6 +141,62 @@ DAMAGES = [
     pytest.param(
         "transitions.toml", 'table = "kip996"', 'table = "kip595"', "'table' is 'kip595'", id="table"
     ),
+    pytest.param(
+        "broker_transitions.toml",
+        'from = "Unknown"',
+        'from = "Gone"',
+        "'from' is 'Gone'; it must be",
+        id="state",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        'rules = ["INC-1"]',
+        'rules = ["INC-99"]',
+        "'INC-99', which is not a rule",
+        id="broker-rule",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        'table = "draft-controller"',
+        'table = "draft"',
+        "'table' is 'draft'",
+        id="broker-table",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        'to = "Inactive"',
+        'to = "Unknown"',
+        "to the same state",
+        id="no-transition",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        'rules = ["INC-5"]',
+        'rules = ["INC-1"]',
+        "it is listed twice",
+        id="broker-transition-twice",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        "Unknown = ",
+        'Asleep = "It sleeps."\nUnknown = ',
+        "no transition has the state Asleep",
+        id="unused-state",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        "Unknown = ",
+        'asleep = "It sleeps."\nUnknown = ',
+        "not of the form CamelCase",
+        id="state-name",
+    ),
+    pytest.param(
+        "broker_transitions.toml",
+        "V-BLIVE=kip343",
+        "V-BLIVE=kip1",
+        "which is not a switch value",
+        id="broker-variant",
+    ),
     # ids used twice
     pytest.param(
         "rules/vote.toml", 'id = "VOTE-2"', 'id = "VOTE-1"', "there is another rule VOTE-1", id="rule-twice"

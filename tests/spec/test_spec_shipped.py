@@ -243,6 +243,24 @@ def test_every_role_is_reachable_and_can_be_left(shipped: Specification) -> None
         assert {r.to_state for r in table} <= {r.from_state for r in table}
 
 
+def test_sizes_of_broker_tables(shipped: Specification) -> None:
+    sizes = Counter(row.table for row in shipped.broker_transitions)
+    assert list(shipped.broker_tables) == list(sizes)
+    assert sizes == {
+        "draft-controller": 26,
+        "draft-process": 13,
+        "shipped-controller": 11,
+        "shipped-process": 8,
+    }
+
+
+def test_rules_of_a_broker_transition_are_in_force_with_its_table(shipped: Specification) -> None:
+    for row in shipped.broker_transitions:
+        form = dict(choice.split("=") for choice in shipped.broker_tables[row.table].variants)
+        assert row in shipped.broker_transitions_under(form)
+        assert all(shipped.rules[rule].belongs_to(form) for rule in row.rules), row.id
+
+
 def test_unknown_table(shipped: Specification) -> None:
     with pytest.raises(KeyError):
         shipped.table("kip595")

@@ -33,6 +33,7 @@ from reference.brokers.partition import Partition
 from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
 from reference.brokers.starting import running_cluster, starting
 from reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from reference.brokers.transitions import BrokerChange, taken
 from reference.frozen import replace
 
 PARTITIONS = (Partition("t", 0, (1, 2), (1, 2), leader=1), Partition("t", 1, (2, 1), (1, 2), leader=2))
@@ -65,7 +66,7 @@ class InFlight:
 
 @dataclass
 class World:
-    """The state of everything, and the rules that decided so far."""
+    """The state of everything, the rules that decided so far, and which states of brokers changed."""
 
     protocol: BrokerProtocol
     legacy: tuple[int, ...] = ()
@@ -74,6 +75,7 @@ class World:
     network: list[InFlight] = field(default_factory=list)
     numbers: dict[tuple[Process, Api], int] = field(default_factory=dict)
     rules: set[str] = field(default_factory=set)
+    changes: set[tuple[BrokerChange, tuple[str, ...]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.controller, running = running_cluster(self.protocol, (1, 2), PARTITIONS, legacy=self.legacy)
@@ -85,8 +87,8 @@ class World:
     def on_controller(self, event: ControllerEvent, answers: InFlight | None = None) -> ControllerOutcome:
         """Let the controller take an event; ``answers`` is the message that it came in."""
         outcome = step(self.protocol, self.controller, event)
+        self._note(self.controller, event, outcome)
         self.controller = outcome.state
-        self.rules.update(outcome.rules)
         for effect in outcome.effects:
             if isinstance(effect, Reply | StoreReply):
                 assert answers is not None and effect.to == answers.process
@@ -98,11 +100,27 @@ class World:
                 self._put(InFlight(effect.to, MetadataReceived(effect.update), to_process=True))
         return outcome
 
+    def _note(
+        self,
+        before: Controller | Broker,
+        event: ControllerEvent | BrokerEvent,
+        outcome: ControllerOutcome | BrokerOutcome,
+    ) -> None:
+        self.rules.update(outcome.rules)
+        changes = taken(self.protocol, before, event, outcome.state)
+        self.changes.update((change, outcome.rules) for change in changes)
+
+    def on_odd_request(self, event: RequestReceived) -> None:
+        """Let the controller take a request whose answer nobody awaits."""
+        outcome = step(self.protocol, self.controller, event)
+        self._note(self.controller, event, outcome)
+        self.controller = outcome.state
+
     def on_process(self, process: Process, event: BrokerEvent) -> BrokerOutcome:
         """Let a process take an event."""
         outcome = step(self.protocol, self.processes[process], event)
+        self._note(self.processes[process], event, outcome)
         self.processes[process] = outcome.state
-        self.rules.update(outcome.rules)
         for effect in outcome.effects:
             if isinstance(effect, Send):
                 api = api_of(effect.request)
