@@ -272,10 +272,12 @@ def _show_table(arguments: argparse.Namespace) -> None:
 def _print_table(
     arguments: argparse.Namespace, table: DecisionTable[S], rows: Sequence[Row[D]], preset: str
 ) -> None:
+    protocol = " ".join([preset, *arguments.settings])
     if arguments.json:
-        print(json.dumps(table_text.as_json(table, rows), indent=2))
+        said = {"protocol": protocol} if preset in FORMS else {}
+        print(json.dumps({**said, **table_text.as_json(table, rows)}, indent=2))
     else:
-        table_text.print_table(console(), table, rows, " ".join([preset, *arguments.settings]))
+        table_text.print_table(console(), table, rows, protocol)
 
 
 def _list_tables(*, as_json: bool) -> None:

@@ -122,7 +122,7 @@ def _of_controller(protocol: BrokerProtocol, controller: Controller) -> Iterator
     durable = controller.durable
     if isinstance(durable, Store) != protocol.is_draft:
         kind, form = ("a store", "draft") if isinstance(durable, Store) else ("a metadata log", "shipped")
-        yield f".durable: {kind} is of the {form}; pass --protocol {form}, or the other kind of durable"
+        yield f".durable: {kind} is of the {form} form; pass --protocol {form}, or the other kind of durable"
     foreign = "sessions" if isinstance(durable, Store) else "brokers"
     if getattr(controller, foreign):
         yield f".{foreign}: expected none beside this kind of durable"
@@ -217,7 +217,7 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     form, other = ("draft", "shipped") if protocol.is_draft else ("shipped", "draft")
     foreign = shipped_evidence(broker) if protocol.is_draft else draft_evidence(broker)
     for name in foreign:
-        yield f".{name}: the {form} has no such field; leave it out, or pass --protocol {other}"
+        yield f".{name}: the {form} form has no such field; leave it out, or pass --protocol {other}"
     order = [api for api in Api if api in broker.awaiting]
     if list(broker.awaiting) != order:
         yield f".awaiting: expected each once, as in [{' '.join(api.value for api in order)}]"

@@ -31,7 +31,7 @@ from reference.frozen import field_defaults, field_types, is_frozen
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[\[\]()]|[^\s\[\]()="]+=?)')
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"-?[0-9]{1,30}")
 _SWITCHES: Mapping[str, bool] = {"yes": True, "no": False}
 _NOTHING = "none"
 _MOST_NESTED = 20
