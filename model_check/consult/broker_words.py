@@ -262,9 +262,9 @@ def remembered_changes(was: Broker, now: Broker) -> str:
     if now.controller != was.controller:
         parts.append("knows no controller" if now.controller is None else "knows the controller")
     if now.controller_epoch != was.controller_epoch:
-        parts.append("controller epoch")
+        parts.append("newer controller epoch")
     if now.epoch != was.epoch:
-        parts.append("broker epoch")
+        parts.append("takes the broker epoch")
     if now.wish is not was.wish:
         parts.append(f"wishes {now.wish.name}")
     if now.superseded and not was.superseded:
@@ -289,7 +289,7 @@ def _metadata(was: Broker, now: Broker) -> Iterator[str]:
     if now.visible != was.visible:
         yield "takes the visible brokers"
     if now.offset != was.offset:
-        yield "offset"
+        yield "has read further"
 
 
 def _request_time(was: Broker, now: Broker) -> list[str]:

@@ -214,7 +214,7 @@ def test_a_table_is_of_the_form_that_has_it(capsys: pytest.CaptureFixture[str]) 
     assert data["protocol"] == "shipped"
     assert data["columns"]["awaited"] == ["yes", "no"]
     first = next(row for row in data["rows"] if row["conditions"]["answer"] == ["NONE"])
-    assert first["in memory"] == "awaits no answer, broker epoch"
+    assert first["in memory"] == "awaits no answer, takes the broker epoch"
     assert first["does"] == "nothing" and first["rules"] == ["REG-3"]
 
 
