@@ -253,6 +253,8 @@ def _show_table(arguments: argparse.Namespace) -> None:
         )
     name: str = arguments.table
     if not name:
+        if arguments.protocol not in FORMS:
+            read_protocol(arguments.protocol or DEFAULT, arguments.settings)
         _list_tables(as_json=arguments.json)
     elif name in TABLES:
         rows = tables.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from model_check.consult.broker_situations import (
@@ -102,6 +101,10 @@ def _timed_out(given: Given, *, draft: bool) -> Situation | None:
     return broker, RequestTimedOut(api)
 
 
+def _timed_out_shipped(given: Given) -> Situation | None:
+    return _timed_out({**given, "process": "usual", "time of the request": "0"}, draft=False)
+
+
 def _store_answered(given: Given) -> Situation | None:
     leader_epoch = LEADER_EPOCH + (given["metadata says"] == "another leader epoch")
     known = PARTITION_EPOCH + (2 if given["metadata says"] == "newer" else 0)
@@ -186,12 +189,11 @@ STORE_ISR_RESPONSE = BrokerTable(
 
 def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
     """The tables of this module in one form."""
+    return (*_of_requests(draft=draft), *_of_others(draft=draft))
 
-    def of(situation: Callable[..., Situation | None]) -> Callable[[Given], Situation | None]:
-        return partial(situation, draft=draft)
 
+def _of_requests(*, draft: bool) -> tuple[BrokerTable, ...]:
     kinds = ("usual", "legacy", "superseded") if draft else ("usual", "unregistered")
-    life = {"state": tuple(BrokerState.__members__), "wish": ("ACTIVE", "STOPPING", "INACTIVE")}
     return (
         BrokerTable(
             "isr-wished",
@@ -204,7 +206,7 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "controller": ("known", "unknown"),
                 "change under way": YES_NO,
             },
-            of(_isr_wished),
+            partial(_isr_wished, draft=draft),
         ),
         BrokerTable(
             "request-timed-out",
@@ -218,8 +220,14 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "pending": ("a change", "none"),
                 **({"process": ("usual", "legacy"), "time of the request": ("0", "1")} if draft else {}),
             },
-            of(_timed_out) if draft else lambda given: _timed_out({**given, **_USUAL}, draft=False),
+            partial(_timed_out, draft=draft) if draft else _timed_out_shipped,
         ),
+    )
+
+
+def _of_others(*, draft: bool) -> tuple[BrokerTable, ...]:
+    life = {"state": tuple(BrokerState.__members__), "wish": ("ACTIVE", "STOPPING", "INACTIVE")}
+    return (
         BrokerTable(
             "metadata-received",
             "what a process makes of metadata",
@@ -230,7 +238,7 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "of the partition": tuple(_TOLD),
                 "ISR change": ("none", "pending", "under way"),
             },
-            of(_metadata),
+            partial(_metadata, draft=draft),
         ),
         BrokerTable(
             "client-request",
@@ -241,9 +249,6 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 **({**life, "fenced": YES_NO} if draft else {"life": LIVES}),
                 "accepted": ("none", "one", "several"),
             },
-            of(_client),
+            partial(_client, draft=draft),
         ),
     )
-
-
-_USUAL = {"process": "usual", "time of the request": "0"}

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from model_check.consult.broker_situations import (
@@ -107,14 +106,11 @@ def _shutdown_wished(given: Given, *, draft: bool) -> Situation | None:
 
 def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
     """The tables of this module in one form."""
+    return (*_of_controller(draft=draft), *_of_processes(draft=draft))
+
+
+def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
     state = {"state": STATES} if draft else {"registered": REGISTERED}
-    life = {"process": ("usual", "legacy"), "wish": _WISHES} if draft else {"life": LIVES}
-
-    def of(situation: Callable[..., Situation | None]) -> Callable[[Given], Situation | None]:
-        return partial(situation, draft=draft)
-
-    known = {"state": ("INITIAL", "INACTIVE", "ACTIVE", "STOPPING")} if draft else {"registered": YES_NO}
-    own = {"leads": YES_NO} if draft else {}
     return (
         BrokerTable(
             "session-expired",
@@ -127,7 +123,7 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "partition": tuple(PARTITIONS),
                 "controller": _CONTROLLER,
             },
-            of(_session_expired),
+            partial(_session_expired, draft=draft),
         ),
         BrokerTable(
             "failover",
@@ -139,15 +135,23 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "partition": tuple(PARTITIONS),
                 "controller": _CONTROLLER,
             },
-            of(_failover),
+            partial(_failover, draft=draft),
         ),
         BrokerTable(
             "metadata-due",
             "whether the controller tells a process the metadata",
             "The other process has the id of broker 1 and a smaller incarnation.",
             {**state, "process": ("the one that is known", "another"), "controller": _CONTROLLER},
-            of(_metadata_due),
+            partial(_metadata_due, draft=draft),
         ),
+    )
+
+
+def _of_processes(*, draft: bool) -> tuple[BrokerTable, ...]:
+    life = {"process": ("usual", "legacy"), "wish": _WISHES} if draft else {"life": LIVES}
+    known = {"state": tuple(BrokerState.__members__)} if draft else {"registered": YES_NO}
+    own = {"leads": YES_NO} if draft else {}
+    return (
         BrokerTable(
             "heartbeat-due",
             "which heartbeat a process sends",
@@ -161,13 +165,13 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
                 "controller": ("known", "unknown"),
                 "heartbeat under way": YES_NO,
             },
-            of(_heartbeat_due),
+            partial(_heartbeat_due, draft=draft),
         ),
         BrokerTable(
             "shutdown-wished",
             "how a process begins to shut down",
             "Client requests that it has accepted are completed first, or there are none.",
             {**life, "client requests": ("none", "some")},
-            of(_shutdown_wished),
+            partial(_shutdown_wished, draft=draft),
         ),
     )
