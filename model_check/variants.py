@@ -101,11 +101,20 @@ def _value(current: Any, switch: str, value: Any, where: str) -> Any:
 # On the command line.
 
 
-def add_protocol_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--protocol`` and ``--set``, which :func:`read_protocol` reads."""
-    parser.add_argument(
-        "--protocol", default="kafka", help=f"protocol preset: {', '.join(PRESETS)} (default: kafka)"
-    )
+#: The preset of replicas that is meant if nobody names one.
+DEFAULT = "kafka"
+
+
+def add_protocol_options(parser: argparse.ArgumentParser, *, brokers: Sequence[str] = ()) -> None:
+    """Add ``--protocol`` and ``--set``, which :func:`read_protocol` reads.
+
+    ``brokers`` are the forms of brokers where the command knows them, too; then there is no default, as it
+    depends on what is asked.
+    """
+    told = f"protocol preset: {', '.join(PRESETS)} (default: {DEFAULT})"
+    if brokers:
+        told += f"; of brokers: {', '.join(brokers)} (default: the form that the question is of)"
+    parser.add_argument("--protocol", default=None if brokers else DEFAULT, help=told)
     parser.add_argument(
         "--set",
         action="append",
@@ -121,13 +130,18 @@ def read_protocol(preset: str, settings: Sequence[str] = ()) -> Protocol:
     protocol = with_switches(preset, {}, "--protocol")
     switches: dict[str, Any] = {}
     for setting in settings:
-        switch, equals, word = setting.partition("=")
-        where = f"--set {setting!r}"
-        if not equals:
-            raise InputError(f"{where}: expected switch=value, for example 'follower-pre-vote=never'.")
-        switches[switch.replace("_", "-")] = value_of(word)
-        protocol = with_switches(preset, switches, where)
+        switch, value = read_switch(setting)
+        switches[switch] = value
+        protocol = with_switches(preset, switches, f"--set {setting!r}")
     return protocol
+
+
+def read_switch(setting: str) -> tuple[str, Any]:
+    """The switch and the value that ``switch=value`` names. Raises InputError."""
+    switch, equals, word = setting.partition("=")
+    if not equals:
+        raise InputError(f"--set {setting!r}: expected switch=value, for example 'follower-pre-vote=never'.")
+    return switch.replace("_", "-"), value_of(word)
 
 
 def value_of(word: str) -> Any:

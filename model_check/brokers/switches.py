@@ -15,7 +15,9 @@ from reference.frozen import field_types, replace
 FORMS: Mapping[str, BrokerProtocol] = {"draft": KIP343, "shipped": SHIPPED}
 #: The switches of the protocol by the names that people give them.
 SWITCHES = tuple(name.replace("_", "-") for name in field_types(BrokerProtocol))
-_LARGEST = 9
+#: Numbers are within this range: time-outs are at least one tick (CONFIG-12, CONFIG-13).
+_RANGE = (1, 9)
+_RANGES = {"alter-partition-version": (0, 3)}
 
 
 def with_switches(
@@ -64,7 +66,8 @@ def _value(name: str, kind: Any, value: Any, error: Callable[[str], InputError])
             raise error(f"{name}: expected one of {', '.join(words)}")
         return words[value]
     wanted = bool if kind is bool else int
-    if type(value) is not wanted or (wanted is int and not 0 <= value <= _LARGEST):
-        told = "true or false" if wanted is bool else f"a number from 0 to {_LARGEST}"
+    low, high = _RANGES.get(name.replace("_", "-"), _RANGE)
+    if type(value) is not wanted or (wanted is int and not low <= value <= high):
+        told = "true or false" if wanted is bool else f"a number from {low} to {high}"
         raise error(f"{name}: expected {told}")
     return value

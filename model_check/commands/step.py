@@ -7,28 +7,43 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 import spec
 from model_check import codec
-from model_check.brokers import words as broker_words
-from model_check.brokers.switches import FORMS, with_switches
-from model_check.consult import broker_step, fields, table_text, tables
+from model_check.brokers.switches import FORMS
+from model_check.consult import (
+    broker_forms,
+    broker_short,
+    broker_step,
+    broker_tables,
+    fields,
+    table_text,
+    tables,
+)
 from model_check.consult.ask import START, Answer, ask, ask_next_poll, question, texts
+from model_check.consult.broker_consistency import require_consistent
+from model_check.consult.broker_registry import BROKER_TABLES, forms_of
+from model_check.consult.cover import Row
+from model_check.consult.decision_table import Decided, DecisionTable
 from model_check.consult.describe import describe_event, describe_replica, describe_response, head_of
 from model_check.consult.effect_text import describe_effect
 from model_check.consult.registry import TABLES
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.consult.words import NoShortForm
 from model_check.errors import InputError
-from model_check.variants import add_protocol_options, read_protocol, value_of
+from model_check.variants import DEFAULT, add_protocol_options, read_protocol
 from reference.effects import Reply
 from reference.events import Event
-from reference.protocol import Protocol
+from reference.protocol import PRESETS, Protocol
 from reference.step import Outcome
+
+S = TypeVar("S")
+D = TypeVar("D", bound=Decided)
 
 EPILOG = """\
 REPLICA and EVENT are in the short form, or JSON, or '@FILE', or '-' for
@@ -44,22 +59,29 @@ standard input. For example:
   kraftcheck step --table pre-vote-request \\
       --protocol kip996
 
-Of brokers, from files and standard input as well
-(--protocol draft or shipped; model_check/consult/broker_step.py):
-  kraftcheck step 'broker id=1 incarnation=1 controller=1' heartbeat-due
+Brokers and their controller are asked in the same way, in the draft
+and in the shipped form. Where REPLICA and EVENT do not say which form
+is meant, --protocol does:
+
+  kraftcheck step --protocol draft \\
+      'broker id=1 incarnation=1 controller=1' heartbeat-due
+  kraftcheck step --table broker-heartbeat-request
 
 Tables: {tables}.
+Tables of brokers: {broker_tables}.
 
-The short form is described in model_check/shortform.py.
+The short form is described in model_check/shortform.py, that of
+brokers in model_check/consult/broker_short.py.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.epilog = EPILOG.format(tables=", ".join(TABLES))
+    broker_tables = ", ".join(broker_forms.names_of_tables())
+    parser.epilog = EPILOG.format(tables=", ".join(TABLES), broker_tables=broker_tables)
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
-    add_protocol_options(parser)
+    add_protocol_options(parser, brokers=tuple(FORMS))
     parser.add_argument(
         "--poll", action="store_true", help="also run the round of the poll loop that follows"
     )
@@ -75,12 +97,12 @@ def run(arguments: argparse.Namespace) -> int:
     given: tuple[str, str] | None = None
     if arguments.replica is not None and arguments.event is not None and arguments.table is None:
         given = texts(arguments.replica, arguments.event)
+    if arguments.table is not None:
+        _show_table(arguments)
+        return 0
     if broker_step.is_about_brokers(given[0] if given else arguments.replica or ""):
         return _ask_brokers(arguments, given)
-    protocol = read_protocol(arguments.protocol, arguments.settings)
-    if arguments.table is not None:
-        _show_table(arguments, protocol)
-        return 0
+    protocol = _protocol_of_replicas(arguments, "REPLICA")
     if given is None:
         raise InputError(
             "step needs REPLICA and EVENT, or --table; see 'kraftcheck step --help' for examples."
@@ -103,43 +125,44 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
+    """The protocol of replicas that the arguments name. Raises InputError; ``what`` is about replicas."""
+    if arguments.protocol in FORMS:
+        raise InputError(
+            f"{what} is about replicas: pass one of --protocol {', '.join(PRESETS)}, or none, "
+            f"not --protocol {arguments.protocol!r}."
+        )
+    return read_protocol(arguments.protocol or DEFAULT, arguments.settings)
+
+
 # Brokers and their controller.
 
 
 def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> int:
     """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
     if given is None or arguments.poll:
-        raise InputError(
-            "step of a broker or the controller takes STATE and EVENT, without --table and --poll."
-        )
-    form = "draft" if arguments.protocol == "kafka" else arguments.protocol
-    if form not in FORMS:
-        raise InputError(f"--protocol {form!r}: expected one of {', '.join(FORMS)} for brokers.")
-    switches = {
-        name: value_of(word) for name, _, word in (each.partition("=") for each in arguments.settings)
-    }
-    protocol = with_switches(form, switches, lambda said: InputError(f"--set: {said}."))
+        raise InputError("step of a broker or the controller takes STATE and EVENT, without --poll.")
     before = broker_step.parse_state(given[0])
     event = broker_step.parse_event(given[1])
+    form, says = broker_forms.of_question(arguments.protocol, before, event)
+    protocol = broker_forms.read_protocol(form, arguments.settings)
+    require_consistent(protocol, before, event)
     outcome = broker_step.ask(protocol, before, event)
     if arguments.json:
         print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
         return 0
     out = console()
     heading(out, "Question")
-    entry(out, "state", broker_words.short_event(before))
-    entry(out, "event", broker_words.short_event(event))
+    entry(out, "state", broker_short.describe(before))
+    entry(out, "event", broker_short.describe(event))
+    entry(out, "protocol", " ".join([f"{form}, as {says} says", *arguments.settings]))
     heading(out, "State afterwards")
-    entry(
-        out,
-        "state",
-        broker_words.short_event(outcome.state),
-        "bold yellow" if outcome.state != before else "",
-    )
+    changed = "bold yellow" if outcome.state != before else ""
+    entry(out, "state", broker_short.describe(outcome.state), changed)
     heading(out, "Effects, in order")
     for number, effect in enumerate(outcome.effects, start=1):
-        name, text = broker_words.describe_effect(effect)
-        entry(out, f"{number}. {name}", text, column=22)
+        name = broker_short.name_of(type(effect))
+        entry(out, f"{number}. {name}", broker_short.fields_text(effect), column=22)
     if not outcome.effects:
         say(out, "none", indent=2)
     _print_rules(out, outcome.rules, verbose=arguments.verbose)
@@ -223,32 +246,54 @@ def _print_rules(out: Console, rules: tuple[str, ...], *, verbose: bool) -> None
 # Tables.
 
 
-def _show_table(arguments: argparse.Namespace, protocol: Protocol) -> None:
+def _show_table(arguments: argparse.Namespace) -> None:
     if arguments.replica is not None:
         raise InputError(
             "step takes REPLICA and EVENT, or --table NAME, but not both; leave one of them out."
         )
-    if not arguments.table:
+    name: str = arguments.table
+    if not name:
+        if arguments.protocol not in FORMS:
+            read_protocol(arguments.protocol or DEFAULT, arguments.settings)
         _list_tables(as_json=arguments.json)
-        return
-    table = TABLES.get(arguments.table)
-    if table is None:
-        near = difflib.get_close_matches(arguments.table, TABLES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise InputError(f"--table {arguments.table!r}: expected one of {', '.join(TABLES)}{hint}")
-    rows = tables.rows(table, protocol)
-    if arguments.json:
-        print(json.dumps(table_text.as_json(table, rows), indent=2))
+    elif name in TABLES:
+        rows = tables.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))
+        _print_table(arguments, TABLES[name], rows, arguments.protocol or DEFAULT)
+    elif forms_of(name):
+        form = broker_forms.of_table(name, arguments.protocol)
+        table = BROKER_TABLES[form][name]
+        found = broker_tables.rows(table, broker_forms.read_protocol(form, arguments.settings))
+        _print_table(arguments, table, found, form)
     else:
-        shown = " ".join([arguments.protocol, *arguments.settings])
-        table_text.print_table(console(), table, rows, shown)
+        known = (*TABLES, *broker_forms.names_of_tables())
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InputError(f"--table {name!r}: expected one of {', '.join(known)}{hint}")
+
+
+def _print_table(
+    arguments: argparse.Namespace, table: DecisionTable[S], rows: Sequence[Row[D]], preset: str
+) -> None:
+    protocol = " ".join([preset, *arguments.settings])
+    if arguments.json:
+        said = {"protocol": protocol} if preset in FORMS else {}
+        print(json.dumps({**said, **table_text.as_json(table, rows)}, indent=2))
+    else:
+        table_text.print_table(console(), table, rows, protocol)
 
 
 def _list_tables(*, as_json: bool) -> None:
+    groups: dict[str, Mapping[str, DecisionTable[Any]]] = {"": TABLES}
+    for form, known in BROKER_TABLES.items():
+        groups[f"Brokers and their controller, --protocol {form}"] = known
     if as_json:
-        print(json.dumps({table.name: table.about for table in TABLES.values()}, indent=2))
+        listed = {name: table.about for known in groups.values() for name, table in known.items()}
+        print(json.dumps(listed, indent=2))
         return
     out = console()
-    column = max(map(len, TABLES)) + 4
-    for table in TABLES.values():
-        entry(out, table.name, table.about, column=column)
+    column = max(len(name) for known in groups.values() for name in known) + 4
+    for title, known in groups.items():
+        if title:
+            heading(out, title)
+        for name, table in known.items():
+            entry(out, name, table.about, column=column)

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from model_check.consult.cover import Row
-from model_check.consult.tables import Decision, Table
+from model_check.consult.decision_table import Decided, DecisionTable
 from model_check.consult.terminal import heading, say, width
 
-RESULTS = ("answer", "next role", "persisted", "timers")
+S = TypeVar("S")
+D = TypeVar("D", bound=Decided)
 
 #: The narrowest grid column of rules; below it the table is printed row by row.
 MIN_RULES = 24
 
 
-def print_table(out: Console, table: Table, rows: Sequence[Row[Decision]], protocol: str) -> None:
+def print_table(out: Console, table: DecisionTable[S], rows: Sequence[Row[D]], protocol: str) -> None:
     """Print a table with what it takes for granted."""
     heading(out, f"{table.name}: {table.about}")
     say(out, f"Protocol: {protocol}. {table.assumes}")
     say(out, "* : does not matter, or only one value can occur in the row.")
     texts = [_texts(table, row) for row in rows]
-    names = [*table.columns, *RESULTS]
+    names = [*table.columns, *(rows[0].decision.results if rows else ())]
     widths = [max(len(text[index]) for text in (names, *texts)) for index in range(len(names))]
     if sum(widths) + 2 * len(widths) + MIN_RULES <= width(out):
         _print_grid(out, names, texts, rows)
@@ -35,7 +36,7 @@ def print_table(out: Console, table: Table, rows: Sequence[Row[Decision]], proto
     heading(out, f"{len(rows)} rows")
 
 
-def as_json(table: Table, rows: Sequence[Row[Decision]]) -> dict[str, Any]:
+def as_json(table: DecisionTable[S], rows: Sequence[Row[D]]) -> dict[str, Any]:
     """A table as JSON data. A condition is ``"*"`` or the list of its values."""
     return {
         "table": table.name,
@@ -45,10 +46,7 @@ def as_json(table: Table, rows: Sequence[Row[Decision]]) -> dict[str, Any]:
         "rows": [
             {
                 "conditions": _conditions(table, row),
-                "answer": row.decision.answer,
-                "next role": row.decision.next_role,
-                "persisted": row.decision.persisted,
-                "timers": row.decision.timers,
+                **row.decision.results,
                 "rules": list(row.decision.rules),
             }
             for row in rows
@@ -56,7 +54,7 @@ def as_json(table: Table, rows: Sequence[Row[Decision]]) -> dict[str, Any]:
     }
 
 
-def _conditions(table: Table, row: Row[Decision]) -> Mapping[str, str | list[str]]:
+def _conditions(table: DecisionTable[S], row: Row[D]) -> Mapping[str, str | list[str]]:
     named = zip(table.columns.items(), row.conditions, strict=True)
     return {
         name: "*" if len(allowed) == len(values) else [value for value in values if value in allowed]
@@ -64,7 +62,7 @@ def _conditions(table: Table, row: Row[Decision]) -> Mapping[str, str | list[str
     }
 
 
-def _texts(table: Table, row: Row[Decision]) -> list[str]:
+def _texts(table: DecisionTable[S], row: Row[D]) -> list[str]:
     conditions = _conditions(table, row)
     texts = []
     for name, values in table.columns.items():
@@ -75,12 +73,11 @@ def _texts(table: Table, row: Row[Decision]) -> list[str]:
             texts.append(f"not {next(value for value in values if value not in allowed)}")
         else:
             texts.append(" | ".join(allowed))
-    decision = row.decision
-    return [*texts, decision.answer, decision.next_role, decision.persisted, decision.timers]
+    return [*texts, *row.decision.results.values()]
 
 
 def _print_grid(
-    out: Console, names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[Row[Decision]]
+    out: Console, names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[Row[D]]
 ) -> None:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in names:
@@ -93,15 +90,13 @@ def _print_grid(
 
 
 def _print_paragraph(
-    out: Console, number: int, names: Sequence[str], text: Sequence[str], decision: Decision
+    out: Console, number: int, names: Sequence[str], text: Sequence[str], decision: Decided
 ) -> None:
     named = dict(zip(names, text, strict=True))
-    conditions = {name: value for name, value in named.items() if name not in RESULTS}
+    conditions = {name: value for name, value in named.items() if name not in decision.results}
     matter = "; ".join(f"{name}: {value}" for name, value in conditions.items() if value != "*")
     rest = ", ".join(name for name, value in conditions.items() if value == "*")
     out.print(Text())
     say(out, f"{number}. {matter or 'always'}" + (f"; *: {rest}" if rest else ""), hang=4)
-    persisted = "persists nothing" if decision.persisted == "no" else f"persists {decision.persisted}"
-    timers = "" if decision.timers == "none" else f"; timer {decision.timers}"
-    say(out, f"→ {decision.answer}; {decision.next_role}; {persisted}{timers}", "bold", indent=4, hang=2)
+    say(out, f"→ {decision.sentence}", "bold", indent=4, hang=2)
     say(out, " ".join(decision.rules) or "no rule", "dim", indent=4)

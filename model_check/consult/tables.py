@@ -1,20 +1,18 @@
-"""Decision tables of the handlers, computed by asking the reference about every situation of a small domain.
-
-A table has columns of conditions. Each combination of their values is turned into a replica and an event, the
-reference is asked, and rows that are decided alike are merged (:mod:`model_check.consult.cover`). Nothing
-here knows what a handler does.
+"""Decision tables of the handlers of replicas, computed by asking the reference about every situation of a
+small domain (:mod:`model_check.consult.decision_table`). Nothing here knows what a handler does.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from model_check.consult.ask import ask, expecting_answer
 from model_check.consult.consistency import problems
-from model_check.consult.cover import Cell, Row, cover
+from model_check.consult.cover import Cell, Row
+from model_check.consult.decision_table import DecisionTable, merged
+from model_check.consult.decision_table import decide as decide_table
 from reference.effects import (
     AppendBatch,
     ArmTimer,
@@ -43,19 +41,8 @@ from reference.transitions import role_name
 
 Situation = tuple[Replica, Event | Literal["start"]]
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A decision table: its conditions, what it takes for granted, and how a combination becomes a situation.
-
-    ``situation`` gets the value of each column by its name and returns ``None`` for what cannot occur.
-    """
-
-    name: str
-    about: str
-    assumes: str
-    columns: Mapping[str, tuple[str, ...]]
-    situation: Callable[[Mapping[str, str]], Situation | None]
+#: A table whose situations are a replica and what happens to it.
+Table: TypeAlias = DecisionTable[Situation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +57,38 @@ class Decision:
     timers: str
     rules: tuple[str, ...]
 
+    @property
+    def results(self) -> Mapping[str, str]:
+        return {
+            "answer": self.answer,
+            "next role": self.next_role,
+            "persisted": self.persisted,
+            "timers": self.timers,
+        }
+
+    @property
+    def sentence(self) -> str:
+        persisted = "persists nothing" if self.persisted == "no" else f"persists {self.persisted}"
+        timers = "" if self.timers == "none" else f"; timer {self.timers}"
+        return f"{self.answer}; {self.next_role}; {persisted}{timers}"
+
 
 def decide(table: Table, protocol: Protocol) -> Mapping[Cell, Decision]:
     """The decision on every combination of conditions that can occur."""
-    decisions: dict[Cell, Decision] = {}
-    for cell in itertools.product(*table.columns.values()):
-        situation = table.situation(dict(zip(table.columns, cell, strict=True)))
-        if situation is None:
-            continue
+
+    def decision(situation: Situation) -> Decision | None:
         replica, event = situation
         if event != "start" and any(problems(replica)):
-            continue
+            return None
         replica = expecting_answer(replica, event)
-        decisions[cell] = describe(replica, ask(protocol, replica, event).outcome)
-    return decisions
+        return describe(replica, ask(protocol, replica, event).outcome)
+
+    return decide_table(table, decision)
 
 
 def rows(table: Table, protocol: Protocol) -> tuple[Row[Decision], ...]:
     """The merged rows of a table, in the order of its columns' values."""
-    return cover(tuple(table.columns.values()), decide(table, protocol))
+    return merged(table, decide(table, protocol))
 
 
 def describe(before: Replica, outcome: Outcome) -> Decision:

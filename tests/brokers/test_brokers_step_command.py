@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from model_check import cli
+from model_check.consult.broker_registry import BROKER_TABLES
 from model_check.consult.broker_step import ask, is_about_brokers, parse_event, parse_state
 from model_check.errors import InputError
 from reference.brokers.broker import Broker
@@ -49,10 +50,10 @@ def test_replicas_are_none_of_it() -> None:
 @pytest.mark.parametrize(
     ("state", "event", "says"),
     [
-        ("broker id=1", "heartbeat-due", "needs the field 'incarnation'"),
+        ("broker id=1", "heartbeat-due", "with the field 'incarnation'"),
         ("broker id=1 incarnation=x", "heartbeat-due", "a whole number"),
-        ("broker(id=1", "heartbeat-due", "where something ends"),
-        ("broker id=1 incarnation=1", "no-such-event", "the name of a class"),
+        ("broker(id=1", "heartbeat-due", "where its fields end"),
+        ("broker id=1 incarnation=1", "no-such-event", "found 'no-such-event'"),
         ("broker id=1 incarnation=1", "failover node=1", "no event of a broker"),
         (
             "broker id=1 incarnation=1 awaiting=[heartbeat]",
@@ -60,7 +61,7 @@ def test_replicas_are_none_of_it() -> None:
             "EVENT.response: expected a state, or an error",
         ),
         ("broker id=1 incarnation=1", "heartbeat-due 7", "a field and its value"),
-        ("broker " + "x=[" * 50, "heartbeat-due", "a value"),
+        ("broker " + "x=[" * 50, "heartbeat-due", "one of its fields"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(state: str, event: str, says: str) -> None:
@@ -99,3 +100,163 @@ def test_state_and_event_come_from_files_and_standard_input(
     assert "cannot both come from standard input" in capsys.readouterr().err
     assert cli.main(["step", f"@{tmp_path / 'nothing'}", "heartbeat-due"]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+# Which form is meant.
+
+REGISTERED = "broker id=1 incarnation=1 epoch=3 controller=1"
+PROCESS = "broker id=1 incarnation=1 controller=1"
+UPDATE = "metadata-update(controller=1 controller-epoch=1 brokers=[] partitions=[] offset=4)"
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "says"),
+    [
+        (CONTROLLER, HEARTBEAT, "draft, as STATE says"),
+        ("controller active=1 durable=metadata-log()", "failover node=2", "shipped, as STATE says"),
+        (REGISTERED, "heartbeat-due", "shipped, as STATE says"),
+        (f"{PROCESS} state=active fenced=no", "heartbeat-due", "draft, as STATE says"),
+        (PROCESS, "contact-lost", "draft, as EVENT says"),
+        (PROCESS, "registration-due", "shipped, as EVENT says"),
+        (PROCESS, f"metadata-received update={UPDATE}", "shipped, as EVENT says"),
+        (PROCESS, "response-received node=1 response=broker-heartbeat-response()", "shipped, as EVENT"),
+        (PROCESS, "response-received node=1 response=isr-change-response()", "draft, as EVENT says"),
+    ],
+)
+def test_the_form_follows_from_the_question_and_is_said(
+    capsys: pytest.CaptureFixture[str], state: str, event: str, says: str
+) -> None:
+    assert cli.main(["step", state, event]) == 0
+    assert f"protocol  {says}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            [PROCESS, "heartbeat-due"],
+            "neither STATE nor EVENT says which form is meant; pass --",
+        ),
+        ([PROCESS, "heartbeat-due", "--protocol", "kafka"], "'kafka': expected draft or shipped"),
+        (
+            [f"{REGISTERED} state=active", "tick"],
+            "'state' of the draft and 'epoch' of the shipped form",
+        ),
+        (
+            [CONTROLLER, HEARTBEAT, "--protocol", "shipped"],
+            "-heartbeat-request' is of the draft form",
+        ),
+        (
+            [CONTROLLER, "failover node=2", "--protocol", "shipped"],
+            "a store is of the draft form; pass",
+        ),
+        ([REGISTERED, "tick", "--protocol", "draft"], "STATE.epoch: the draft form has no such"),
+        (
+            [REGISTERED, "response-received node=1 response=metadata-heartbeat-response(state=active)"],
+            "is of the draft form, and STATE says shipped",
+        ),
+        (
+            [CONTROLLER, "tick", "--set", "controller-timeout=0"],
+            "controller-timeout: expected a number",
+        ),
+        ([CONTROLLER, "tick", "--set", "controller-timeout"], "expected switch=value"),
+        ([CONTROLLER, "tick", "--set", "controler-timeout=1"], "there is no switch 'controler-timeout'"),
+        ([CONTROLLER, "tick", "--poll"], "without --poll"),
+        ([CONTROLLER], "takes STATE and EVENT"),
+        (["follower leader=1", "shutdown", "--protocol", "draft"], "REPLICA is about replicas: pass one of"),
+    ],
+)
+def test_a_question_of_no_form_or_of_two_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert cli.main(["step", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert says in captured.err and captured.err.count("\n") == 1
+
+
+def test_what_is_printed_can_be_asked_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    assert cli.main(["step", CONTROLLER, HEARTBEAT.replace("incarnation=1", "incarnation=3")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    printed = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  state ")]
+    assert parse_state(printed[0]) == parse_state(CONTROLLER)
+    assert parse_state(printed[1]).brokers == (Liveness(1, 3, BrokerState.ACTIVE),)
+    assert cli.main(["step", printed[1], "session-expired broker=1"]) == 0
+    assert "HEARTBEAT-7" in capsys.readouterr().out
+
+
+# Decision tables.
+
+
+def test_tables_of_brokers_are_listed_by_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["step", "--table"]) == 0
+    told = capsys.readouterr().out
+    replicas, draft, shipped = told.split("Brokers and their controller, --protocol ")
+    assert "vote-request" in replicas and "heartbeat" not in replicas
+    assert draft.startswith("draft") and "contact-lost" in draft and "alter-partition" not in draft
+    assert shipped.startswith("shipped") and "alter-partition-request" in shipped
+    assert cli.main(["step", "--table", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {"vote-request", "contact-lost", "broker-heartbeat-request"} <= set(listed)
+
+
+def test_a_table_is_of_the_form_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["step", "--table", "contact-lost"]) == 0
+    assert "Protocol: draft. " in capsys.readouterr().out
+    words = ["step", "--table", "failover", "--protocol", "shipped", "--set", "controller-timeout=2"]
+    assert cli.main(words) == 0
+    assert "Protocol: shipped controller-timeout=2. " in capsys.readouterr().out
+    assert cli.main(["step", "--table", "broker-registration-response", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["protocol"] == "shipped"
+    assert data["columns"]["awaited"] == ["yes", "no"]
+    first = next(row for row in data["rows"] if row["conditions"]["answer"] == ["NONE"])
+    assert first["in memory"] == "awaits no answer, takes the broker epoch"
+    assert first["does"] == "nothing" and first["rules"] == ["REG-3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["failover"], "both forms of brokers have it; pass --protocol draft or --protocol shipped"),
+        (
+            ["contact-lost", "--protocol", "shipped"],
+            "brokers, draft: pass --protocol draft, not",
+        ),
+        (["contact-lost", "--protocol", "kip996"], "pass --protocol draft, not --protocol 'kip996'"),
+        (["failover", "--protocol", "kafka"], "pass --protocol draft or --protocol shipped, not"),
+        (["vote-request", "--protocol", "draft"], "is about replicas: pass one of --protocol kafka"),
+        (["failovr"], "did you mean 'failover'?"),
+    ],
+)
+def test_a_table_of_another_form_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert cli.main(["step", "--table", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert says in captured.err and captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [(form, name) for form, known in BROKER_TABLES.items() for name in known]
+)
+def test_a_table_fits_in_60_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.main(["step", "--table", name, "--protocol", form]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[-1].endswith("rows")
+
+
+def test_the_help_names_the_forms_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["step", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of brokers: draft, shipped" in told
+    assert "broker-heartbeat-request" in told

@@ -1,0 +1,255 @@
+"""What must hold of a controller, a broker process or an event that somebody wrote down before the reference
+can be asked about it.
+
+The reference relies on what its steps guarantee: what breaks that is no state of a running cluster. Fields of
+requests and responses are not judged: what is done about a wrong one is part of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from model_check.errors import InputError
+from reference.brokers.broker import Api, Broker, Life
+from reference.brokers.controller import (
+    HEARTBEAT_VERSION,
+    LEGACY_VERSION,
+    Controller,
+    Liveness,
+    MetadataLog,
+    Store,
+)
+from reference.brokers.events import BrokerEvent, ControllerEvent
+from reference.brokers.messages import (
+    BrokerState,
+    MetadataUpdate,
+    PartitionState,
+    Request,
+    Response,
+    StoreIsrRequest,
+    StoreIsrResponse,
+)
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import BrokerProtocol, ContactTime, IsrChanges
+from reference.frozen import Frozen, is_frozen
+
+#: The smallest number of a field, by its name; of all others it is 0.
+_SMALLEST = {"offset": -1, "lives": -1}
+#: Of a process these may be unknown too.
+_SMALLEST_OF_BROKER = {**_SMALLEST, "epoch": -1}
+_MESSAGES = (*get_args(Request), *get_args(Response), StoreIsrRequest, StoreIsrResponse)
+#: Fields of a process that only one form has, and what they are in the other one.
+_DRAFT_ONLY: Mapping[str, Any] = {
+    "legacy": False,
+    "wish": BrokerState.ACTIVE,
+    "state": BrokerState.INITIAL,
+    "ticks": 0,
+    "request_ticks": 0,
+    "superseded": False,
+}
+_SHIPPED_ONLY: Mapping[str, Any] = {
+    "life": Life.STARTING,
+    "epoch": -1,
+    "offset": -1,
+    "cluster_id": "cluster",
+    "features": (),
+}
+
+
+def require_consistent(
+    protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
+) -> None:
+    """Raise InputError for the first thing that no running cluster can be like."""
+    for where, found in (("STATE", problems(protocol, state)), ("EVENT", event_problems(event))):
+        for problem in found:
+            raise InputError(f"{where}{problem}.")
+
+
+def problems(protocol: BrokerProtocol, state: Controller | Broker) -> Iterator[str]:
+    """What is wrong with ``state``, each as the place of a field and a clause that says what is expected."""
+    yield from _small_numbers(state, "")
+    yield from (
+        _of_controller(protocol, state) if isinstance(state, Controller) else _of_broker(protocol, state)
+    )
+
+
+def event_problems(event: ControllerEvent | BrokerEvent) -> Iterator[str]:
+    """What is wrong with ``event``; see :func:`problems`."""
+    yield from _small_numbers(event, "")
+    update = getattr(event, "update", None)
+    if isinstance(update, MetadataUpdate):
+        yield from _ascending(".update.brokers", update.brokers, ("broker",))
+        yield from _known_partitions(".update.partitions", update.partitions)
+    if (version := getattr(event, "version", HEARTBEAT_VERSION)) not in (LEGACY_VERSION, HEARTBEAT_VERSION):
+        yield f".version: expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}, found {version}"
+
+
+def draft_evidence(broker: Broker) -> tuple[str, ...]:
+    """The fields that only a process of the draft has at these values."""
+    return tuple(name for name, usual in _DRAFT_ONLY.items() if getattr(broker, name) != usual)
+
+
+def shipped_evidence(broker: Broker) -> tuple[str, ...]:
+    """The fields that only a process of the shipped form has at these values."""
+    return tuple(name for name, usual in _SHIPPED_ONLY.items() if getattr(broker, name) != usual)
+
+
+# Numbers.
+
+
+def _small_numbers(value: Frozen, where: str) -> Iterator[str]:
+    """Numbers that are smaller than their field allows, wherever in ``value``."""
+    smallest = _SMALLEST_OF_BROKER if isinstance(value, Broker) else _SMALLEST
+    for name in type(value).__struct_fields__:
+        yield from _too_small(getattr(value, name), f"{where}.{name}", smallest.get(name, 0))
+
+
+def _too_small(part: Any, place: str, least: int) -> Iterator[str]:
+    if type(part) is int and part < least:
+        yield f"{place}: expected a number from {least} on, found {part}"
+    elif isinstance(part, tuple):
+        for index, each in enumerate(part):
+            yield from _too_small(each, f"{place}[{index}]", least)
+    elif is_frozen(type(part)) and not isinstance(part, _MESSAGES):
+        yield from _small_numbers(part, place)
+
+
+# The controller.
+
+
+def _of_controller(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
+    durable = controller.durable
+    if isinstance(durable, Store) != protocol.is_draft:
+        kind, form = ("a store", "draft") if isinstance(durable, Store) else ("a metadata log", "shipped")
+        yield f".durable: {kind} is of the {form} form; pass --protocol {form}, or the other kind of durable"
+    foreign = "sessions" if isinstance(durable, Store) else "brokers"
+    if getattr(controller, foreign):
+        yield f".{foreign}: expected none beside this kind of durable"
+    if controller.active is None and (controller.brokers or controller.sessions):
+        yield ".active: expected a node, as there is something in its memory"
+    yield from _ascending(".durable.registrations", durable.registrations, ("broker",))
+    yield from _ascending(".durable.partitions", durable.partitions, ("topic", "index"))
+    for index, partition in enumerate(durable.partitions):
+        yield from _partition(f".durable.partitions[{index}]", partition)
+    if isinstance(durable, Store):
+        for index, stored in enumerate(durable.registrations):
+            if stored.version not in (LEGACY_VERSION, HEARTBEAT_VERSION):
+                expected = f"expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}, found {stored.version}"
+                yield f".durable.registrations[{index}].version: {expected}"
+    yield from _memory(protocol, controller)
+
+
+def _memory(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
+    yield from _ascending(".brokers", controller.brokers, ("broker",))
+    yield from _ascending(".sessions", controller.sessions, ("broker",))
+    for index, known in enumerate(controller.brokers):
+        yield from _remembered(protocol, f".brokers[{index}]", known)
+    for index, session in enumerate(controller.sessions):
+        yield from _ticks(f".sessions[{index}].ticks", session.ticks, protocol.controller_timeout)
+    if isinstance(controller.durable, MetadataLog):
+        registered = {each.broker for each in controller.durable.registrations}
+        for index, session in enumerate(controller.sessions):
+            if session.broker not in registered:
+                yield f".sessions[{index}].broker: expected a registered broker, found {session.broker}"
+
+
+def _remembered(protocol: BrokerProtocol, where: str, known: Liveness) -> Iterator[str]:
+    if known.state is BrokerState.INITIAL:
+        yield f"{where}.state: expected inactive, active or stopping, found initial"
+    if known.state is BrokerState.INACTIVE and known.ticks:
+        yield f"{where}.ticks: expected 0 of an inactive broker, found {known.ticks}"
+    yield from _ticks(f"{where}.ticks", known.ticks, protocol.controller_timeout)
+
+
+def _ticks(
+    where: str, ticks: int, timeout: int | None, switch: str = "controller-timeout", extra: int = 0
+) -> Iterator[str]:
+    if timeout is None:
+        if ticks:
+            yield f"{where}: expected 0, as clocks do not run without --set {switch}=TICKS, found {ticks}"
+    elif ticks >= timeout + extra:
+        yield f"{where}: expected less than the time-out of {timeout}, found {ticks}"
+
+
+def _partition(where: str, partition: Partition) -> Iterator[str]:
+    replicas = set(partition.replicas)
+    if not replicas or len(replicas) < len(partition.replicas):
+        yield f"{where}.replicas: expected at least one, each once, found {_list(partition.replicas)}"
+    yield from _isr(f"{where}.isr", partition.isr)
+    for name in ("isr", "adding", "removing"):
+        outside = [each for each in getattr(partition, name) if each not in replicas]
+        if outside:
+            yield f"{where}.{name}: expected replicas, {_list(partition.replicas)}, found {_list(outside)}"
+    if partition.leader is not None and partition.leader not in replicas:
+        expected = f"expected one of the replicas, {_list(partition.replicas)}, or none"
+        yield f"{where}.leader: {expected}, found {partition.leader}"
+
+
+def _isr(where: str, isr: Sequence[int]) -> Iterator[str]:
+    if list(isr) != sorted(set(isr)):
+        yield f"{where}: expected distinct ids in ascending order, found {_list(isr)}"
+
+
+def _ascending(where: str, values: Sequence[Frozen], key: tuple[str, ...]) -> Iterator[str]:
+    keys: list[tuple[Any, ...]] = [tuple(getattr(each, name) for name in key) for each in values]
+    if twice := _repeated(keys):
+        told = "-".join(map(str, twice[0]))
+        yield f"{where}: expected one for each {' and '.join(key)}, found {told} twice"
+    elif keys != sorted(keys):
+        yield f"{where}: expected ascending order by {' and '.join(key)}"
+
+
+def _repeated(keys: Sequence[tuple[Hashable, ...]]) -> list[tuple[Hashable, ...]]:
+    return [key for number, key in enumerate(keys) if key in keys[:number]]
+
+
+def _list(ids: Sequence[int]) -> str:
+    return f"[{' '.join(map(str, ids))}]"
+
+
+# A process.
+
+
+def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
+    if broker.ended and broker != Broker(broker.id, broker.incarnation, ended=True):
+        yield ".ended: expected id and incarnation alone of a process that has ended"
+    form, other = ("draft", "shipped") if protocol.is_draft else ("shipped", "draft")
+    foreign = shipped_evidence(broker) if protocol.is_draft else draft_evidence(broker)
+    for name in foreign:
+        yield f".{name}: the {form} form has no such field; leave it out, or pass --protocol {other}"
+    order = [api for api in Api if api in broker.awaiting]
+    if list(broker.awaiting) != order:
+        yield f".awaiting: expected each once, as in [{' '.join(api.value for api in order)}]"
+    yield from _ascending(".visible", broker.visible, ("broker",))
+    yield from _known_partitions(".partitions", broker.partitions)
+    yield from _pending(protocol, broker)
+    timeout = protocol.broker_timeout
+    yield from _ticks(".ticks", broker.ticks, timeout, "broker-timeout")
+    if broker.fenced and broker.ticks:
+        yield f".ticks: expected 0 of a fenced process, found {broker.ticks}"
+    yield from _ticks(".request_ticks", broker.request_ticks, timeout, "broker-timeout", extra=1)
+    if broker.request_ticks and protocol.contact_time is not ContactTime.REQUEST:
+        yield ".request_ticks: expected 0 without --set contact-time=request"
+
+
+def _known_partitions(where: str, partitions: Sequence[PartitionState]) -> Iterator[str]:
+    yield from _ascending(where, partitions, ("topic", "index"))
+    for index, partition in enumerate(partitions):
+        yield from _isr(f"{where}[{index}].isr", partition.isr)
+
+
+def _pending(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
+    keys = [(each.topic, each.index) for each in broker.pending]
+    if twice := _repeated(keys):
+        yield f".pending: expected one change for each partition, found {twice[0][0]}-{twice[0][1]} twice"
+    known = {(each.topic, each.index) for each in broker.partitions}
+    by_life = protocol.isr_changes is IsrChanges.ALTER_PARTITION
+    for index, change in enumerate(broker.pending):
+        where = f".pending[{index}]"
+        yield from _isr(f"{where}.isr", change.isr)
+        if (change.topic, change.index) not in known:
+            yield f"{where}.topic: expected one of the partitions, found {change.topic}-{change.index}"
+        lives = len(change.isr) if by_life else 0
+        if len(change.lives) != lives:
+            yield f"{where}.lives: expected {lives}, one for each member where it is AlterPartition"

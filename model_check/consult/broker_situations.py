@@ -1,0 +1,208 @@
+"""What the domains of the decision tables of brokers share; see :mod:`.situations`.
+
+Broker 1 is what they are about. Broker 2 is active or unfenced, broker 3 is not registered, node 1 is the
+controller. One partition is at stake, in leader epoch 5 and partition epoch 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model_check.consult.broker_words import BROKER
+from reference.brokers.broker import Api, Broker, Life
+from reference.brokers.controller import (
+    HEARTBEAT_VERSION,
+    LEGACY_VERSION,
+    BrokerRegistration,
+    Controller,
+    FinalizedFeature,
+    Liveness,
+    MetadataLog,
+    Session,
+    Store,
+    StoredRegistration,
+)
+from reference.brokers.messages import BrokerState, PartitionState, Process, VisibleBroker
+from reference.brokers.partition import Partition
+from reference.frozen import replace
+
+Given = Mapping[str, str]
+
+OTHER, ABSENT = 2, 3
+CONTROLLER_NODE, OTHER_NODE = 1, 2
+#: The incarnation of broker 1 that is known, and its broker epoch.
+INCARNATION, EPOCH = 4, 10
+#: The next offset of the metadata log.
+END = 20
+LEADER_EPOCH, PARTITION_EPOCH = 5, 7
+COMPARED = {"smaller": -1, "same": 0, "larger": 1}
+NODES = {"the controller": CONTROLLER_NODE, "another": OTHER_NODE}
+YES_NO = ("no", "yes")
+#: How many ticks a counter may stand at: time-outs are at most 9.
+TICKS = tuple(map(str, range(9)))
+PROCESS = Process(BROKER, INCARNATION)
+
+
+def partition_of(
+    replicas: tuple[int, ...] = (BROKER, OTHER),
+    isr: tuple[int, ...] = (BROKER, OTHER),
+    leader: int | None = BROKER,
+) -> Partition:
+    """The partition at stake."""
+    return Partition("t", 0, replicas, isr, leader, LEADER_EPOCH, PARTITION_EPOCH)
+
+
+#: What broker 1 is to the partition.
+PARTITIONS = {
+    "leads, another can": partition_of(),
+    "leads, others cannot": partition_of((BROKER, ABSENT), (BROKER, ABSENT)),
+    "leads, alone in the ISR": partition_of(isr=(BROKER,)),
+    "follows": partition_of(leader=OTHER),
+    "leaderless": partition_of(isr=(BROKER,), leader=None),
+    "outside the ISR": partition_of(isr=(OTHER,), leader=OTHER),
+}
+
+#: Those that tables with many other columns make do with.
+AT_STAKE = ("leads, another can", "leads, others cannot", "follows", "leaderless")
+
+
+def leads(partition: str) -> bool:
+    """Whether broker 1 leads in this value of a column."""
+    return partition.startswith("leads")
+
+
+# The controller of the draft.
+
+#: What the controller of the draft holds broker 1 to be.
+STATES = ("unregistered", "INACTIVE", "ACTIVE", "STOPPING", "legacy")
+_STATE = {"ACTIVE": BrokerState.ACTIVE, "STOPPING": BrokerState.STOPPING}
+
+
+def draft_controller(
+    state: str,
+    partition: str | Partition,
+    *,
+    incarnation: int | None = INCARNATION,
+    ticks: int = 0,
+    active: bool = True,
+) -> Controller | None:
+    """A controller that holds broker 1 to be in ``state``; ``None`` if that cannot be."""
+    held = _STATE.get(state, BrokerState.INACTIVE)
+    if active and isinstance(partition, str):
+        if state in ("unregistered", "INACTIVE") and leads(partition):
+            return None
+        if state in ("ACTIVE", "legacy") and partition == "leaderless":
+            return None
+    if not active and (held is not BrokerState.INACTIVE or ticks):
+        return None
+    version = LEGACY_VERSION if state == "legacy" else HEARTBEAT_VERSION
+    stored = (StoredRegistration(BROKER, INCARNATION, version),) if state != "unregistered" else ()
+    store = Store((*stored, StoredRegistration(OTHER, 2)), (_partition(partition),), INCARNATION)
+    if not active:
+        return Controller(None, store, epoch=1)
+    known = (Liveness(BROKER, incarnation, held, ticks), Liveness(OTHER, 2, BrokerState.ACTIVE))
+    brokers = tuple(each for each in known if each != Liveness(each.broker))
+    return Controller(CONTROLLER_NODE, store, epoch=1, brokers=brokers)
+
+
+def _partition(partition: str | Partition) -> Partition:
+    return PARTITIONS[partition] if isinstance(partition, str) else partition
+
+
+# The controller of the shipped form.
+
+#: What the metadata log says of broker 1, and whether the controller knows from when on it may shut down.
+REGISTERED = (
+    "unregistered",
+    "fenced",
+    "unfenced",
+    "in controlled shutdown",
+    "in controlled shutdown, new controller",
+)
+
+
+def shipped_controller(
+    state: str,
+    partition: str | Partition,
+    *,
+    session: bool = True,
+    ticks: int = 0,
+    others_read: bool = True,
+    active: bool = True,
+    features: tuple[FinalizedFeature, ...] = (),
+) -> Controller | None:
+    """A controller by whose log broker 1 is in ``state``; ``None`` if that cannot be beside the rest."""
+    registered, fenced = state != "unregistered", state == "fenced"
+    if isinstance(partition, str):
+        if (fenced or not registered) and leads(partition):
+            return None
+        if state == "unfenced" and partition == "leaderless":
+            return None
+    if active and registered and not fenced and not session:
+        return None
+    if (session and not registered) or (ticks and not session) or (not active and (session or ticks)):
+        return None
+    shutting_down = state.startswith("in controlled shutdown")
+    own = BrokerRegistration(BROKER, INCARNATION, EPOCH, fenced, shutting_down)
+    other = BrokerRegistration(OTHER, 2, 3, fenced=False)
+    registrations = (own, other) if registered else (other,)
+    log = MetadataLog(registrations, (_partition(partition),), END, finalized=features)
+    if not active:
+        return Controller(None, log, epoch=1)
+    until = END - 5 if state == "in controlled shutdown" else None
+    first = (Session(BROKER, ticks, EPOCH, until),) if session else ()
+    second = Session(OTHER, offset=END - 1 if others_read else EPOCH)
+    return Controller(CONTROLLER_NODE, log, epoch=1, sessions=(*first, second))
+
+
+# Processes.
+
+STATE_TOLD = PartitionState("t", 0, BROKER, LEADER_EPOCH, PARTITION_EPOCH, (BROKER, OTHER))
+LED_BY_OTHER = replace(STATE_TOLD, leader=OTHER)
+_VISIBLE = (VisibleBroker(BROKER, INCARNATION), VisibleBroker(OTHER, 2))
+
+
+def draft_process(
+    state: BrokerState = BrokerState.ACTIVE,
+    *,
+    wish: BrokerState = BrokerState.ACTIVE,
+    fenced: bool = False,
+    awaiting: tuple[Api, ...] = (),
+    partitions: tuple[PartitionState, ...] = (STATE_TOLD,),
+) -> Broker:
+    """Broker 1 as a process of the draft that has been told of the cluster."""
+    return Broker(
+        BROKER,
+        INCARNATION,
+        controller=CONTROLLER_NODE,
+        controller_epoch=1,
+        awaiting=awaiting,
+        partitions=partitions,
+        visible=_VISIBLE,
+        wish=wish,
+        state=state,
+        fenced=fenced,
+    )
+
+
+def shipped_process(
+    life: Life = Life.RUNNING,
+    *,
+    registered: bool = True,
+    awaiting: tuple[Api, ...] = (),
+    partitions: tuple[PartitionState, ...] = (STATE_TOLD,),
+) -> Broker:
+    """Broker 1 as a process of the shipped form that has read the metadata log."""
+    return Broker(
+        BROKER,
+        INCARNATION,
+        controller=CONTROLLER_NODE,
+        controller_epoch=1,
+        awaiting=awaiting,
+        partitions=partitions,
+        visible=(VisibleBroker(BROKER, EPOCH), VisibleBroker(OTHER, 3)),
+        fenced=False,
+        life=life,
+        epoch=EPOCH if registered else -1,
+        offset=END - 1,
+    )

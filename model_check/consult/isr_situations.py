@@ -1,0 +1,310 @@
+"""The domains of the decision tables of ISR changes, in both forms; see :mod:`.broker_situations`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model_check.consult.broker_situations import (
+    ABSENT,
+    COMPARED,
+    EPOCH,
+    INCARNATION,
+    LEADER_EPOCH,
+    NODES,
+    OTHER,
+    PARTITION_EPOCH,
+    PROCESS,
+    STATE_TOLD,
+    Given,
+    draft_controller,
+    draft_process,
+    partition_of,
+    shipped_controller,
+    shipped_process,
+)
+from model_check.consult.broker_tables import BrokerTable, Situation
+from model_check.consult.broker_words import BROKER
+from reference.brokers.broker import Api, PendingIsr
+from reference.brokers.controller import BrokerRegistration, MetadataLog
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.events import RequestReceived, ResponseReceived
+from reference.brokers.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrChangeRequest,
+    IsrChangeResponse,
+    IsrMember,
+    IsrProposal,
+    PartitionProposal,
+    PartitionResult,
+)
+from reference.brokers.partition import Partition
+from reference.frozen import replace
+
+_LEADERS = {"the sender": BROKER, "another": OTHER, "nobody": None}
+_REPLICAS = (BROKER, OTHER, ABSENT)
+
+# IsrChange.
+
+_ISRS = {
+    "as it is": (BROKER, OTHER),
+    "shrinks": (BROKER,),
+    "grows": _REPLICAS,
+    "empty": (),
+    "a member twice": (BROKER, OTHER, OTHER),
+    "without its leader": (ABSENT,),
+    "with no replica": (BROKER, OTHER, 9),
+}
+
+
+def _isr_change(given: Given) -> Situation | None:
+    partition = partition_of(_REPLICAS, leader=_LEADERS[given["leader"]])
+    heard = {"none": None, "the sender's": INCARNATION, "another": INCARNATION - 1}[given["remembered"]]
+    if given["registered"] == "none":
+        controller = draft_controller("unregistered", partition, incarnation=heard)
+    else:
+        controller = draft_controller("ACTIVE", partition, incarnation=heard)
+    if controller is None:
+        return None
+    incarnation = INCARNATION
+    if given["registered"] == "another":
+        store = controller.durable
+        stored = tuple(
+            replace(each, incarnation=INCARNATION + 1) if each.broker == BROKER else each
+            for each in store.registrations
+        )
+        controller = replace(controller, durable=replace(store, registrations=stored))
+    proposal = IsrProposal(
+        "t",
+        0 if given["partition"] == "known" else 1,
+        LEADER_EPOCH + COMPARED[given["leader epoch"]],
+        _ISRS[given["ISR"]],
+    )
+    request = IsrChangeRequest(BROKER, incarnation, (proposal,))
+    return controller, RequestReceived(NODES[given["node asked"]], PROCESS, request)
+
+
+_IN_FORCE = {
+    "what it was": (LEADER_EPOCH, PARTITION_EPOCH, (BROKER, OTHER)),
+    "newer, with the ISR asked for": (LEADER_EPOCH, PARTITION_EPOCH + 1, (BROKER,)),
+    "newer, with another ISR": (LEADER_EPOCH, PARTITION_EPOCH + 1, _REPLICAS),
+    "of another leader epoch": (LEADER_EPOCH + 1, PARTITION_EPOCH + 1, (BROKER, OTHER)),
+}
+_ISR_ANSWERS = {
+    **{
+        f"{name} (top level)": IsrChangeResponse(BrokerErrorCode[name])
+        for name in ("NOT_CONTROLLER", "INVALID_INCARNATION_ID", "UNSUPPORTED_VERSION")
+    },
+    **{
+        name: IsrChangeResponse(results=(BrokerErrorCode[name],))
+        for name in ("NONE", "INVALID_REQUEST", "NOT_LEADER_FOR_PARTITION")
+    },
+    "no result": IsrChangeResponse(),
+}
+
+
+def _isr_change_response(given: Given) -> Situation | None:
+    leader_epoch, partition_epoch, isr = _IN_FORCE[given["metadata says"]]
+    told = replace(STATE_TOLD, leader_epoch=leader_epoch, partition_epoch=partition_epoch, isr=isr)
+    broker = draft_process(
+        awaiting=(Api.ISR,) if given["awaited"] == "yes" else (),
+        partitions=(told,),
+    )
+    broker = replace(broker, pending=_pending(given["change"], ()))
+    return broker, ResponseReceived(NODES[given["answered by"]], _ISR_ANSWERS[given["answer"]])
+
+
+def _pending(change: str, lives: tuple[int, ...]) -> tuple[PendingIsr, ...]:
+    if change == "none pending":
+        return ()
+    refused = change == "waits for metadata"
+    return (PendingIsr("t", 0, LEADER_EPOCH, PARTITION_EPOCH, (BROKER,), lives, refused),)
+
+
+# AlterPartition.
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """An ISR that is asked for, of brokers and the lives meant; what broker 3 and the partition are; and
+    whether the leader says that it recovers.
+    """
+
+    isr: tuple[tuple[int, int], ...] = ((BROKER, EPOCH), (OTHER, 3))
+    third: BrokerRegistration | None = None
+    partition: Partition = partition_of(_REPLICAS)
+    recovering: bool = False
+
+
+_THIRD = BrokerRegistration(ABSENT, 6, 12, fenced=False)
+_ALL = ((BROKER, EPOCH), (OTHER, 3), (ABSENT, 12))
+_ALONE = ((BROKER, EPOCH),)
+_RECOVERING = replace(partition_of(_REPLICAS, (BROKER,)), recovering=True)
+_PROPOSALS = {
+    "as it is": _Proposal(),
+    "shrinks": _Proposal(_ALONE),
+    "grows": _Proposal(_ALL, _THIRD),
+    "grows, life not said": _Proposal((*_ALL[:2], (ABSENT, -1)), _THIRD),
+    "grows by one that restarted": _Proposal(_ALL, replace(_THIRD, epoch=15)),
+    "grows by a fenced one": _Proposal(_ALL, replace(_THIRD, fenced=True)),
+    "grows by one in controlled shutdown": _Proposal(_ALL, replace(_THIRD, in_controlled_shutdown=True)),
+    "grows by one not registered": _Proposal(_ALL),
+    "empty": _Proposal(()),
+    "a member twice": _Proposal((*_ALL[:2], _ALL[1])),
+    "without its leader": _Proposal(((ABSENT, 12),), _THIRD),
+    "with no replica": _Proposal((*_ALL[:2], (9, -1))),
+    "recovery goes on": _Proposal(_ALONE, partition=_RECOVERING, recovering=True),
+    "recovery ends": _Proposal(_ALONE, partition=_RECOVERING),
+    "recovery of two": _Proposal(partition=_RECOVERING, recovering=True),
+    "recovery of none that recovers": _Proposal(_ALONE, recovering=True),
+    "ends a reassignment": _Proposal(
+        _ALL, _THIRD, replace(partition_of(_REPLICAS), adding=(ABSENT,), removing=(OTHER,))
+    ),
+    "ends a reassignment away from the leader": _Proposal(
+        _ALL, _THIRD, replace(partition_of(_REPLICAS), adding=(ABSENT,), removing=(BROKER,))
+    ),
+    "does not end a reassignment": _Proposal(
+        partition=replace(partition_of(_REPLICAS), adding=(ABSENT,), removing=(OTHER,))
+    ),
+}
+
+
+def _alter_partition(given: Given) -> Situation | None:
+    wanted = _PROPOSALS[given["ISR"]]
+    partition = replace(wanted.partition, leader=_LEADERS[given["leader"]])
+    state = "unregistered" if given["broker epoch"] == "unregistered" else "unfenced"
+    controller = shipped_controller(state, partition, session=state == "unfenced")
+    if controller is None or (given["partition"] != "known" and given["ISR"] != "as it is"):
+        return None
+    log = controller.durable
+    assert isinstance(log, MetadataLog)
+    if wanted.third is not None:
+        log = replace(log, registrations=(*log.registrations, wanted.third))
+    proposal = PartitionProposal(
+        "u" if given["partition"] == "unknown topic" else "t",
+        1 if given["partition"] == "unknown index" else 0,
+        LEADER_EPOCH + COMPARED[given["leader epoch"]],
+        PARTITION_EPOCH + COMPARED[given["partition epoch"]],
+        tuple(IsrMember(broker, life) for broker, life in wanted.isr),
+        wanted.recovering,
+    )
+    epoch = EPOCH - 1 if given["broker epoch"] == "stale" else EPOCH
+    request = AlterPartitionRequest(BROKER, epoch, (proposal,), int(given["version"]))
+    event = RequestReceived(NODES[given["node asked"]], PROCESS, request)
+    return replace(controller, durable=log), event
+
+
+_RESULT = PartitionResult("t", 0)
+_REFUSALS = (
+    "INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED", "NOT_CONTROLLER", "FENCED_LEADER_EPOCH",
+    "INVALID_REQUEST", "INVALID_UPDATE_VERSION", "NEW_LEADER_ELECTED", "UNKNOWN_TOPIC_OR_PARTITION",
+    "UNKNOWN_TOPIC_ID",
+)  # fmt: skip
+_IN_ANSWER = {
+    "as asked": PARTITION_EPOCH + 1,
+    "already in force": PARTITION_EPOCH,
+}
+_ALTER_ANSWERS = {
+    **{
+        f"{name} (top level)": AlterPartitionResponse(BrokerErrorCode[name])
+        for name in ("NOT_CONTROLLER", "STALE_BROKER_EPOCH", "UNSUPPORTED_VERSION")
+    },
+    **{
+        f"NONE, {text}": AlterPartitionResponse(
+            partitions=(
+                replace(
+                    _RESULT,
+                    leader=BROKER,
+                    leader_epoch=LEADER_EPOCH,
+                    partition_epoch=epoch,
+                    isr=(BROKER,),
+                ),
+            )
+        )
+        for text, epoch in _IN_ANSWER.items()
+    },
+    **{
+        name: AlterPartitionResponse(partitions=(replace(_RESULT, error=BrokerErrorCode[name]),))
+        for name in _REFUSALS
+    },
+    "of another partition": AlterPartitionResponse(partitions=(PartitionResult("t", 1),)),
+}
+
+
+def _alter_partition_response(given: Given) -> Situation | None:
+    leader_epoch = LEADER_EPOCH + (given["metadata says"] == "another leader epoch")
+    told = replace(STATE_TOLD, leader_epoch=leader_epoch, partition_epoch=PARTITION_EPOCH)
+    if given["metadata says"] == "another leader epoch" and given["change"] != "none pending":
+        return None
+    awaiting = (Api.ISR,) if given["awaited"] == "yes" else ()
+    broker = shipped_process(awaiting=awaiting, partitions=(told,))
+    broker = replace(broker, pending=_pending(given["change"], (EPOCH,)))
+    return broker, ResponseReceived(NODES[given["answered by"]], _ALTER_ANSWERS[given["answer"]])
+
+
+# The tables.
+
+_CHANGES = ("asked for", "waits for metadata", "none pending")
+
+ISR_CHANGE_REQUEST = BrokerTable(
+    "isr-change-request",
+    "how the controller answers IsrChange",
+    "The request has one partition; of several each is decided alone. What the controller remembers of the "
+    "sender's incarnation decides only with --set known-life=remembered.",
+    {
+        "registered": ("the sender's", "another", "none"),
+        "leader": tuple(_LEADERS),
+        "leader epoch": tuple(COMPARED),
+        "ISR": tuple(_ISRS),
+        "partition": ("known", "unknown"),
+        "remembered": ("the sender's", "another", "none"),
+        "node asked": tuple(NODES),
+    },
+    _isr_change,
+)
+
+ISR_CHANGE_RESPONSE = BrokerTable(
+    "isr-change-response",
+    "what a leader makes of an answer to IsrChange",
+    "The request was for one partition and the ISR without broker 2.",
+    {
+        "answer": tuple(_ISR_ANSWERS),
+        "change": _CHANGES,
+        "metadata says": tuple(_IN_FORCE),
+        "answered by": tuple(NODES),
+        "awaited": ("yes", "no"),
+    },
+    _isr_change_response,
+)
+
+ALTER_PARTITION_REQUEST = BrokerTable(
+    "alter-partition-request",
+    "how the controller answers AlterPartition",
+    "The request has one partition; of several each is decided alone. Brokers 1, 2 and 3 are replicas, 1 and "
+    "2 the ISR, or 1 alone where it recovers.",
+    {
+        "broker epoch": ("current", "stale", "unregistered"),
+        "partition": ("known", "unknown index", "unknown topic"),
+        "leader epoch": tuple(COMPARED),
+        "partition epoch": tuple(COMPARED),
+        "leader": tuple(_LEADERS),
+        "ISR": tuple(_PROPOSALS),
+        "version": ("0", "1", "2", "3"),
+        "node asked": tuple(NODES),
+    },
+    _alter_partition,
+)
+
+ALTER_PARTITION_RESPONSE = BrokerTable(
+    "alter-partition-response",
+    "what a leader makes of an answer to AlterPartition",
+    "The request was for one partition and the ISR without broker 2.",
+    {
+        "answer": tuple(_ALTER_ANSWERS),
+        "change": _CHANGES,
+        "metadata says": ("what it was", "another leader epoch"),
+        "answered by": tuple(NODES),
+        "awaited": ("yes", "no"),
+    },
+    _alter_partition_response,
+)

@@ -1,0 +1,177 @@
+"""The domains of the decision tables of timers and failovers that both forms have; see
+:mod:`.broker_situations`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from model_check.consult.broker_situations import (
+    INCARNATION,
+    OTHER_NODE,
+    PARTITIONS,
+    PROCESS,
+    REGISTERED,
+    STATES,
+    TICKS,
+    YES_NO,
+    Given,
+    draft_controller,
+    draft_process,
+    shipped_controller,
+    shipped_process,
+)
+from model_check.consult.broker_tables import BrokerTable, Situation
+from model_check.consult.broker_words import BROKER
+from model_check.consult.shipped_situations import LIVES
+from reference.brokers.broker import Api, Life
+from reference.brokers.controller import Controller
+from reference.brokers.events import Failover, HeartbeatDue, MetadataDue, SessionExpired, ShutdownWished, Tick
+from reference.brokers.messages import BrokerState, Process
+from reference.frozen import replace
+
+_CONTROLLER = ("there is one", "nobody")
+_WISHES = ("ACTIVE", "STOPPING", "INACTIVE")
+
+# The controller.
+
+
+def _controller(given: Given, *, draft: bool, ticks: int = 0) -> Controller | None:
+    """The controller that a row of either form is about."""
+    active = given["controller"] == "there is one"
+    if draft:
+        return draft_controller(given["state"], given["partition"], ticks=ticks, active=active)
+    session = active and given["registered"] not in ("unregistered", "fenced")
+    return shipped_controller(
+        given["registered"], given["partition"], session=session, ticks=ticks, active=active
+    )
+
+
+def _session_expired(given: Given, *, draft: bool) -> Situation | None:
+    controller = _controller(given, draft=draft, ticks=int(given["ticks"]))
+    event = SessionExpired(BROKER) if given["event"] == "session-expired" else Tick()
+    return None if controller is None else (controller, event)
+
+
+def _failover(given: Given, *, draft: bool) -> Situation | None:
+    controller = _controller(given, draft=draft)
+    node = OTHER_NODE if given["event"] == "another node takes over" else None
+    return None if controller is None else (controller, Failover(node))
+
+
+def _metadata_due(given: Given, *, draft: bool) -> Situation | None:
+    controller = _controller({**given, "partition": "follows"}, draft=draft)
+    own = given["process"] == "the one that is known"
+    target = PROCESS if own else Process(BROKER, INCARNATION - 1)
+    return None if controller is None else (controller, MetadataDue(target))
+
+
+# Processes.
+
+
+def _heartbeat_due(given: Given, *, draft: bool) -> Situation | None:
+    if draft:
+        broker = draft_process(BrokerState[given["state"]], wish=BrokerState[given["wish"]])
+        broker = replace(broker, legacy=given["process"] == "legacy")
+        broker = broker if given["leads"] == "yes" else replace(broker, partitions=())
+        if broker.legacy and (given["state"], given["wish"]) != ("INITIAL", "ACTIVE"):
+            return None
+    else:
+        broker = shipped_process(Life(given["life"]), registered=given["registered"] == "yes")
+        if given["registered"] == "no" and given["life"] not in ("starting", "shutting-down"):
+            return None
+    awaiting = (Api.HEARTBEAT,) if given["heartbeat under way"] == "yes" else ()
+    if awaiting and (broker.legacy or (not draft and given["registered"] == "no")):
+        return None
+    broker = replace(broker, awaiting=awaiting)
+    return broker if given["controller"] == "known" else replace(broker, controller=None), HeartbeatDue()
+
+
+def _shutdown_wished(given: Given, *, draft: bool) -> Situation | None:
+    if draft:
+        wish = BrokerState[given["wish"]]
+        broker = replace(draft_process(wish=wish), legacy=given["process"] == "legacy")
+        if broker.legacy:
+            broker = replace(broker, state=BrokerState.INITIAL)
+            if wish is not BrokerState.ACTIVE:
+                return None
+    else:
+        broker = shipped_process(Life(given["life"]))
+    accepted = 1 if given["client requests"] == "some" else 0
+    return replace(broker, accepted=accepted), ShutdownWished()
+
+
+# The tables.
+
+
+def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
+    """The tables of this module in one form."""
+    return (*_of_controller(draft=draft), *_of_processes(draft=draft))
+
+
+def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
+    state = {"state": STATES} if draft else {"registered": REGISTERED}
+    return (
+        BrokerTable(
+            "session-expired",
+            "what the controller does when the time of a broker is over",
+            "Without time-outs session-expired ends the time; with --set controller-timeout ticks do.",
+            {
+                **state,
+                "event": ("session-expired", "tick"),
+                "ticks": TICKS,
+                "partition": tuple(PARTITIONS),
+                "controller": _CONTROLLER,
+            },
+            partial(_session_expired, draft=draft),
+        ),
+        BrokerTable(
+            "failover",
+            "what a new controller takes a broker for",
+            "What was in memory is lost.",
+            {
+                "event": ("another node takes over", "nobody is the controller"),
+                **state,
+                "partition": tuple(PARTITIONS),
+                "controller": _CONTROLLER,
+            },
+            partial(_failover, draft=draft),
+        ),
+        BrokerTable(
+            "metadata-due",
+            "whether the controller tells a process the metadata",
+            "The other process has the id of broker 1 and a smaller incarnation.",
+            {**state, "process": ("the one that is known", "another"), "controller": _CONTROLLER},
+            partial(_metadata_due, draft=draft),
+        ),
+    )
+
+
+def _of_processes(*, draft: bool) -> tuple[BrokerTable, ...]:
+    life = {"process": ("usual", "legacy"), "wish": _WISHES} if draft else {"life": LIVES}
+    known = {"state": tuple(BrokerState.__members__)} if draft else {"registered": YES_NO}
+    own = {"leads": YES_NO} if draft else {}
+    return (
+        BrokerTable(
+            "heartbeat-due",
+            "which heartbeat a process sends",
+            "It leads a partition, or none."
+            if draft
+            else "A process that is not registered has no epoch to send.",
+            {
+                **life,
+                **known,
+                **own,
+                "controller": ("known", "unknown"),
+                "heartbeat under way": YES_NO,
+            },
+            partial(_heartbeat_due, draft=draft),
+        ),
+        BrokerTable(
+            "shutdown-wished",
+            "how a process begins to shut down",
+            "Client requests that it has accepted are completed first, or there are none.",
+            {**life, "client requests": ("none", "some")},
+            partial(_shutdown_wished, draft=draft),
+        ),
+    )
