@@ -92,7 +92,7 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
 	$(KRAFTCHECK) museum --markdown -o docs/museum.md
 
-vectors: $(INSTALLED) ## make tests/vectors anew, after a change of what the reference answers; takes about ten minutes
+vectors: $(INSTALLED) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
 	$(KRAFTCHECK) pipeline vectors -o tests/vectors
 	$(KRAFTCHECK) pipeline vectors --check tests/vectors
