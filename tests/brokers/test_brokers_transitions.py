@@ -49,6 +49,7 @@ def reached() -> set[str]:
     return {goal for goals in found for goal in goals if is_transition(goal)}
 
 
+@pytest.mark.slow
 def test_what_scenarios_do_is_what_the_tables_say(reached: set[str]) -> None:
     assert reached == {row.goal for row in spec.load().broker_transitions} - NOT_EXPLORED
 

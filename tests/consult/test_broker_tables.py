@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 import re
 from collections.abc import Callable
 from functools import cache
@@ -132,7 +133,8 @@ def test_a_step_leads_to_a_state_that_can_be_asked_about(form: str, name: str) -
     table = BROKER_TABLES[form][name]
     seen = set()
     for protocol in PROTOCOLS[form]:
-        for cell in decided(form, name, protocol):
+        cells = list(decided(form, name, protocol))
+        for cell in random.Random(0).sample(cells, min(len(cells), 4000)):
             situation = table.situation(dict(zip(table.columns, cell, strict=True)))
             assert situation is not None
             state, event = situation
