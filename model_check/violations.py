@@ -67,7 +67,7 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
             "step": cause.step,
             "faults": list(cause.faults),
             "steps": best.violation.depth,
-            "replicas": best.actors,
+            "participants": best.actors,
             "switches": best.switches,
             "path": path_text(build(result.system, result.scenario, best.violation).path),
         }
@@ -113,8 +113,8 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _steps_in_words(cause: dict[str, Any]) -> str:
-    steps, replicas = _count(cause["steps"], "step"), _count(cause["replicas"], "replica")
-    return f"{cause['step'] or 'the initial state'}; {_faults(cause)}; in {steps} of {replicas}"
+    steps, acting = _count(cause["steps"], "step"), _count(cause["participants"], "participant")
+    return f"{cause['step'] or 'the initial state'}; {_faults(cause)}; in {steps} of {acting}"
 
 
 def _lasso_in_words(cause: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast, get_args
 
 import spec
@@ -13,7 +13,7 @@ from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 from reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import Request, Response
-from reference.brokers.protocol import BrokerProtocol
+from reference.brokers.protocol import BrokerLiveness, BrokerProtocol, IsrChanges
 
 #: What happens without a message.
 _ENVIRONMENT = (
@@ -21,6 +21,21 @@ _ENVIRONMENT = (
     "finds the controller", "request timed out", "client's request", "client's request is done", "shutdown",
     "wishes for an ISR", "append", "replicate", "crash", "link is cut", "link heals", "tick",
 )  # fmt: skip
+
+#: What only one choice of the protocol has: what happens without a message, and classes of messages.
+_ONLY: Mapping[BrokerLiveness | IsrChanges, frozenset[str]] = {
+    BrokerLiveness.KIP343: frozenset({
+        "contact lost", "leader moves", "MetadataHeartbeatRequest", "MetadataHeartbeatResponse",
+        "StoreRegistration", "StoreRegistered", "SessionGone", "StoreIsrRequest", "StoreIsrResponse",
+    }),
+    BrokerLiveness.KIP631: frozenset({
+        "register", "read metadata", "BrokerRegistrationRequest", "BrokerRegistrationResponse",
+        "BrokerHeartbeatRequest", "BrokerHeartbeatResponse", "ReadMetadata",
+    }),
+    IsrChanges.ISR_CHANGE: frozenset({"IsrChangeRequest", "IsrChangeResponse"}),
+    IsrChanges.ALTER_PARTITION: frozenset({"AlterPartitionRequest", "AlterPartitionResponse"}),
+}  # fmt: skip
+_MESSAGES = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
 
 
 def covered(step: Step) -> Iterator[tuple[str, str]]:
@@ -73,14 +88,32 @@ def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...
         if any(place.startswith(f"reference/{BROKERS}/") for place in places)
     }
     rules = spec.load().rules
+    foreign = _foreign(given)
+    actions = (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload)))
+    messages = tuple(name for name in _MESSAGES if name not in foreign)
     return {
-        ACTION: (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload))),
+        ACTION: tuple(name for name in actions if name not in foreign),
         RULE: tuple(
             rule
             for rule in rules
             if rule in cited and (not chosen or any(rules[rule].belongs_to(each) for each in chosen))
         ),
         TRANSITION: transitions(given),
-        MESSAGE: tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response))),
-        ERROR: tuple(code.name for code in BrokerErrorCode if code is not BrokerErrorCode.NONE),
+        MESSAGE: messages,
+        ERROR: tuple(_codes(messages)),
     }
+
+
+def _foreign(protocols: Sequence[BrokerProtocol]) -> frozenset[str]:
+    """What none of these variants has; without any variant, nothing."""
+    chosen = {choice for each in protocols for choice in (each.liveness, each.isr_changes)} or set(_ONLY)
+    return frozenset[str]().union(*(names for choice, names in _ONLY.items() if choice not in chosen))
+
+
+def _codes(messages: Iterable[str]) -> Iterator[str]:
+    """The error codes that responses among ``messages`` may have."""
+    known = spec.load().errors
+    requests = {name.removesuffix("Response") for name in messages if name.endswith("Response")} | {"all"}
+    for code in BrokerErrorCode:
+        if code is not BrokerErrorCode.NONE and requests & set(known[code.name].used_by):
+            yield code.name

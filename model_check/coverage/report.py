@@ -77,7 +77,7 @@ class Report:
         yield "votes", "; ".join(told) or "none"
         answers = self.answers()
         if answers is None:
-            yield "guards", "not watched: replicas are interchangeable, or there are none"
+            yield "guards", "not watched: only those of replicas that are not interchangeable are"
         else:
             yield "guards", f"{len(answers['both'])} of {len(guards())} went both ways"
             for how, says in (("true", "never false"), ("false", "never true"), ("never", "never asked")):
