@@ -237,8 +237,9 @@ class Model(Protocol):
     ``name`` is what its components are called together, as the table of its scenarios that tells the kind.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
-    what of local states is asked for in graphs, with "-" for blanks. ``has_guards``: whether guards of its
-    reference are watched (:mod:`model_check.coverage.guards`).
+    what of local states is asked for in graphs, with "-" for blanks; ``fold``: by which of them graphs are
+    folded unless others are named. ``has_guards``: whether guards of its reference are watched
+    (:mod:`model_check.coverage.guards`).
     """
 
     @property
@@ -249,6 +250,8 @@ class Model(Protocol):
     def faults(self) -> frozenset[str]: ...
     @property
     def fields(self) -> tuple[str, ...]: ...
+    @property
+    def fold(self) -> tuple[str, ...]: ...
     @property
     def has_guards(self) -> bool: ...
     @property

@@ -47,6 +47,7 @@ class Brokers:
     )  # fmt: skip
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
+    fold = ("role", "fenced", "link", "brokers", "registrations", "partition")
     has_guards = False
     words = BrokerWords()
     files = BrokerFiles()

@@ -26,7 +26,8 @@ EPILOG = """\
 Steps that lead out of the bounds are no edges of the graph; a step that
 violates a property leads to a state of its own, from which nothing goes on.
 
-What is looked at (--fold) are fields of replicas, of all or of one:
+What is looked at (--fold) are fields of replicas, of all or of one, or of
+brokers and their controller ('.controller', '.broker-1'):
   --fold role,epoch
   --fold role.1,leader.2,high-watermark,messages
 States are named by conditions (--from, --to, --shared):
@@ -44,9 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
     parser.add_argument(
         "--fold",
-        default="role-epoch",
         metavar="FIELDS",
-        help="one node for all states that look alike (default: role-epoch), or 'none': one for each state",
+        help="one node for all states that look alike (default: role,epoch; of brokers role, fenced, link, "
+        "brokers, registrations and partition), or 'none': one for each state",
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--to", metavar="STATES", help="show a shortest way there")
@@ -77,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--from: goes with --to, which says where the way leads; add it.")
     if arguments.fold == "none" and asks:
         raise InputError("--fold none: states are shown by fields in answers; name some.")
-    projection = parse_projection(
-        "role-epoch" if arguments.fold == "none" else arguments.fold, system.places, "--fold"
-    )
+    usual = ",".join(model_of(chosen).fold)
+    shown = arguments.fold or usual
+    projection = parse_projection(usual if shown == "none" else shown, system.places, "--fold")
     conditions = {
         option: parse_condition(text, system, f"--{option}")
         for option, text in (("from", arguments.begin), ("to", arguments.to), ("shared", arguments.shared))
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return EXIT_UNDETERMINED
     if not asks:
-        return _export(states, projection, arguments)
+        return _export(states, projection, shown, arguments)
     asked = Answers(Queries(states), chosen, projection)
     if arguments.after_faults:
         data = asked.after_faults()
@@ -110,6 +111,10 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def _write(text: str, output: Path | None) -> None:
     if output is None:
         print(text, end="")
@@ -117,14 +122,16 @@ def _write(text: str, output: Path | None) -> None:
         write_atomically(output, text)
 
 
-def _export(states: States, projection: Projection, arguments: argparse.Namespace) -> int:
-    if arguments.format == "svg" and arguments.fold == "none":
+def _export(states: States, projection: Projection, shown: str, arguments: argparse.Namespace) -> int:
+    if arguments.format == "svg" and shown == "none":
         refuse_large(states.graph.size, 0)
     found = state_graph(states, projection)
-    if arguments.fold != "none":
-        found = fold(found, arguments.fold)
+    if shown != "none":
+        found = fold(found, shown)
     _write(FORMATS[arguments.format or "graphml"](found), arguments.output)
     if arguments.output is not None:
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
-        print(f"{arguments.output}: {nodes:,} nodes, {edges:,} edges of {found.graph['states']:,} states")
+        of = found.graph["states"]
+        told = (_count(nodes, "node"), _count(edges, "edge"), _count(of, "state"))
+        print(f"{arguments.output}: {told[0]}, {told[1]} of {told[2]}")
     return EXIT_EXPECTED

@@ -45,7 +45,9 @@ class Projection:
         parts = []
         for place, local in zip(system.places, state.locals, strict=True):
             wanted = [name for name, who in self.fields if who in (None, place) and name != MESSAGES]
-            shown = [text for name in wanted if (text := _shown(local, name))]
+            # What a component of this kind has not says nothing of the state.
+            had = [name for name in wanted if name in _fields(local)]
+            shown = [text for name in had if (text := _shown(local, name))]
             if wanted:
                 parts.append(f"{place} {' '.join(shown)}")
         if (MESSAGES, None) in self.fields:

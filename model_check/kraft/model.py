@@ -103,6 +103,7 @@ class KRaft:
     name = "replicas"
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
+    fold = ("role", "epoch")
     has_guards = True
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",

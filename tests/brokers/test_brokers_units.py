@@ -9,6 +9,7 @@ from broker_samples import scenario_of, shipped, system_of
 
 from model_check.brokers import names, shutdown_checks
 from model_check.brokers.build import build
+from model_check.brokers.coverage import to_cover
 from model_check.brokers.history import Crashed, Declared, Heard, History, Led, Passed, Served, record
 from model_check.brokers.network import (
     CONTROLLER,
@@ -22,6 +23,7 @@ from model_check.brokers.network import (
 from model_check.brokers.places import Machine, Time
 from model_check.brokers.replication import actions as replication_steps
 from model_check.brokers.replication import with_metadata
+from model_check.cli import main
 from model_check.engine.steps import initial_states, steps
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
@@ -36,7 +38,7 @@ from reference.brokers.messages import (
     Process,
 )
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import SHIPPED
+from reference.brokers.protocol import KIP343, SHIPPED
 from reference.brokers.starting import running_cluster
 from reference.brokers.step import step
 from reference.frozen import replace
@@ -263,3 +265,23 @@ def test_a_scenario_that_contradicts_itself_is_refused_in_one_sentence(
     with pytest.raises(InputError, match=says) as refused:
         build(scenario_of(**tables))
     assert str(refused.value).startswith("small.toml: ") and "\n" not in str(refused.value)
+
+
+def test_graphs_of_brokers_show_what_the_controller_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "brokers-cut-off-fences", "--shared", "fenced=yes"]) == 0
+    said = capsys.readouterr().out
+    assert "state=ACTIVE" in said and "fenced=no" in said
+    # The controller is not fenced, and has no link.
+    assert "node 1 brokers=" in said
+
+
+def test_coverage_asks_for_nothing_of_the_other_form() -> None:
+    draft, shipped_form = to_cover([KIP343]), to_cover([SHIPPED])
+    assert "MetadataHeartbeatRequest" in draft["message"] and "leader moves" in draft["action"]
+    assert "BrokerHeartbeatRequest" in shipped_form["message"] and "register" in shipped_form["action"]
+    assert not {"MetadataHeartbeatRequest", "IsrChangeResponse"} & {*shipped_form["message"]}
+    assert not {"BrokerHeartbeatRequest", "AlterPartitionResponse"} & {*draft["message"]}
+    assert "INELIGIBLE_REPLICA" in shipped_form["error"] and "INELIGIBLE_REPLICA" not in draft["error"]
+    everything = to_cover([])
+    for kind in ("message", "error", "action"):
+        assert {*everything[kind]} == {*draft[kind], *shipped_form[kind]}
