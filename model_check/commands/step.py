@@ -26,7 +26,6 @@ from model_check.consult import (
     tables,
 )
 from model_check.consult.ask import START, Answer, ask, ask_next_poll, question, texts
-from model_check.consult.broker_consistency import require_consistent
 from model_check.consult.broker_registry import BROKER_TABLES, forms_of
 from model_check.consult.cover import Row
 from model_check.consult.decision_table import Decided, DecisionTable
@@ -44,6 +43,11 @@ from reference.step import Outcome
 
 S = TypeVar("S")
 D = TypeVar("D", bound=Decided)
+
+_NEEDED = (
+    "step needs REPLICA and EVENT (or a broker's or the controller's STATE and EVENT), or --table; "
+    "see 'kraftcheck step --help' for examples."
+)
 
 EPILOG = """\
 REPLICA and EVENT are in the short form, or JSON, or '@FILE', or '-' for
@@ -102,11 +106,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if broker_step.is_about_brokers(given[0] if given else arguments.replica or ""):
         return _ask_brokers(arguments, given)
-    protocol = _protocol_of_replicas(arguments, "REPLICA")
     if given is None:
-        raise InputError(
-            "step needs REPLICA and EVENT, or --table; see 'kraftcheck step --help' for examples."
-        )
+        raise InputError(_NEEDED)
+    if not given[0].strip():
+        raise InputError(f"REPLICA is empty; {_NEEDED}")
+    protocol = _protocol_of_replicas(arguments, "REPLICA")
     replica, event, assumed = question(*given)
     answers = [ask(protocol, replica, event)]
     if arguments.poll and answers[0].outcome.fatal is None:
@@ -140,29 +144,35 @@ def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
 
 def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> int:
     """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
-    if given is None or arguments.poll:
+    if given is None or not given[1].strip():
+        raise InputError("step of a broker or the controller takes STATE and EVENT; EVENT is missing.")
+    if arguments.poll:
         raise InputError("step of a broker or the controller takes STATE and EVENT, without --poll.")
     before = broker_step.parse_state(given[0])
-    event = broker_step.parse_event(given[1])
+    event = broker_step.parse_event(given[1], before)
     form, says = broker_forms.of_question(arguments.protocol, before, event)
     protocol = broker_forms.read_protocol(form, arguments.settings)
-    require_consistent(protocol, before, event)
-    outcome = broker_step.ask(protocol, before, event)
+    outcome = broker_step.answer(protocol, before, event)
     if arguments.json:
         print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
         return 0
     out = console()
+    draft = protocol.is_draft
     heading(out, "Question")
-    entry(out, "state", broker_short.describe(before))
-    entry(out, "event", broker_short.describe(event))
+    entry(out, "state", broker_short.describe(before, draft=draft))
+    entry(out, "event", broker_short.describe(event, draft=draft))
     entry(out, "protocol", " ".join([f"{form}, as {says} says", *arguments.settings]))
     heading(out, "State afterwards")
     changed = "bold yellow" if outcome.state != before else ""
-    entry(out, "state", broker_short.describe(outcome.state), changed)
+    entry(out, "state", broker_short.describe(outcome.state, draft=draft), changed)
     heading(out, "Effects, in order")
-    for number, effect in enumerate(outcome.effects, start=1):
-        name = broker_short.name_of(type(effect))
-        entry(out, f"{number}. {name}", broker_short.fields_text(effect), column=22)
+    names = [
+        f"{number}. {broker_short.name_of(type(effect))}"
+        for number, effect in enumerate(outcome.effects, start=1)
+    ]
+    column = max(map(len, names), default=0) + 4
+    for name, effect in zip(names, outcome.effects, strict=True):
+        entry(out, name, broker_short.fields_text(effect, draft=draft), column=column)
     if not outcome.effects:
         say(out, "none", indent=2)
     _print_rules(out, outcome.rules, verbose=arguments.verbose)
@@ -251,6 +261,8 @@ def _show_table(arguments: argparse.Namespace) -> None:
         raise InputError(
             "step takes REPLICA and EVENT, or --table NAME, but not both; leave one of them out."
         )
+    if arguments.poll:
+        raise InputError("--poll is about one question and not --table; leave one of them out.")
     name: str = arguments.table
     if not name:
         if arguments.protocol not in FORMS:

@@ -2,7 +2,8 @@
 can be asked about it.
 
 The reference relies on what its steps guarantee: what breaks that is no state of a running cluster. Fields of
-requests and responses are not judged: what is done about a wrong one is part of the protocol.
+requests and responses are not judged: what is done about a wrong one is part of the protocol. Only what would
+become of the state afterwards is: a step leads from one that can be asked about to another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from reference.brokers.controller import (
     MetadataLog,
     Store,
 )
-from reference.brokers.events import BrokerEvent, ControllerEvent
+from reference.brokers.events import BrokerEvent, ControllerEvent, IsrWished, StoreIsrReceived
 from reference.brokers.messages import (
     BrokerState,
     MetadataUpdate,
@@ -66,6 +67,12 @@ def require_consistent(
             raise InputError(f"{where}{problem}.")
 
 
+def require_consistent_after(protocol: BrokerProtocol, state: Controller | Broker) -> None:
+    """Raise InputError if a step has led to ``state``, and no running cluster can be like it."""
+    for problem in problems(protocol, state):
+        raise InputError(f"EVENT: leads to a state that no running cluster is in; {problem}.")
+
+
 def problems(protocol: BrokerProtocol, state: Controller | Broker) -> Iterator[str]:
     """What is wrong with ``state``, each as the place of a field and a clause that says what is expected."""
     yield from _small_numbers(state, "")
@@ -83,6 +90,12 @@ def event_problems(event: ControllerEvent | BrokerEvent) -> Iterator[str]:
         yield from _known_partitions(".update.partitions", update.partitions)
     if (version := getattr(event, "version", HEARTBEAT_VERSION)) not in (LEGACY_VERSION, HEARTBEAT_VERSION):
         yield f".version: expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}, found {version}"
+    if isinstance(event, StoreIsrReceived):
+        yield from _isr(".request.isr", event.request.isr)
+    if isinstance(event, IsrWished) and (
+        twice := _repeated([(each.topic, each.index) for each in event.wishes])
+    ):
+        yield f".wishes: expected one wish for each partition, found {twice[0][0]}-{twice[0][1]} twice"
 
 
 def draft_evidence(broker: Broker) -> tuple[str, ...]:
@@ -92,7 +105,8 @@ def draft_evidence(broker: Broker) -> tuple[str, ...]:
 
 def shipped_evidence(broker: Broker) -> tuple[str, ...]:
     """The fields that only a process of the shipped form has at these values."""
-    return tuple(name for name, usual in _SHIPPED_ONLY.items() if getattr(broker, name) != usual)
+    found = [name for name, usual in _SHIPPED_ONLY.items() if getattr(broker, name) != usual]
+    return (*found, "awaiting") if Api.REGISTRATION in broker.awaiting else tuple(found)
 
 
 # Numbers.
@@ -132,12 +146,25 @@ def _of_controller(protocol: BrokerProtocol, controller: Controller) -> Iterator
     yield from _ascending(".durable.partitions", durable.partitions, ("topic", "index"))
     for index, partition in enumerate(durable.partitions):
         yield from _partition(f".durable.partitions[{index}]", partition)
-    if isinstance(durable, Store):
-        for index, stored in enumerate(durable.registrations):
-            if stored.version not in (LEGACY_VERSION, HEARTBEAT_VERSION):
-                expected = f"expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}, found {stored.version}"
-                yield f".durable.registrations[{index}].version: {expected}"
+        if not _any_legacy(durable):
+            yield from _leader_in_isr(f".durable.partitions[{index}]", partition)
+    yield from _of_store(durable) if isinstance(durable, Store) else _of_log(durable)
     yield from _memory(protocol, controller)
+
+
+def _of_store(store: Store) -> Iterator[str]:
+    for index, stored in enumerate(store.registrations):
+        where = f".durable.registrations[{index}]"
+        if stored.version not in (LEGACY_VERSION, HEARTBEAT_VERSION):
+            expected = f"expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}"
+            yield f"{where}.version: {expected}, found {stored.version}"
+
+
+def _of_log(log: MetadataLog) -> Iterator[str]:
+    for index, registered in enumerate(log.registrations):
+        if registered.epoch >= log.end_offset:
+            expected = f"expected an offset below the log's end-offset, {log.end_offset}"
+            yield f".durable.registrations[{index}].epoch: {expected}, found {registered.epoch}"
 
 
 def _memory(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
@@ -186,6 +213,22 @@ def _partition(where: str, partition: Partition) -> Iterator[str]:
         yield f"{where}.leader: {expected}, found {partition.leader}"
 
 
+def _any_legacy(durable: Store | MetadataLog) -> bool:
+    """Whether somebody is registered who writes into the store past the controller, where nothing checks that
+    an ISR has its leader (COMPAT-1).
+    """
+    return isinstance(durable, Store) and any(
+        each.version == LEGACY_VERSION for each in durable.registrations
+    )
+
+
+def _leader_in_isr(where: str, partition: Partition) -> Iterator[str]:
+    leader = partition.leader
+    if leader in partition.replicas and leader not in partition.isr:
+        expected = f"expected a member of the ISR, {_list(partition.isr)}, or none"
+        yield f"{where}.leader: {expected}, found {leader}"
+
+
 def _isr(where: str, isr: Sequence[int]) -> Iterator[str]:
     if list(isr) != sorted(set(isr)):
         yield f"{where}: expected distinct ids in ascending order, found {_list(isr)}"
@@ -217,13 +260,15 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     form, other = ("draft", "shipped") if protocol.is_draft else ("shipped", "draft")
     foreign = shipped_evidence(broker) if protocol.is_draft else draft_evidence(broker)
     for name in foreign:
-        yield f".{name}: the {form} form has no such field; leave it out, or pass --protocol {other}"
+        what = "registration to await" if name == "awaiting" else "such field"
+        yield f".{name}: the {form} form has no {what}; leave it out, or pass --protocol {other}"
     order = [api for api in Api if api in broker.awaiting]
     if list(broker.awaiting) != order:
         yield f".awaiting: expected each once, as in [{' '.join(api.value for api in order)}]"
     yield from _ascending(".visible", broker.visible, ("broker",))
     yield from _known_partitions(".partitions", broker.partitions)
     yield from _pending(protocol, broker)
+    yield from _in_its_life(protocol, broker)
     timeout = protocol.broker_timeout
     yield from _ticks(".ticks", broker.ticks, timeout, "broker-timeout")
     if broker.fenced and broker.ticks:
@@ -231,6 +276,18 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     yield from _ticks(".request_ticks", broker.request_ticks, timeout, "broker-timeout", extra=1)
     if broker.request_ticks and protocol.contact_time is not ContactTime.REQUEST:
         yield ".request_ticks: expected 0 without --set contact-time=request"
+
+
+def _in_its_life(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
+    """What a process of a kind, or in a part of its life, can be at all."""
+    if protocol.is_draft and broker.legacy:
+        for name in ("fenced", "superseded"):
+            if getattr(broker, name):
+                yield f".{name}: expected no of a legacy process, found yes"
+    unregistered = (Life.STARTING, Life.SHUTTING_DOWN)
+    if not protocol.is_draft and broker.epoch < 0 and broker.life not in unregistered:
+        lives = " or ".join(life.value for life in unregistered)
+        yield f".life: expected {lives} of a process without broker epoch, found {broker.life.value}"
 
 
 def _known_partitions(where: str, partitions: Sequence[PartitionState]) -> Iterator[str]:
@@ -247,7 +304,9 @@ def _pending(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     by_life = protocol.isr_changes is IsrChanges.ALTER_PARTITION
     for index, change in enumerate(broker.pending):
         where = f".pending[{index}]"
-        yield from _isr(f"{where}.isr", change.isr)
+        # A leader may ask for an ISR that names a member twice; that is for the controller to refuse.
+        if list(change.isr) != sorted(change.isr):
+            yield f"{where}.isr: expected ascending order, found {_list(change.isr)}"
         if (change.topic, change.index) not in known:
             yield f"{where}.topic: expected one of the partitions, found {change.topic}-{change.index}"
         lives = len(change.isr) if by_life else 0

@@ -25,7 +25,9 @@ from functools import cache
 from typing import Any
 
 from model_check.codec import Json
+from model_check.consult.broker_words import error_name
 from model_check.errors import InputError
+from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import BrokerState
 from reference.frozen import field_defaults, field_types, is_frozen
 
@@ -39,30 +41,34 @@ _MOST_NESTED = 20
 # Writing.
 
 
-def describe(value: Any) -> str:
-    """A value in the short form, its outermost parentheses left out: it parses back to the same value."""
-    return " ".join([name_of(type(value)), *_fields(value)])
+def describe(value: Any, *, draft: bool = False) -> str:
+    """A value in the short form, its outermost parentheses left out: it parses back to the same value. In the
+    ``draft`` error codes have the names of KIP-343.
+    """
+    return " ".join([name_of(type(value)), *_fields(value, draft)])
 
 
-def fields_text(value: Any) -> str:
-    """The fields of a value in the short form, without its name."""
-    return " ".join(_fields(value))
+def fields_text(value: Any, *, draft: bool = False) -> str:
+    """The fields of a value in the short form, without its name; see :func:`describe`."""
+    return " ".join(_fields(value, draft))
 
 
-def _fields(value: Any) -> list[str]:
+def _fields(value: Any, draft: bool) -> list[str]:
     defaults = field_defaults(type(value))
     return [
-        f"{name.replace('_', '-')}={_text(getattr(value, name))}"
+        f"{name.replace('_', '-')}={_text(getattr(value, name), draft)}"
         for name in field_types(type(value))
         if name not in defaults or defaults[name] != getattr(value, name)
     ]
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, draft: bool) -> str:
     if value is None:
         return _NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, BrokerErrorCode):
+        return error_name(value, draft=draft)
     if isinstance(value, Enum):
         return _word_of(value)
     if isinstance(value, int):
@@ -70,8 +76,8 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else json.dumps(value)
     if isinstance(value, tuple):
-        return f"[{' '.join(map(_text, value))}]"
-    return f"{name_of(type(value))}({' '.join(_fields(value))})"
+        return f"[{' '.join(_text(each, draft) for each in value)}]"
+    return f"{name_of(type(value))}({' '.join(_fields(value, draft))})"
 
 
 def _word_of(member: Enum) -> str:

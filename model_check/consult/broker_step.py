@@ -11,6 +11,7 @@ from typing import Any, get_args
 from model_check import codec
 from model_check.codec import Json
 from model_check.consult import broker_short
+from model_check.consult.broker_consistency import require_consistent, require_consistent_after
 from model_check.errors import InputError
 from reference.brokers import effects
 from reference.brokers.broker import Broker
@@ -40,13 +41,23 @@ def _innermost(data: Json) -> Json:
     return data
 
 
+def answer(
+    protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
+) -> ControllerOutcome | BrokerOutcome:
+    """What ``state`` does, all of it such as a running cluster can be in. Raises InputError if it is not."""
+    require_consistent(protocol, state, event)
+    outcome = ask(protocol, state, event)
+    require_consistent_after(protocol, outcome.state)
+    return outcome
+
+
 def ask(
     protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
 ) -> ControllerOutcome | BrokerOutcome:
     """What ``state`` does. Raises InputError for an event that it does not know."""
-    mine = get_args(ControllerEvent if isinstance(state, Controller) else BrokerEvent)
+    mine = _events_of(state)
     if not isinstance(event, mine):
-        known = ", ".join(map(broker_short.name_of, mine))
+        known = ", ".join(map(broker_short.name_of, get_args(mine)))
         raise InputError(f"EVENT: this is no event of a {type(state).__name__.lower()}; there are {known}.")
     try:
         return step(protocol, state, event)
@@ -64,11 +75,29 @@ def parse_state(text: str) -> Controller | Broker:
     return found
 
 
-def parse_event(text: str) -> ControllerEvent | BrokerEvent:
-    """The event that ``text`` stands for. Raises InputError."""
-    kind = ControllerEvent | BrokerEvent
+def parse_event(text: str, state: Controller | Broker | None = None) -> ControllerEvent | BrokerEvent:
+    """The event that ``text`` stands for. Raises InputError, which names the events of ``state`` alone where
+    ``text`` names none.
+    """
+    kind: Any = ControllerEvent | BrokerEvent
+    names = {name for each in get_args(kind) for name in (each.__name__, broker_short.name_of(each))}
+    if state is not None and _name(text) not in names:
+        kind = _events_of(state)
     found: ControllerEvent | BrokerEvent = codec.decode(_data(text, kind, "EVENT"), kind, "EVENT")
     return found
+
+
+def _events_of(state: Controller | Broker) -> Any:
+    return ControllerEvent if isinstance(state, Controller) else BrokerEvent
+
+
+def _name(text: str) -> Json:
+    """The name of a value that a text gives, in JSON or in the short form; ``None`` if there is none."""
+    if text.lstrip().startswith("{"):
+        data = codec.parse(text, "EVENT")
+        return data.get("type") if isinstance(data, dict) else None
+    found = re.match(r"\s*([a-z-]+)", text)
+    return found[1] if found else None
 
 
 def _data(text: str, kind: Any, where: str) -> Json:

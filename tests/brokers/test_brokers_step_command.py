@@ -121,6 +121,7 @@ UPDATE = "metadata-update(controller=1 controller-epoch=1 brokers=[] partitions=
         (PROCESS, f"metadata-received update={UPDATE}", "shipped, as EVENT says"),
         (PROCESS, "response-received node=1 response=broker-heartbeat-response()", "shipped, as EVENT"),
         (PROCESS, "response-received node=1 response=isr-change-response()", "draft, as EVENT says"),
+        (f"{PROCESS} awaiting=[registration]", "client-request", "shipped, as STATE says"),
     ],
 )
 def test_the_form_follows_from_the_question_and_is_said(
@@ -162,7 +163,17 @@ def test_the_form_follows_from_the_question_and_is_said(
         ([CONTROLLER, "tick", "--set", "controller-timeout"], "expected switch=value"),
         ([CONTROLLER, "tick", "--set", "controler-timeout=1"], "there is no switch 'controler-timeout'"),
         ([CONTROLLER, "tick", "--poll"], "without --poll"),
-        ([CONTROLLER], "takes STATE and EVENT"),
+        ([CONTROLLER], "takes STATE and EVENT; EVENT is missing."),
+        (["broker(id=1)"], "takes STATE and EVENT; EVENT is missing."),
+        (["broker(id=1)", " "], "takes STATE and EVENT; EVENT is missing."),
+        ([], "a broker's or the controller's STATE and EVENT)"),
+        (
+            ["--protocol", "draft"],
+            "step needs REPLICA and EVENT (or a broker's or the controller's STATE and",
+        ),
+        (["", "tick"], "REPLICA is empty; step needs REPLICA and EVENT (or a broker's or the controller's"),
+        ([PROCESS, "heart-beat-due"], "client-request-done, found 'heart-beat-due'; did you mean 'heartbeat"),
+        ([PROCESS, '{"type": "HeartBeatDue"}'], "EVENT.type: expected Tick, ResponseReceived"),
         (["follower leader=1", "shutdown", "--protocol", "draft"], "REPLICA is about replicas: pass one of"),
     ],
 )
@@ -186,6 +197,57 @@ def test_what_is_printed_can_be_asked_again(
     assert parse_state(printed[1]).brokers == (Liveness(1, 3, BrokerState.ACTIVE),)
     assert cli.main(["step", printed[1], "session-expired broker=1"]) == 0
     assert "HEARTBEAT-7" in capsys.readouterr().out
+
+
+def test_a_name_that_is_no_event_is_told_the_events_of_its_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["step", PROCESS, "heart-beat-due"]) == 2
+    of_process = capsys.readouterr().err
+    assert "shutdown-wished" in of_process and "failover" not in of_process
+    assert cli.main(["step", CONTROLLER, "fail-over"]) == 2
+    of_controller = capsys.readouterr().err
+    assert "session-expired" in of_controller and "shutdown-wished" not in of_controller
+
+
+def test_an_empty_state_is_told_what_step_needs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    for state in ("-", f"@{tmp_path / 'state'}"):
+        assert cli.main(["step", state, "tick", "--protocol", "draft"]) == 2
+        assert "a broker's or the controller's STATE and EVENT)" in capsys.readouterr().err
+
+
+def test_the_draft_has_its_own_names_of_errors(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    assert cli.main(["step", CONTROLLER, HEARTBEAT]) == 0
+    answered = capsys.readouterr().out
+    assert "metadata-heartbeat-response(error=INVALID_INCARNATION_ID)" in answered
+    told = "response-received node=1 response=metadata-heartbeat-response(error={})"
+    awaiting = f"{PROCESS} state=active awaiting=[heartbeat]"
+    for name in ("INVALID_INCARNATION_ID", "STALE_BROKER_EPOCH"):
+        assert cli.main(["step", awaiting, told.format(name)]) == 0
+        out = capsys.readouterr().out
+        assert "error=INVALID_INCARNATION_ID" in out and "STALE_BROKER_EPOCH" not in out
+    stale = told.replace("metadata-", "broker-").format("STALE_BROKER_EPOCH")
+    assert cli.main(["step", f"{REGISTERED} awaiting=[heartbeat]", stale]) == 0
+    assert "error=STALE_BROKER_EPOCH" in capsys.readouterr().out
+
+
+def test_the_name_of_an_effect_stands_apart_from_its_fields(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    led = "partitions=[partition(topic=t index=0 replicas=[1] isr=[1] leader=1)] registrations"
+    assert cli.main(["step", CONTROLLER.replace("registrations", led), "session-expired broker=1"]) == 0
+    effects = capsys.readouterr().out.split("Effects, in order\n")[1].splitlines()
+    columns = {
+        line.index(field) for line in effects for field in ("broker=1 ", "partition=") if field in line
+    }
+    assert "  2. partition-changed  partition=partition(topic=t" in effects[1]
+    assert effects[0].startswith("  1. broker-declared    broker=1 ") and len(columns) == 1
 
 
 # Decision tables.
@@ -230,6 +292,9 @@ def test_a_table_is_of_the_form_that_has_it(capsys: pytest.CaptureFixture[str]) 
         (["failover", "--protocol", "kafka"], "pass --protocol draft or --protocol shipped, not"),
         (["vote-request", "--protocol", "draft"], "is about replicas: pass one of --protocol kafka"),
         (["failovr"], "did you mean 'failover'?"),
+        (["contact-lost", "--poll"], "--poll is about one question and not --table; leave one of them out."),
+        (["vote-request", "--poll"], "--poll is about one question and not --table"),
+        (["--poll"], "--poll is about one question and not --table"),
     ],
 )
 def test_a_table_of_another_form_is_refused(

@@ -24,7 +24,7 @@ from model_check.consult.broker_step import is_about_brokers, parse_event, parse
 from model_check.errors import InputError
 from reference.brokers.broker import Broker
 from reference.brokers.controller import Controller, MetadataLog, Store
-from reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived
+from reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick
 from reference.brokers.messages import (
     BrokerRegistrationRequest,
     FeatureRange,
@@ -32,7 +32,7 @@ from reference.brokers.messages import (
     Process,
 )
 from reference.brokers.partition import Partition
-from reference.brokers.protocol import KIP343, SHIPPED, ContactTime
+from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, ContactTime
 from reference.frozen import field_types, replace
 from tests.consult.values import values_of
 
@@ -154,6 +154,16 @@ TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=
             ),
             "STATE.pending\\[0\\].lives: expected 0",
         ),
+        (
+            PROCESS.format(
+                f"partitions=[{TOLD}] pending=[pending-isr(topic=t index=0 leader-epoch=0 "
+                "partition-epoch=0 isr=[2 1])]"
+            ),
+            "STATE.pending\\[0\\].isr: expected ascending order, found \\[2 1\\]",
+        ),
+        (PROCESS.format("awaiting=[registration]"), "awaiting: the draft form has no registration to await"),
+        (PROCESS.format("legacy=yes"), "STATE.fenced: expected no of a legacy process, found yes"),
+        (PROCESS.format("legacy=yes fenced=no superseded=yes"), "STATE.superseded: expected no of a legacy"),
         ("controller active=-1 durable=store()", "STATE.active: expected a number from 0 on"),
         ("controller active=1 durable=metadata-log()", "a metadata log is of the shipped form; pass"),
         (
@@ -171,6 +181,10 @@ TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=
         (PARTITION.format("replicas=[1 2] isr=[1 3]"), "isr: expected replicas, \\[1 2\\], found \\[3\\]"),
         (PARTITION.format("replicas=[1 2] isr=[2 1]"), "isr: expected distinct ids in ascending order"),
         (PARTITION.format("replicas=[1 2] isr=[1] leader=3"), "leader: expected one of the replicas"),
+        (
+            PARTITION.format("replicas=[1 2] isr=[1] leader=2"),
+            "leader: expected a member of the ISR, \\[1\\]",
+        ),
         (PARTITION.format("replicas=[1 2] isr=[1] adding=[3]"), "adding: expected replicas"),
         (
             "controller active=1 durable=store() brokers=[liveness(broker=1 state=initial)]",
@@ -186,6 +200,57 @@ def test_a_state_that_no_draft_cluster_is_in_is_refused(state: str, says: str) -
     with pytest.raises(InputError, match=says) as refused:
         require_consistent(KIP343, parse_state(state), parse_event("tick"))
     assert str(refused.value).count(".") >= 1 and "\n" not in str(refused.value)
+
+
+LOG = "controller active=1 durable=metadata-log({})"
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (
+            PROCESS.format("life=running"),
+            "STATE.life: expected starting or shutting-down of a process without",
+        ),
+        (PROCESS.format("life=recovery"), "found recovery"),
+        (
+            LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=4)] end-offset=4"),
+            "registrations\\[0\\].epoch: expected an offset below the log's end-offset, 4, found 4",
+        ),
+        (
+            LOG.format(
+                "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[1] leader=2)] end-offset=1"
+            ),
+            "leader: expected a member of the ISR, \\[1\\], or none, found 2",
+        ),
+    ],
+)
+def test_a_state_that_no_shipped_cluster_is_in_is_refused(state: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        require_consistent(SHIPPED, parse_state(state), parse_event("tick"))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "state"),
+    [
+        (SHIPPED, PROCESS.format("life=shutting-down")),
+        (SHIPPED, PROCESS.format("awaiting=[registration]")),
+        (
+            SHIPPED,
+            LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=3)] end-offset=4"),
+        ),
+        (KIP343, PROCESS.format("legacy=yes fenced=no")),
+        (
+            KIP343,
+            STORE.format(
+                "registrations=[stored-registration(broker=1 incarnation=1 version=4)] "
+                "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[2] leader=1)] last-transaction=1"
+            ),
+        ),
+    ],
+)
+def test_a_state_beside_them_is_not_refused(protocol: BrokerProtocol, state: str) -> None:
+    assert list(problems(protocol, parse_state(state))) == []
 
 
 def test_more_that_no_cluster_is_like() -> None:
@@ -206,6 +271,12 @@ def test_more_that_no_cluster_is_like() -> None:
     assert list(problems(SHIPPED, Controller(None, MetadataLog()))) == []
 
 
+WRITE = (
+    "store-isr-received source=process(broker=1 incarnation=1) request=store-isr-request("
+    "broker=1 topic=t index=0 leader-epoch=0 partition-epoch=0 isr=[{}])"
+)
+
+
 @pytest.mark.parametrize(
     ("event", "says"),
     [
@@ -213,6 +284,12 @@ def test_more_that_no_cluster_is_like() -> None:
         ("request-received node=-1 source=process(broker=-2 incarnation=1) request={}", ".node: expected"),
         ("registration-written broker=1 version=3", ".version: expected 4 or 5, found 3"),
         ("metadata-received update=metadata-update(controller=-1 {})", ".update.controller: expected"),
+        (
+            "isr-wished wishes=[isr-wish(topic=t index=0 isr=[1]) isr-wish(topic=t index=0 isr=[1 2])]",
+            ".wishes: expected one wish for each partition, found t-0 twice",
+        ),
+        (WRITE.format("2 1"), ".request.isr: expected distinct ids in ascending order, found [2 1]"),
+        (WRITE.format("1 1"), ".request.isr: expected distinct ids"),
     ],
 )
 def test_an_event_that_cannot_happen_is_refused(event: str, says: str) -> None:
@@ -228,6 +305,50 @@ def test_what_a_request_says_is_not_judged() -> None:
     request = "metadata-heartbeat-request(broker=-5 incarnation=-5 target=active)"
     event = parse_event(f"request-received node=1 source=process(broker=1 incarnation=1) request={request}")
     assert list(event_problems(event)) == []
+
+
+LEGACY = "registrations=[stored-registration(broker=1 incarnation=1 version=4)] last-transaction=1 "
+LED = "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[1 2] leader=1)]"
+
+
+def test_an_event_that_leads_to_no_state_of_a_cluster_is_refused() -> None:
+    """Whether members are replicas shows in the state alone, and not where nothing is written."""
+    state = parse_state(STORE.format(LEGACY + LED))
+    alone = broker_step.answer(KIP343, state, parse_event(WRITE.format("1")))
+    assert isinstance(alone.state, Controller) and alone.state.durable.partitions[0].isr == (1,)
+    stranger = parse_event(WRITE.format("1 3"))
+    with pytest.raises(InputError) as refused:
+        broker_step.answer(KIP343, state, stranger)
+    assert str(refused.value) == (
+        "EVENT: leads to a state that no running cluster is in; "
+        ".durable.partitions[0].isr: expected replicas, [1 2], found [3]."
+    )
+    late = parse_state(STORE.format(LEGACY + LED.replace("leader=1", "leader=1 partition-epoch=1")))
+    assert broker_step.answer(KIP343, late, stranger).state == late
+
+
+def test_a_change_that_names_a_member_twice_can_be_asked_about_next() -> None:
+    leader = parse_state(PROCESS.format(f"controller=1 state=active fenced=no partitions=[{TOLD}]"))
+    wish = parse_event("isr-wished wishes=[isr-wish(topic=t index=0 isr=[1 1])]")
+    asked = broker_step.answer(KIP343, leader, wish).state
+    assert isinstance(asked, Broker) and asked.pending[0].isr == (1, 1)
+    refusal = parse_event("response-received node=1 response=isr-change-response(results=[INVALID_REQUEST])")
+    refused = broker_step.answer(KIP343, parse_state(describe(asked)), refusal).state
+    assert refused == leader
+
+
+def test_error_codes_have_the_names_of_their_form() -> None:
+    event = parse_event(
+        "response-received node=1 response=isr-change-response(error=STALE_BROKER_EPOCH "
+        "results=[NOT_LEADER_OR_FOLLOWER])"
+    )
+    text = describe(event, draft=True)
+    assert text == (
+        "response-received node=1 response=isr-change-response(error=INVALID_INCARNATION_ID "
+        "results=[NOT_LEADER_FOR_PARTITION])"
+    )
+    assert parse_event(text) == event
+    assert "STALE_BROKER_EPOCH" in describe(event)
 
 
 # Fuzzing.
@@ -262,13 +383,15 @@ def small_values(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def ask(form: str, state: Controller | Broker, event: Any) -> None:
-    """Ask as the command does; InputError is an answer."""
+    """Ask as the command does; InputError is an answer. The state afterwards can be asked about next."""
     try:
         chosen, _ = broker_forms.of_question(form, state, event)
-        require_consistent(FORMS[chosen], state, event)
-        broker_step.ask(FORMS[chosen], state, event)
+        outcome = broker_step.answer(FORMS[chosen], state, event)
     except InputError as error:
         assert "\n" not in str(error)
+    else:
+        after = parse_state(describe(outcome.state, draft=FORMS[chosen].is_draft))
+        broker_step.answer(FORMS[chosen], after, Tick())
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))

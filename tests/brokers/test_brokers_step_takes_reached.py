@@ -1,0 +1,87 @@
+"""``kraftcheck step`` refuses nothing that a running cluster comes to: states and events of explorations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from broker_samples import scenario_of, shipped
+
+from model_check.brokers.asking import listening
+from model_check.brokers.build import build
+from model_check.brokers.scenario import BrokerScenario
+from model_check.consult.broker_consistency import event_problems, problems
+from model_check.consult.broker_short import describe
+from model_check.consult.broker_step import parse_event, parse_state
+from model_check.engine.explorer import explore
+from model_check.engine.system import Limits
+from reference.brokers.broker import Broker
+from reference.brokers.controller import Controller
+from reference.brokers.events import IsrWished, StoreIsrReceived
+from reference.brokers.protocol import BrokerProtocol
+
+SMALL = (
+    "brokers-cut-off-fences", "brokers-data-crash", "brokers-forgetful-controller", "brokers-legacy",
+    "brokers-restart-in-shutdown", "brokers-timed-liveness-known", "brokers-timeouts-drift",
+    "brokers-two-partitions", "brokers-two-with-one-id", "finding-late-registration",
+    "mutants-brokers-isr-names-twice", "mutants-brokers-legacy", "mutants-brokers-timed-gives-up",
+    "brokers-shipped-data-crash", "brokers-shipped-hands-over", "brokers-shipped-isr-races",
+    "brokers-shipped-restart", "brokers-shipped-shutdown-of-leader", "brokers-shipped-two-with-one-id",
+    "finding-shutdown-failover", "mutants-brokers-shipped-failover", "parity-brokers-shipped-lost-answer",
+)  # fmt: skip
+ENOUGH = Limits(max_states=3000)
+
+
+class Heard:
+    """All states and events that explorations ask the reference about, by protocol."""
+
+    def __init__(self, scenarios: Iterable[BrokerScenario]) -> None:
+        self.states: set[tuple[BrokerProtocol, Controller | Broker]] = set()
+        self.events: set[Any] = set()
+        with listening(self._hear):
+            for scenario in scenarios:
+                explore(build(scenario), keep_going=True, limits=ENOUGH)
+
+    def _hear(self, protocol: BrokerProtocol, state: Controller | Broker, event: Any, outcome: Any) -> None:
+        self.states |= {(protocol, state), (protocol, outcome.state)}
+        self.events.add(event)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_a_scenario_reaches_can_be_asked_about(name: str) -> None:
+    heard = Heard([shipped(name)])
+    assert {Controller, Broker} == {type(state) for _, state in heard.states} and len(heard.events) > 1
+    for protocol, state in heard.states:
+        assert not list(problems(protocol, state)), describe(state)
+        assert parse_state(describe(state, draft=protocol.is_draft)) == state
+    for event in heard.events:
+        assert not list(event_problems(event)), describe(event)
+        assert parse_event(describe(event)) == event
+
+
+def test_a_pending_change_may_name_a_member_twice() -> None:
+    """A leader asks for what its scenario wishes; the controller refuses it, and not the command."""
+    heard = Heard([shipped("mutants-brokers-isr-names-twice")])
+    assert any(isinstance(event, IsrWished) and event.wishes for event in heard.events)
+    pending = [each.isr for _, state in heard.states if isinstance(state, Broker) for each in state.pending]
+    assert (1, 1) in pending
+
+
+def test_a_legacy_leader_may_write_an_isr_without_itself() -> None:
+    scenario = scenario_of(
+        brokers={"running": [1, 2], "legacy": [1], "replicas": [1, 2]},
+        environment={"wishes": ["2"]},
+        budgets={"isr-changes": 1},
+    )
+    heard = Heard([scenario])
+    assert any(isinstance(event, StoreIsrReceived) for event in heard.events)
+    left_out = [
+        (protocol, state)
+        for protocol, state in heard.states
+        if isinstance(state, Controller)
+        and any(each.leader not in (None, *each.isr) for each in state.durable.partitions)
+    ]
+    assert left_out
+    for protocol, state in left_out:
+        assert not list(problems(protocol, state))
