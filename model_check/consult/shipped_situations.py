@@ -106,10 +106,10 @@ def _heartbeat(given: Given) -> Situation | None:
     )
     if controller is None or (given["registered"] == "unregistered" and given["broker epoch"] == "current"):
         return None
-    # Of a process that has not read its registration, heartbeats that come late wish to be fenced.
+    # A process that has not read its registration starts, and wishes to be fenced; that may come late.
     starts = given["wants to be fenced"] == "yes" and given["wants to shut down"] == "no"
-    unfenced = given["registered"] != "unregistered" and not is_fenced(given["registered"])
-    if unfenced and given["has read its registration"] == "no" and not starts:
+    own = given["broker epoch"] == "current" and not is_fenced(given["registered"])
+    if own and given["has read its registration"] == "no" and not starts:
         return None
     request = BrokerHeartbeatRequest(
         BROKER,
