@@ -165,7 +165,10 @@ _PROPOSALS = {
 
 def _alter_partition(given: Given) -> Situation | None:
     wanted = _PROPOSALS[given["ISR"]]
-    partition = replace(wanted.partition, leader=_LEADERS[given["leader"]])
+    leader = _LEADERS[given["leader"]]
+    partition = replace(wanted.partition, leader=leader)
+    if leader is not None and leader not in partition.isr:
+        partition = replace(partition, isr=(leader,))
     state, version = "unfenced", int(given["version"])
     if given["broker epoch"] == "unregistered":
         # Who is not registered is in no ISR that has others, and leads nothing.

@@ -95,10 +95,11 @@ def _metadata_due(given: Given, *, draft: bool) -> Situation | None:
 def _heartbeat_due(given: Given, *, draft: bool) -> Situation | None:
     if draft:
         state, wish = BrokerState[given["state"]], BrokerState[given["wish"]]
-        broker = draft_process(state, wish=wish, fenced=state in (BrokerState.INITIAL, BrokerState.INACTIVE))
+        legacy = given["process"] == "legacy"
+        fenced = not legacy and state in (BrokerState.INITIAL, BrokerState.INACTIVE)
         # Who has a request of a client left goes on where others would have ended.
-        broker = replace(broker, accepted=1 if wish is BrokerState.INACTIVE else 0)
-        broker = replace(broker, legacy=given["process"] == "legacy")
+        accepted = 1 if wish is BrokerState.INACTIVE else 0
+        broker = replace(draft_process(state, wish=wish, fenced=fenced), legacy=legacy, accepted=accepted)
         broker = broker if given["leads"] == "yes" else replace(broker, partitions=())
         if broker.legacy and (given["state"], given["wish"]) != ("INITIAL", "ACTIVE"):
             return None
