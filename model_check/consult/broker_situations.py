@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from model_check.consult.broker_words import BROKER
-from reference.brokers.broker import Api, Broker, Life
+from reference.brokers.broker import Api, Broker, Life, PendingIsr
 from reference.brokers.controller import (
     HEARTBEAT_VERSION,
     LEGACY_VERSION,
@@ -63,7 +63,7 @@ PARTITIONS = {
 }
 
 #: Those that tables with many other columns make do with.
-AT_STAKE = ("leads, another can", "leads, others cannot", "follows", "leaderless")
+AT_STAKE = ("leads, another can", "leads, others cannot", "follows", "leaderless", "outside the ISR")
 
 
 def leads(partition: str) -> bool:
@@ -115,10 +115,16 @@ def _partition(partition: str | Partition) -> Partition:
 REGISTERED = (
     "unregistered",
     "fenced",
+    "fenced and in controlled shutdown",
     "unfenced",
     "in controlled shutdown",
     "in controlled shutdown, new controller",
 )
+
+
+def is_fenced(registered: str) -> bool:
+    """Whether broker 1 is fenced in this value of the column of registrations."""
+    return registered.startswith("fenced")
 
 
 def shipped_controller(
@@ -132,17 +138,14 @@ def shipped_controller(
     features: tuple[FinalizedFeature, ...] = (),
 ) -> Controller | None:
     """A controller by whose log broker 1 is in ``state``; ``None`` if that cannot be beside the rest."""
-    registered, fenced = state != "unregistered", state == "fenced"
-    if isinstance(partition, str):
-        if (fenced or not registered) and leads(partition):
-            return None
-        if state == "unfenced" and partition == "leaderless":
-            return None
+    registered, fenced = state != "unregistered", is_fenced(state)
+    if state == "unfenced" and partition == "leaderless":
+        return None
     if active and registered and not fenced and not session:
         return None
     if (session and not registered) or (ticks and not session) or (not active and (session or ticks)):
         return None
-    shutting_down = state.startswith("in controlled shutdown")
+    shutting_down = "in controlled shutdown" in state
     own = BrokerRegistration(BROKER, INCARNATION, EPOCH, fenced, shutting_down)
     other = BrokerRegistration(OTHER, 2, 3, fenced=False)
     registrations = (own, other) if registered else (other,)
@@ -159,6 +162,19 @@ def shipped_controller(
 
 STATE_TOLD = PartitionState("t", 0, BROKER, LEADER_EPOCH, PARTITION_EPOCH, (BROKER, OTHER))
 LED_BY_OTHER = replace(STATE_TOLD, leader=OTHER)
+#: A change that is pending. Which lives of members it means follows from the protocol.
+PENDING = PendingIsr("t", 0, LEADER_EPOCH, PARTITION_EPOCH, (BROKER,))
+#: What metadata says of the partition since :data:`PENDING` was asked for.
+SAID_SINCE = {
+    "what it was": STATE_TOLD,
+    "newer, with the ISR asked for": replace(STATE_TOLD, partition_epoch=PARTITION_EPOCH + 1, isr=(BROKER,)),
+    "newer, with another ISR": replace(
+        STATE_TOLD, partition_epoch=PARTITION_EPOCH + 1, isr=(BROKER, OTHER, ABSENT)
+    ),
+    "of another leader epoch": replace(
+        STATE_TOLD, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1
+    ),
+}
 _VISIBLE = (VisibleBroker(BROKER, INCARNATION), VisibleBroker(OTHER, 2))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from model_check.consult.broker_consistency import problems
+from model_check.consult.broker_occurrence import fitted, occurs
 from model_check.consult.broker_step import ask
 from model_check.consult.broker_words import (
     UNCHANGED,
@@ -92,13 +93,26 @@ class ProcessDecision:
 Decision: TypeAlias = ControllerDecision | ProcessDecision
 
 
+def situation_of(table: BrokerTable, protocol: BrokerProtocol, given: Mapping[str, str]) -> Situation | None:
+    """What a combination of conditions stands for under ``protocol``; ``None`` if it cannot occur there."""
+    found = table.situation(given)
+    return None if found is None else _under(protocol, found)
+
+
+def _under(protocol: BrokerProtocol, situation: Situation) -> Situation | None:
+    state, event = situation
+    state = fitted(protocol, state)
+    return None if any(problems(protocol, state)) or not occurs(protocol, state) else (state, event)
+
+
 def decide(table: BrokerTable, protocol: BrokerProtocol) -> Mapping[Cell, Decision]:
     """The decision on every combination of conditions that can occur under ``protocol``."""
 
     def decision(situation: Situation) -> Decision | None:
-        state, event = situation
-        if any(problems(protocol, state)):
+        found = _under(protocol, situation)
+        if found is None:
             return None
+        state, event = found
         return describe(protocol, state, ask(protocol, state, event))
 
     return decide_table(table, decision)

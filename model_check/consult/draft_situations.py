@@ -75,6 +75,7 @@ _ANSWERS = {
 def _heartbeat_response(given: Given) -> Situation | None:
     fenced = given["process"] == "fenced"
     broker = draft_process(
+        BrokerState[given["state"]],
         wish=BrokerState[given["wish"]],
         fenced=fenced,
         awaiting=(Api.HEARTBEAT,) if given["awaited"] == "yes" else (),
@@ -97,16 +98,17 @@ def _heartbeat_response(given: Given) -> Situation | None:
 
 
 def _contact(given: Given) -> Situation | None:
-    broker = draft_process(awaiting=(Api.HEARTBEAT,) if given["heartbeat under way"] == "yes" else ())
+    state = BrokerState[given["state"]]
+    broker = draft_process(state, awaiting=(Api.HEARTBEAT,) if given["heartbeat under way"] == "yes" else ())
     kind = given["process"]
+    if kind in ("gone", "legacy") and (state is not BrokerState.INITIAL or given["ticks"] != "0"):
+        return None
     if kind == "gone":
         broker = Broker(BROKER, INCARNATION, ended=True)
-        if given["ticks"] != "0" or given["heartbeat under way"] == "yes":
+        if given["heartbeat under way"] == "yes":
             return None
     elif kind == "legacy":
-        broker = replace(broker, legacy=True, state=BrokerState.INITIAL)
-        if given["ticks"] != "0":
-            return None
+        broker = replace(broker, legacy=True)
     broker = replace(broker, fenced=kind in ("fenced", "gone"), ticks=int(given["ticks"]))
     return broker, ContactLost() if given["event"] == "contact-lost" else Tick()
 
@@ -162,6 +164,9 @@ def _store_isr(given: Given) -> Situation | None:
 
 # The tables.
 
+#: The states that a process may have been given last.
+_PROCESS_STATES = tuple(BrokerState.__members__)
+
 METADATA_HEARTBEAT_REQUEST = BrokerTable(
     "metadata-heartbeat-request",
     "how the controller answers MetadataHeartbeat",
@@ -185,6 +190,7 @@ METADATA_HEARTBEAT_RESPONSE = BrokerTable(
     {
         "answer": tuple(_ANSWERS),
         "process": ("serves", "fenced"),
+        "state": _PROCESS_STATES,
         "wish": ("ACTIVE", "STOPPING", "INACTIVE"),
         "client requests": ("none", "some"),
         "time has passed": YES_NO,
@@ -201,6 +207,7 @@ CONTACT_LOST = BrokerTable(
     "Without time-outs contact-lost ends the broker's time; with --set broker-timeout ticks do.",
     {
         "process": ("serves", "fenced", "legacy", "gone"),
+        "state": _PROCESS_STATES,
         "event": ("contact-lost", "tick"),
         "ticks": TICKS,
         "heartbeat under way": YES_NO,

@@ -13,8 +13,9 @@ from model_check.consult.broker_situations import (
     NODES,
     OTHER,
     PARTITION_EPOCH,
+    PENDING,
     PROCESS,
-    STATE_TOLD,
+    SAID_SINCE,
     Given,
     draft_controller,
     draft_process,
@@ -60,10 +61,10 @@ _ISRS = {
 def _isr_change(given: Given) -> Situation | None:
     partition = partition_of(_REPLICAS, leader=_LEADERS[given["leader"]])
     heard = {"none": None, "the sender's": INCARNATION, "another": INCARNATION - 1}[given["remembered"]]
+    state = "ACTIVE" if heard is not None or given["leader"] == "the sender" else "INACTIVE"
     if given["registered"] == "none":
-        controller = draft_controller("unregistered", partition, incarnation=heard)
-    else:
-        controller = draft_controller("ACTIVE", partition, incarnation=heard)
+        state = "unregistered"
+    controller = draft_controller(state, partition, incarnation=heard)
     if controller is None:
         return None
     incarnation = INCARNATION
@@ -84,12 +85,6 @@ def _isr_change(given: Given) -> Situation | None:
     return controller, RequestReceived(NODES[given["node asked"]], PROCESS, request)
 
 
-_IN_FORCE = {
-    "what it was": (LEADER_EPOCH, PARTITION_EPOCH, (BROKER, OTHER)),
-    "newer, with the ISR asked for": (LEADER_EPOCH, PARTITION_EPOCH + 1, (BROKER,)),
-    "newer, with another ISR": (LEADER_EPOCH, PARTITION_EPOCH + 1, _REPLICAS),
-    "of another leader epoch": (LEADER_EPOCH + 1, PARTITION_EPOCH + 1, (BROKER, OTHER)),
-}
 _ISR_ANSWERS = {
     **{
         f"{name} (top level)": IsrChangeResponse(BrokerErrorCode[name])
@@ -104,21 +99,18 @@ _ISR_ANSWERS = {
 
 
 def _isr_change_response(given: Given) -> Situation | None:
-    leader_epoch, partition_epoch, isr = _IN_FORCE[given["metadata says"]]
-    told = replace(STATE_TOLD, leader_epoch=leader_epoch, partition_epoch=partition_epoch, isr=isr)
     broker = draft_process(
         awaiting=(Api.ISR,) if given["awaited"] == "yes" else (),
-        partitions=(told,),
+        partitions=(SAID_SINCE[given["metadata says"]],),
     )
-    broker = replace(broker, pending=_pending(given["change"], ()))
+    broker = replace(broker, pending=_pending(given["change"]))
     return broker, ResponseReceived(NODES[given["answered by"]], _ISR_ANSWERS[given["answer"]])
 
 
-def _pending(change: str, lives: tuple[int, ...]) -> tuple[PendingIsr, ...]:
+def _pending(change: str) -> tuple[PendingIsr, ...]:
     if change == "none pending":
         return ()
-    refused = change == "waits for metadata"
-    return (PendingIsr("t", 0, LEADER_EPOCH, PARTITION_EPOCH, (BROKER,), lives, refused),)
+    return (replace(PENDING, refused=change == "waits for metadata"),)
 
 
 # AlterPartition.
@@ -136,6 +128,8 @@ class _Proposal:
     recovering: bool = False
 
 
+#: From this version on AlterPartition says which life of a member is meant.
+_SAYS_LIVES = 3
 _THIRD = BrokerRegistration(ABSENT, 6, 12, fenced=False)
 _ALL = ((BROKER, EPOCH), (OTHER, 3), (ABSENT, 12))
 _ALONE = ((BROKER, EPOCH),)
@@ -171,8 +165,14 @@ _PROPOSALS = {
 
 def _alter_partition(given: Given) -> Situation | None:
     wanted = _PROPOSALS[given["ISR"]]
-    partition = replace(wanted.partition, leader=_LEADERS[given["leader"]])
-    state = "unregistered" if given["broker epoch"] == "unregistered" else "unfenced"
+    leader = _LEADERS[given["leader"]]
+    partition = replace(wanted.partition, leader=leader)
+    if leader is not None and leader not in partition.isr:
+        partition = replace(partition, isr=(leader,))
+    state, version = "unfenced", int(given["version"])
+    if given["broker epoch"] == "unregistered":
+        # Who is not registered is in no ISR that has others, and leads nothing.
+        state, partition = "unregistered", replace(partition, isr=(OTHER,))
     controller = shipped_controller(state, partition, session=state == "unfenced")
     if controller is None or (given["partition"] != "known" and given["ISR"] != "as it is"):
         return None
@@ -185,11 +185,11 @@ def _alter_partition(given: Given) -> Situation | None:
         1 if given["partition"] == "unknown index" else 0,
         LEADER_EPOCH + COMPARED[given["leader epoch"]],
         PARTITION_EPOCH + COMPARED[given["partition epoch"]],
-        tuple(IsrMember(broker, life) for broker, life in wanted.isr),
+        tuple(IsrMember(broker, life if version >= _SAYS_LIVES else -1) for broker, life in wanted.isr),
         wanted.recovering,
     )
     epoch = EPOCH - 1 if given["broker epoch"] == "stale" else EPOCH
-    request = AlterPartitionRequest(BROKER, epoch, (proposal,), int(given["version"]))
+    request = AlterPartitionRequest(BROKER, epoch, (proposal,), version)
     event = RequestReceived(NODES[given["node asked"]], PROCESS, request)
     return replace(controller, durable=log), event
 
@@ -232,13 +232,9 @@ _ALTER_ANSWERS = {
 
 
 def _alter_partition_response(given: Given) -> Situation | None:
-    leader_epoch = LEADER_EPOCH + (given["metadata says"] == "another leader epoch")
-    told = replace(STATE_TOLD, leader_epoch=leader_epoch, partition_epoch=PARTITION_EPOCH)
-    if given["metadata says"] == "another leader epoch" and given["change"] != "none pending":
-        return None
     awaiting = (Api.ISR,) if given["awaited"] == "yes" else ()
-    broker = shipped_process(awaiting=awaiting, partitions=(told,))
-    broker = replace(broker, pending=_pending(given["change"], (EPOCH,)))
+    broker = shipped_process(awaiting=awaiting, partitions=(SAID_SINCE[given["metadata says"]],))
+    broker = replace(broker, pending=_pending(given["change"]))
     return broker, ResponseReceived(NODES[given["answered by"]], _ALTER_ANSWERS[given["answer"]])
 
 
@@ -269,8 +265,8 @@ ISR_CHANGE_RESPONSE = BrokerTable(
     "The request was for one partition and the ISR without broker 2.",
     {
         "answer": tuple(_ISR_ANSWERS),
+        "metadata says": tuple(SAID_SINCE),
         "change": _CHANGES,
-        "metadata says": tuple(_IN_FORCE),
         "answered by": tuple(NODES),
         "awaited": ("yes", "no"),
     },
@@ -301,8 +297,8 @@ ALTER_PARTITION_RESPONSE = BrokerTable(
     "The request was for one partition and the ISR without broker 2.",
     {
         "answer": tuple(_ALTER_ANSWERS),
+        "metadata says": tuple(SAID_SINCE),
         "change": _CHANGES,
-        "metadata says": ("what it was", "another leader epoch"),
         "answered by": tuple(NODES),
         "awaited": ("yes", "no"),
     },

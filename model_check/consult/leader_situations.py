@@ -10,11 +10,12 @@ from model_check.consult.broker_situations import (
     COMPARED,
     CONTROLLER_NODE,
     END,
-    EPOCH,
     LEADER_EPOCH,
     LED_BY_OTHER,
     OTHER,
     PARTITION_EPOCH,
+    PENDING,
+    SAID_SINCE,
     STATE_TOLD,
     YES_NO,
     Given,
@@ -24,7 +25,7 @@ from model_check.consult.broker_situations import (
 from model_check.consult.broker_tables import BrokerTable, Situation
 from model_check.consult.broker_words import BROKER
 from model_check.consult.shipped_situations import LIVES
-from reference.brokers.broker import Api, Broker, Life, PendingIsr
+from reference.brokers.broker import Api, Broker, Life
 from reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
@@ -39,11 +40,6 @@ from reference.frozen import replace
 
 #: Another partition that broker 1 leads.
 _SECOND = replace(STATE_TOLD, index=1)
-_PENDING = PendingIsr("t", 0, LEADER_EPOCH, PARTITION_EPOCH, (BROKER,))
-
-
-def _change(*, draft: bool, index: int = 0, refused: bool = False) -> PendingIsr:
-    return replace(_PENDING, index=index, refused=refused, lives=() if draft else (EPOCH,))
 
 
 def _process(*, draft: bool, partitions: tuple[PartitionState, ...]) -> Broker:
@@ -66,12 +62,10 @@ def _isr_wished(given: Given, *, draft: bool) -> Situation | None:
     change, kind = given["pending"], given["process"]
     if change != "none":
         index = 1 if change == "of another partition" else 0
-        pending = _change(draft=draft, index=index, refused=change.endswith("refused"))
+        pending = replace(PENDING, index=index, refused=change.endswith("refused"))
         broker = replace(broker, pending=(pending,))
     if kind == "legacy":
         broker = replace(broker, legacy=True, state=BrokerState.INITIAL)
-        if change != "none" and given["change under way"] == "no":
-            return None
     elif kind == "superseded":
         broker = replace(broker, superseded=True)
     elif kind == "unregistered":
@@ -87,13 +81,13 @@ def _isr_wished(given: Given, *, draft: bool) -> Situation | None:
 
 def _timed_out(given: Given, *, draft: bool) -> Situation | None:
     api = Api(given["request"])
-    broker = _process(draft=draft, partitions=(STATE_TOLD,))
+    broker = _process(draft=draft, partitions=(SAID_SINCE[given["metadata says"]],))
     ticks = int(given["time of the request"])
     if ticks and (api is not Api.HEARTBEAT or given["under way"] == "no"):
         return None
     broker = replace(broker, awaiting=(api,) if given["under way"] == "yes" else (), request_ticks=ticks)
     if given["pending"] != "none":
-        broker = replace(broker, pending=(_change(draft=draft),))
+        broker = replace(broker, pending=(PENDING,))
     if given["process"] == "legacy":
         broker = replace(broker, legacy=True, state=BrokerState.INITIAL)
         if api is not Api.ISR:
@@ -112,8 +106,8 @@ def _store_answered(given: Given) -> Situation | None:
     broker = replace(draft_process(BrokerState.INITIAL, partitions=(told, _SECOND)), legacy=True)
     changes = {
         "none": (),
-        "this one": (_PENDING,),
-        "this one and another": (_PENDING, replace(_PENDING, index=1)),
+        "this one": (PENDING,),
+        "this one and another": (PENDING, replace(PENDING, index=1)),
     }[given["pending"]]
     broker = replace(broker, pending=changes, awaiting=(Api.ISR,) if changes else ())
     written = given["answer"] == "written"
@@ -135,9 +129,10 @@ _TOLD = {
 
 def _metadata(given: Given, *, draft: bool) -> Situation | None:
     broker = _process(draft=draft, partitions=(STATE_TOLD,))
-    broker = replace(broker, controller_epoch=LEADER_EPOCH)
+    controller = CONTROLLER_NODE if given["controller"] == "known" else None
+    broker = replace(broker, controller=controller, controller_epoch=LEADER_EPOCH)
     if given["ISR change"] != "none":
-        broker = replace(broker, pending=(_change(draft=draft),))
+        broker = replace(broker, pending=(PENDING,))
     if given["ISR change"] == "under way":
         broker = replace(broker, awaiting=(Api.ISR,))
     told = _TOLD[given["of the partition"]]
@@ -156,18 +151,11 @@ def _metadata(given: Given, *, draft: bool) -> Situation | None:
 
 def _client(given: Given, *, draft: bool) -> Situation | None:
     if draft:
-        gone = given["wish"] == "INACTIVE" and given["state"] == "INACTIVE"
-        fenced = given["fenced"] == "yes"
-        state = BrokerState[given["state"]]
-        if not fenced and state in (BrokerState.INITIAL, BrokerState.INACTIVE):
-            return None
-        broker = draft_process(state, wish=BrokerState[given["wish"]], fenced=fenced)
+        state, wish = BrokerState[given["state"]], BrokerState[given["wish"]]
+        broker = draft_process(state, wish=wish, fenced=given["fenced"] == "yes")
     else:
-        gone = given["life"] == Life.SHUTTING_DOWN.value
         broker = shipped_process(Life(given["life"]))
     accepted = {"none": 0, "one": 1, "several": 2}[given["accepted"]]
-    if gone and not accepted:
-        return None
     event = ClientRequest() if given["event"] == "client-request" else ClientRequestDone()
     return replace(broker, accepted=accepted), event
 
@@ -217,6 +205,7 @@ def _of_requests(*, draft: bool) -> tuple[BrokerTable, ...]:
             {
                 "request": ("heartbeat", "isr") if draft else tuple(api.value for api in Api),
                 "under way": ("yes", "no"),
+                "metadata says": tuple(SAID_SINCE),
                 "pending": ("a change", "none"),
                 **({"process": ("usual", "legacy"), "time of the request": ("0", "1")} if draft else {}),
             },
@@ -237,6 +226,7 @@ def _of_others(*, draft: bool) -> tuple[BrokerTable, ...]:
                 **({} if draft else {"offset": tuple(COMPARED)}),
                 "of the partition": tuple(_TOLD),
                 "ISR change": ("none", "pending", "under way"),
+                "controller": ("known", "unknown"),
             },
             partial(_metadata, draft=draft),
         ),

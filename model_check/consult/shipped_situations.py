@@ -14,6 +14,7 @@ from model_check.consult.broker_situations import (
     REGISTERED,
     YES_NO,
     Given,
+    is_fenced,
     shipped_controller,
     shipped_process,
 )
@@ -105,7 +106,10 @@ def _heartbeat(given: Given) -> Situation | None:
     )
     if controller is None or (given["registered"] == "unregistered" and given["broker epoch"] == "current"):
         return None
-    if given["registered"] not in ("unregistered", "fenced") and given["has read its registration"] == "no":
+    # A process that has not read its registration starts, and wishes to be fenced; that may come late.
+    starts = given["wants to be fenced"] == "yes" and given["wants to shut down"] == "no"
+    own = given["broker epoch"] == "current" and not is_fenced(given["registered"])
+    if own and given["has read its registration"] == "no" and not starts:
         return None
     request = BrokerHeartbeatRequest(
         BROKER,
@@ -140,7 +144,7 @@ BROKER_REGISTRATION_REQUEST = BrokerTable(
     "how the controller answers BrokerRegistration",
     "One feature level may be required of every broker.",
     {
-        "registered": REGISTERED[:4],
+        "registered": REGISTERED[:5],
         "incarnation": ("new", "the registered one", "another"),
         "session": ("yes", "no"),
         "feature": tuple(_RANGES),

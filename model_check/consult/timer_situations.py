@@ -24,8 +24,9 @@ from model_check.consult.broker_situations import (
 from model_check.consult.broker_tables import BrokerTable, Situation
 from model_check.consult.broker_words import BROKER
 from model_check.consult.shipped_situations import LIVES
+from reference.brokers import views
 from reference.brokers.broker import Api, Life
-from reference.brokers.controller import Controller
+from reference.brokers.controller import Controller, Liveness
 from reference.brokers.events import Failover, HeartbeatDue, MetadataDue, SessionExpired, ShutdownWished, Tick
 from reference.brokers.messages import BrokerState, Process
 from reference.frozen import replace
@@ -36,31 +37,53 @@ _WISHES = ("ACTIVE", "STOPPING", "INACTIVE")
 # The controller.
 
 
-def _controller(given: Given, *, draft: bool, ticks: int = 0) -> Controller | None:
+def _controller(given: Given, *, draft: bool) -> Controller | None:
     """The controller that a row of either form is about."""
-    active = given["controller"] == "there is one"
+    active, ticks = given["controller"] == "there is one", int(given["ticks"])
     if draft:
         return draft_controller(given["state"], given["partition"], ticks=ticks, active=active)
-    session = active and given["registered"] not in ("unregistered", "fenced")
+    session = given["session"] == "yes"
     return shipped_controller(
         given["registered"], given["partition"], session=session, ticks=ticks, active=active
     )
 
 
 def _session_expired(given: Given, *, draft: bool) -> Situation | None:
-    controller = _controller(given, draft=draft, ticks=int(given["ticks"]))
+    controller = _controller(given, draft=draft)
     event = SessionExpired(BROKER) if given["event"] == "session-expired" else Tick()
     return None if controller is None else (controller, event)
 
 
 def _failover(given: Given, *, draft: bool) -> Situation | None:
-    controller = _controller(given, draft=draft)
+    ticks = "1" if given["time has passed"] == "yes" else "0"
+    controller = _controller({**given, "ticks": ticks}, draft=draft)
+    if controller is not None and draft:
+        controller = _heard_of(controller, given["incarnation heard of"])
     node = OTHER_NODE if given["event"] == "another node takes over" else None
     return None if controller is None else (controller, Failover(node))
 
 
+def _heard_of(controller: Controller, heard: str) -> Controller | None:
+    """A controller of the draft that remembers this incarnation of broker 1; ``None`` if that cannot be."""
+    known = views.remembered(controller, BROKER)
+    registered = views.stored(controller, BROKER) is not None
+    if heard == "none":
+        kept = replace(known, incarnation=None)
+    elif controller.active is None or (heard == "the registered one" and not registered):
+        return None
+    else:
+        incarnation = INCARNATION if heard == "the registered one" else INCARNATION - 1
+        kept = replace(known, incarnation=incarnation)
+    brokers = (kept, *(each for each in controller.brokers if each.broker != BROKER))
+    says_something = tuple(each for each in brokers if each != Liveness(each.broker))
+    return replace(controller, brokers=says_something)
+
+
 def _metadata_due(given: Given, *, draft: bool) -> Situation | None:
-    controller = _controller({**given, "partition": "follows"}, draft=draft)
+    active = given["controller"] == "there is one"
+    session = active and not draft and given["registered"] != "unregistered"
+    assumed = {"partition": "outside the ISR", "ticks": "0", "session": YES_NO[session]}
+    controller = _controller({**given, **assumed}, draft=draft)
     own = given["process"] == "the one that is known"
     target = PROCESS if own else Process(BROKER, INCARNATION - 1)
     return None if controller is None else (controller, MetadataDue(target))
@@ -71,15 +94,19 @@ def _metadata_due(given: Given, *, draft: bool) -> Situation | None:
 
 def _heartbeat_due(given: Given, *, draft: bool) -> Situation | None:
     if draft:
-        broker = draft_process(BrokerState[given["state"]], wish=BrokerState[given["wish"]])
-        broker = replace(broker, legacy=given["process"] == "legacy")
+        state, wish = BrokerState[given["state"]], BrokerState[given["wish"]]
+        legacy = given["process"] == "legacy"
+        fenced = not legacy and state in (BrokerState.INITIAL, BrokerState.INACTIVE)
+        # Who has a request of a client left goes on where others would have ended.
+        accepted = 1 if wish is BrokerState.INACTIVE else 0
+        broker = replace(draft_process(state, wish=wish, fenced=fenced), legacy=legacy, accepted=accepted)
         broker = broker if given["leads"] == "yes" else replace(broker, partitions=())
         if broker.legacy and (given["state"], given["wish"]) != ("INITIAL", "ACTIVE"):
             return None
     else:
-        broker = shipped_process(Life(given["life"]), registered=given["registered"] == "yes")
-        if given["registered"] == "no" and given["life"] not in ("starting", "shutting-down"):
-            return None
+        life = Life(given["life"])
+        broker = shipped_process(life, registered=given["registered"] == "yes")
+        broker = replace(broker, accepted=1 if life is Life.SHUTTING_DOWN else 0)
     awaiting = (Api.HEARTBEAT,) if given["heartbeat under way"] == "yes" else ()
     if awaiting and (broker.legacy or (not draft and given["registered"] == "no")):
         return None
@@ -111,6 +138,8 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
 
 def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
     state = {"state": STATES} if draft else {"registered": REGISTERED}
+    session = {} if draft else {"session": ("yes", "no")}
+    heard = {"incarnation heard of": ("the registered one", "an earlier one", "none")} if draft else {}
     return (
         BrokerTable(
             "session-expired",
@@ -118,6 +147,7 @@ def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
             "Without time-outs session-expired ends the time; with --set controller-timeout ticks do.",
             {
                 **state,
+                **session,
                 "event": ("session-expired", "tick"),
                 "ticks": TICKS,
                 "partition": tuple(PARTITIONS),
@@ -128,12 +158,15 @@ def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
         BrokerTable(
             "failover",
             "what a new controller takes a broker for",
-            "What was in memory is lost.",
+            "What was in memory is lost. Time passes only where --set controller-timeout says so.",
             {
                 "event": ("another node takes over", "nobody is the controller"),
-                **state,
-                "partition": tuple(PARTITIONS),
                 "controller": _CONTROLLER,
+                **heard,
+                **state,
+                **session,
+                "time has passed": YES_NO,
+                "partition": tuple(PARTITIONS),
             },
             partial(_failover, draft=draft),
         ),

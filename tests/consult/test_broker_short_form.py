@@ -21,6 +21,7 @@ from model_check.consult.broker_consistency import event_problems, problems, req
 from model_check.consult.broker_registry import BROKER_TABLES
 from model_check.consult.broker_short import describe
 from model_check.consult.broker_step import is_about_brokers, parse_event, parse_state
+from model_check.consult.broker_tables import situation_of
 from model_check.errors import InputError
 from reference.brokers.broker import Broker
 from reference.brokers.controller import Controller, MetadataLog, Store
@@ -361,7 +362,8 @@ def samples() -> tuple[tuple[str, Controller | Broker, Any], ...]:
     for form, tables in BROKER_TABLES.items():
         for table in tables.values():
             cells = itertools.product(*table.columns.values())
-            asked = (table.situation(dict(zip(table.columns, cell, strict=True))) for cell in cells)
+            conditions = (dict(zip(table.columns, cell, strict=True)) for cell in cells)
+            asked = (situation_of(table, FORMS[form], each) for each in conditions)
             known = [each for each in itertools.islice(asked, 0, 4000, 37) if each is not None]
             found += [(form, *each) for each in known[:6]]
     return tuple(found)

@@ -1,0 +1,230 @@
+"""Which situations the decision tables of brokers are about, by protocol, and what is decided in some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from model_check import cli
+from model_check.consult.broker_registry import BROKER_TABLES
+from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, ContactTime
+from reference.frozen import replace
+from tests.consult.broker_rows import ASKED, DRAFT_BY_EPOCH, SHIPPED_BY_LIFE, occurring, only, rules
+
+PAGE = Path(__file__).parents[2] / "docs" / "brokers.md"
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [KIP343, DRAFT_BY_EPOCH, SHIPPED, SHIPPED_BY_LIFE],
+    ids=["draft", "draft-alterpartition", "shipped", "shipped-isrchange"],
+)
+def test_every_value_occurs_whatever_asks_for_isrs(protocol: BrokerProtocol) -> None:
+    """Where clocks run, no value of a column is left to what ``*`` stands for."""
+    form = "draft" if protocol.is_draft else "shipped"
+    timed = replace(protocol, controller_timeout=9)
+    if protocol.is_draft:
+        timed = replace(timed, broker_timeout=9, contact_time=ContactTime.REQUEST)
+    missing = {
+        (name, *pair)
+        for name, table in BROKER_TABLES[form].items()
+        for pair in {(column, value) for column, values in table.columns.items() for value in values}
+        - occurring(name, timed)
+    }
+    assert missing == set()
+
+
+def test_a_pending_change_is_fitted_to_the_requests_for_isrs() -> None:
+    asked = {"process": "usual", "controller": "known", "change_under_way": "no"}
+    for protocol, name in ((DRAFT_BY_EPOCH, "AlterPartition"), (SHIPPED_BY_LIFE, "IsrChange")):
+        for pending, words in (
+            ("none", "awaits an answer, ISR change pending"),
+            ("of the partition", "awaits an answer"),
+        ):
+            given = {**asked, "pending": pending, "wish": "of the partition it leads"}
+            assert only("isr-wished", protocol, **given) == {(f"sends {name}", "as before", words)}
+    told = {"controller_epoch": "same", "controller": "known", "ISR_change": "pending"}
+    other = {**told, "of_the_partition": "newer, with another ISR"}
+    assert only("metadata-received", DRAFT_BY_EPOCH, **other) == {
+        ("nothing", "as before", "ISR change settled, takes the partition")
+    }
+    assert only("metadata-received", SHIPPED_BY_LIFE, **other, offset="larger") == {
+        ("nothing", "as before", "takes the partition, has read further")
+    }
+    answered = {"answer": "INELIGIBLE_REPLICA", "change": "asked for", "awaited": "yes"}
+    for name, protocol in (
+        ("alter-partition-response", SHIPPED_BY_LIFE),
+        ("isr-change-response", DRAFT_BY_EPOCH),
+    ):
+        kind = "INELIGIBLE_REPLICA" if name == "alter-partition-response" else "INVALID_REQUEST"
+        assert only(name, protocol, **{**answered, "answer": kind}) == {
+            ("nothing", "as before", "awaits no answer, ISR change settled")
+        }
+
+
+def test_before_version_3_a_restarted_member_is_taken() -> None:
+    sound = {**ASKED, "broker_epoch": "current", "partition": "known", "leader": "the sender"}
+    current = {**sound, "leader_epoch": "same", "partition_epoch": "same"}
+    restarted = {**current, "ISR": "grows by one that restarted"}
+    for version in ("0", "1", "2"):
+        assert only("alter-partition-request", SHIPPED, **restarted, version=version) == {
+            ("NONE", "as before", "ISR grows", "none")
+        }
+    assert only("alter-partition-request", SHIPPED, **restarted, version="3") == {
+        ("INELIGIBLE_REPLICA", "as before", "nothing", "none")
+    }
+
+
+def test_who_was_fenced_in_a_controlled_shutdown_stays_in_it() -> None:
+    back = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes", "session": "no"}
+    wishes = {"wants_to_be_fenced": "no", "wants_to_shut_down": "no", "partition": "leaderless"}
+    left = {**back, **wishes, "registered": "fenced and in controlled shutdown"}
+    assert only("broker-heartbeat-request", SHIPPED, **left) == {
+        ("caught up, not fenced", "unfenced, in controlled shutdown, new session", "unfenced", "none")
+    }
+    assert "HBK-7" in rules("broker-heartbeat-request", SHIPPED, **left)
+
+
+def test_a_late_heartbeat_of_a_process_that_starts_fences() -> None:
+    late = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "no", "registered": "unfenced"}
+    assert only("broker-heartbeat-request", SHIPPED, **late, partition="follows") == {
+        ("not caught up, fenced", "fenced, session", "fenced, it leaves the ISR", "none")
+    }
+    named = occurring("broker-heartbeat-request", SHIPPED, **late)
+    assert {("wants to be fenced", "yes"), ("wants to shut down", "no")} <= named
+    assert not {("wants to be fenced", "no"), ("wants to shut down", "yes")} & named
+
+
+def test_the_state_of_a_process_of_the_draft() -> None:
+    answered = {"process": "serves", "state": "STOPPING", "awaited": "yes", "time_has_passed": "no"}
+    after = {
+        answer: {each[1] for each in only("metadata-heartbeat-response", KIP343, **answered, answer=answer)}
+        for answer in ("ACTIVE", "STOPPING", "NOT_CONTROLLER")
+    }
+    assert after == {"ACTIVE": {"ACTIVE, serves"}, "STOPPING": {"as before"}, "NOT_CONTROLLER": {"as before"}}
+    for name in ("metadata-heartbeat-response", "contact-lost", "client-request"):
+        serving = {"fenced": "no"} if name == "client-request" else {"process": "serves"}
+        named = {value for column, value in occurring(name, KIP343, **serving) if column == "state"}
+        assert named == {"ACTIVE", "STOPPING"}
+
+
+def test_a_request_given_up_settles_what_metadata_said_meanwhile() -> None:
+    given_up = {"request": "isr", "under_way": "yes", "pending": "a change"}
+    for protocol in (KIP343, SHIPPED_BY_LIFE):
+        known = {**given_up, "process": "usual"} if protocol.is_draft else given_up
+        settled = {**known, "metadata_says": "newer, with the ISR asked for"}
+        assert only("request-timed-out", protocol, **settled) == {
+            ("will drop the answer", "as before", "awaits no answer, ISR change settled")
+        }
+        assert "ISR-10" in rules("request-timed-out", protocol, **settled)
+        open_yet = {**known, "metadata_says": "newer, with another ISR"}
+        assert only("request-timed-out", protocol, **open_yet) == {
+            ("will drop the answer", "as before", "awaits no answer")
+        }
+    assert ("metadata says", "newer, with the ISR asked for") not in occurring(
+        "request-timed-out", SHIPPED, **given_up
+    )
+
+
+def test_what_a_new_controller_reads_and_forgets() -> None:
+    taken = {"event": "another node takes over", "partition": "follows"}
+    heard = {
+        heard: {
+            each[1] for each in only("failover", KIP343, **taken, state="ACTIVE", incarnation_heard_of=heard)
+        }
+        for heard in ("the registered one", "an earlier one", "none")
+    }
+    assert heard == {
+        "the registered one": {"as before"},
+        "an earlier one": {"ACTIVE, this incarnation remembered"},
+        "none": set(),
+    }
+    assert "INC-5" in rules("failover", KIP343, **taken, incarnation_heard_of="an earlier one")
+    passed = {**taken, "time_has_passed": "yes", "controller": "there is one"}
+    timed = replace(KIP343, controller_timeout=3)
+    known = {"state": "ACTIVE", "incarnation_heard_of": "the registered one"}
+    assert {each[1] for each in only("failover", timed, **passed, **known)} == {"ACTIVE, timer back at 0"}
+    sessions = replace(SHIPPED, controller_timeout=3)
+    assert {each[1] for each in only("failover", sessions, **passed, registered="unfenced")} == {
+        "unfenced, session, timer back at 0"
+    }
+
+
+def test_the_session_of_a_fenced_broker_expires() -> None:
+    over = {"event": "session-expired", "registered": "fenced", "controller": "there is one"}
+    assert {each[1] for each in only("session-expired", SHIPPED, **over, session="yes")} == {
+        "fenced, session ended"
+    }
+    assert {each[1] for each in only("session-expired", SHIPPED, **over, session="no")} == {"as before"}
+
+
+def test_metadata_says_who_is_the_controller() -> None:
+    told = {"controller_epoch": "same", "of_the_partition": "what is known", "ISR_change": "none"}
+    for protocol in (KIP343, SHIPPED):
+        given = told if protocol.is_draft else {**told, "offset": "same"}
+        memory = {
+            known: {each[2] for each in only("metadata-received", protocol, **given, controller=known)}
+            for known in ("known", "unknown")
+        }
+        assert memory == {"known": {"as before"}, "unknown": {"knows the controller"}}
+
+
+NEVER: list[tuple[BrokerProtocol, str, dict[str, str]]] = [
+    *(
+        (SHIPPED, name, {"registered": registered, "partition": partition})
+        for name in ("broker-heartbeat-request", "session-expired", "failover", "broker-registration-request")
+        for registered in (
+            "unregistered",
+            "fenced",
+            "fenced and in controlled shutdown",
+            "in controlled shutdown",
+        )
+        for partition in ("leads, another can", "leads, others cannot", "follows")
+    ),
+    (KIP343, "metadata-heartbeat-request", {"state": "STOPPING", "incarnation": "none known"}),
+    (KIP343, "metadata-heartbeat-request", {"state": "ACTIVE", "incarnation": "none known"}),
+    *(
+        (SHIPPED, name, {"life": life, column: accepted})
+        for name, column, some in (
+            ("shutdown-wished", "client_requests", ("some",)),
+            ("broker-heartbeat-response", "client_requests", ("some",)),
+            ("client-request", "accepted", ("one", "several")),
+        )
+        for life in ("starting", "recovery")
+        for accepted in some
+    ),
+    (SHIPPED, "shutdown-wished", {"life": "shutting-down", "client_requests": "none"}),
+    (SHIPPED, "heartbeat-due", {"life": "shutting-down", "registered": "no"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "name", "wanted"), NEVER)
+def test_what_no_cluster_comes_to_is_in_no_row(
+    protocol: BrokerProtocol, name: str, wanted: dict[str, str]
+) -> None:
+    assert not occurring(name, protocol, **wanted)
+    for column, value in wanted.items():
+        assert occurring(name, protocol, **{column: value})
+
+
+def test_what_occurs_in_some_protocols_only() -> None:
+    unsaid = {"state": "ACTIVE", "incarnation": "none known"}
+    forgetful = replace(KIP343, rebuilds_incarnations=False)
+    assert occurring("metadata-heartbeat-request", forgetful, **unsaid)
+    # IsrChange takes fenced members, as it looks at none of them.
+    fenced = {"registered": "fenced", "partition": "follows"}
+    assert occurring("broker-heartbeat-request", SHIPPED_BY_LIFE, **fenced)
+    outside = {"registered": "fenced", "partition": "outside the ISR"}
+    assert occurring("broker-heartbeat-request", SHIPPED, **outside)
+
+
+def test_the_page_shows_rows_that_are_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "step --table alter-partition-request"
+    shown = PAGE.read_text().split(f"$ kraftcheck {command}\n\N{HORIZONTAL ELLIPSIS}\n")[1].split("```")[0]
+    monkeypatch.setenv("COLUMNS", "110")
+    assert cli.main(command.split()) == 0
+    assert len(shown) > 100
+    assert shown in capsys.readouterr().out
