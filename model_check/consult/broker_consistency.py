@@ -158,6 +158,9 @@ def _of_store(store: Store) -> Iterator[str]:
         if stored.version not in (LEGACY_VERSION, HEARTBEAT_VERSION):
             expected = f"expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}"
             yield f"{where}.version: {expected}, found {stored.version}"
+        if stored.incarnation > store.last_transaction:
+            expected = f"expected at most the store's last-transaction, {store.last_transaction}"
+            yield f"{where}.incarnation: {expected}, found {stored.incarnation}"
 
 
 def _of_log(log: MetadataLog) -> Iterator[str]:
@@ -179,6 +182,17 @@ def _memory(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
         for index, session in enumerate(controller.sessions):
             if session.broker not in registered:
                 yield f".sessions[{index}].broker: expected a registered broker, found {session.broker}"
+        yield from _unfenced(controller, controller.durable)
+
+
+def _unfenced(controller: Controller, log: MetadataLog) -> Iterator[str]:
+    """An active controller fences a broker in the step that ends its session."""
+    if controller.active is None:
+        return
+    heard = {each.broker for each in controller.sessions}
+    for registered in log.registrations:
+        if not registered.fenced and registered.broker not in heard:
+            yield f".sessions: expected one of broker {registered.broker}, as its registration is not fenced"
 
 
 def _remembered(protocol: BrokerProtocol, where: str, known: Liveness) -> Iterator[str]:

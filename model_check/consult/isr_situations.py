@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from model_check.consult.broker_situations import (
     ABSENT,
     COMPARED,
+    END,
     EPOCH,
     INCARNATION,
     LEADER_EPOCH,
@@ -26,7 +27,7 @@ from model_check.consult.broker_situations import (
 from model_check.consult.broker_tables import BrokerTable, Situation
 from model_check.consult.broker_words import BROKER
 from reference.brokers.broker import Api, PendingIsr
-from reference.brokers.controller import BrokerRegistration, MetadataLog
+from reference.brokers.controller import BrokerRegistration, MetadataLog, Session
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.events import RequestReceived, ResponseReceived
 from reference.brokers.messages import (
@@ -74,7 +75,8 @@ def _isr_change(given: Given) -> Situation | None:
             replace(each, incarnation=INCARNATION + 1) if each.broker == BROKER else each
             for each in store.registrations
         )
-        controller = replace(controller, durable=replace(store, registrations=stored))
+        written = replace(store, registrations=stored, last_transaction=INCARNATION + 1)
+        controller = replace(controller, durable=written)
     proposal = IsrProposal(
         "t",
         0 if given["partition"] == "known" else 1,
@@ -180,6 +182,8 @@ def _alter_partition(given: Given) -> Situation | None:
     assert isinstance(log, MetadataLog)
     if wanted.third is not None:
         log = replace(log, registrations=(*log.registrations, wanted.third))
+        if not wanted.third.fenced and controller.active is not None:
+            controller = replace(controller, sessions=(*controller.sessions, Session(ABSENT, offset=END - 1)))
     proposal = PartitionProposal(
         "u" if given["partition"] == "unknown topic" else "t",
         1 if given["partition"] == "unknown index" else 0,

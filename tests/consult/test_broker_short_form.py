@@ -177,6 +177,10 @@ TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=
             STORE.format("registrations=[stored-registration(broker=1 incarnation=1 version=6)]"),
             "STATE.durable.registrations\\[0\\].version: expected 4 or 5, found 6",
         ),
+        (
+            STORE.format(f"registrations=[{STORED}]"),
+            "incarnation: expected at most the store's last-transaction, 0",
+        ),
         (PARTITION.format("replicas=[] isr=[]"), "replicas: expected at least one"),
         (PARTITION.format("replicas=[1 1] isr=[1]"), "replicas: expected at least one, each once"),
         (PARTITION.format("replicas=[1 2] isr=[1 3]"), "isr: expected replicas, \\[1 2\\], found \\[3\\]"),
@@ -204,6 +208,7 @@ def test_a_state_that_no_draft_cluster_is_in_is_refused(state: str, says: str) -
 
 
 LOG = "controller active=1 durable=metadata-log({})"
+UNFENCED = "broker-registration(broker=1 incarnation=1 epoch=3 fenced=no)"
 
 
 @pytest.mark.parametrize(
@@ -217,6 +222,10 @@ LOG = "controller active=1 durable=metadata-log({})"
         (
             LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=4)] end-offset=4"),
             "registrations\\[0\\].epoch: expected an offset below the log's end-offset, 4, found 4",
+        ),
+        (
+            LOG.format(f"registrations=[{UNFENCED}] end-offset=4"),
+            "STATE.sessions: expected one of broker 1, as its registration is not fenced",
         ),
         (
             LOG.format(
@@ -240,6 +249,8 @@ def test_a_state_that_no_shipped_cluster_is_in_is_refused(state: str, says: str)
             SHIPPED,
             LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=3)] end-offset=4"),
         ),
+        (SHIPPED, f"{LOG.format(f'registrations=[{UNFENCED}] end-offset=4')} sessions=[session(broker=1)]"),
+        (SHIPPED, LOG.format(f"registrations=[{UNFENCED}] end-offset=4").replace("active=1", "active=none")),
         (KIP343, PROCESS.format("legacy=yes fenced=no")),
         (
             KIP343,
