@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,10 @@ from model_check.violations import in_words, more_data
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "scenarios", nargs="*", metavar="NAME|FILE", help="scenarios; default: those tagged 'ci'"
+        "scenarios",
+        nargs="*",
+        metavar="NAME|FILE",
+        help="scenarios ('brokers-*': all so named); default: those tagged 'ci'",
     )
     parser.add_argument(
         "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
@@ -149,12 +153,22 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     if arguments.scenarios:
         if arguments.tag is not None:
             raise InputError("--tag stands for the scenarios with this tag; give it or scenarios, not both.")
-        return [find(word) for word in arguments.scenarios]
+        return [scenario for word in arguments.scenarios for scenario in _named(word)]
     tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
     chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
     if not chosen:
         raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
     return chosen
+
+
+def _named(word: str) -> list[Scenario]:
+    """The scenario that ``word`` names, or with '*' all shipped ones whose names match. Raises InputError."""
+    if "*" not in word or "/" in word:
+        return [find(word)]
+    found = [scenario for name, scenario in shipped().items() if fnmatchcase(name, word)]
+    if not found:
+        raise InputError(f"no shipped scenario matches '{word}'; 'kraftcheck check --list' lists them.")
+    return found
 
 
 def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:

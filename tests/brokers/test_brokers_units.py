@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -285,3 +286,9 @@ def test_coverage_asks_for_nothing_of_the_other_form() -> None:
     everything = to_cover([])
     for kind in ("message", "error", "action"):
         assert {*everything[kind]} == {*draft[kind], *shipped_form[kind]}
+
+
+def test_a_pattern_stands_for_all_scenarios_so_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "brokers-timeouts-*", "--list", "--json"]) == 0
+    names = {each["name"] for each in json.loads(capsys.readouterr().out)}
+    assert names == {"brokers-timeouts-drift", "brokers-timeouts-in-order", "brokers-timeouts-swapped"}

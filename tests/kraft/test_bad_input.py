@@ -136,6 +136,7 @@ def test_too_many_threads(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["check", "single-voter", "--tag", "ci"], "not both"),
         (["check", "--tag", ""], "has the tag ''"),
+        (["check", "no-such-*"], "no shipped scenario matches 'no-such-*'"),
         (["check", "--list", "--tag", "no-such-tag"], "has the tag 'no-such-tag'"),
         (["check", "--list", "no-such-scenario"], "there is no scenario"),
         (["check", "--threads", "1000"], "expected at most 256"),
