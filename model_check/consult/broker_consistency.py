@@ -326,3 +326,7 @@ def _pending(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
         lives = len(change.isr) if by_life else 0
         if len(change.lives) != lives:
             yield f"{where}.lives: expected {lives}, one for each member where it is AlterPartition"
+    # What was asked for with AlterPartition may be settled by metadata while its answer is awaited.
+    asks = any(not change.refused for change in broker.pending)
+    if Api.ISR in broker.awaiting and not by_life and not asks:
+        yield ".awaiting: expected a pending change that is not refused where an answer to isr is awaited"

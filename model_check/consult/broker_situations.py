@@ -73,8 +73,9 @@ def leads(partition: str) -> bool:
 
 # The controller of the draft.
 
-#: What the controller of the draft holds broker 1 to be.
-STATES = ("unregistered", "INACTIVE", "ACTIVE", "STOPPING", "legacy")
+#: What the controller of the draft holds broker 1 to be, registered or not: who has lost its registration and
+#: still sends heartbeats is ACTIVE again.
+STATES = ("INACTIVE", "ACTIVE", "STOPPING", "legacy")
 _STATE = {"ACTIVE": BrokerState.ACTIVE, "STOPPING": BrokerState.STOPPING}
 
 
@@ -82,21 +83,24 @@ def draft_controller(
     state: str,
     partition: str | Partition,
     *,
+    registered: bool = True,
     incarnation: int | None = INCARNATION,
     ticks: int = 0,
     active: bool = True,
 ) -> Controller | None:
     """A controller that holds broker 1 to be in ``state``; ``None`` if that cannot be."""
+    if not registered and (state == "legacy" or (incarnation is None and state != "INACTIVE")):
+        return None
     held = _STATE.get(state, BrokerState.INACTIVE)
     if active and isinstance(partition, str):
-        if state in ("unregistered", "INACTIVE") and leads(partition):
+        if state == "INACTIVE" and leads(partition):
             return None
         if state in ("ACTIVE", "legacy") and partition == "leaderless":
             return None
     if not active and (held is not BrokerState.INACTIVE or ticks):
         return None
     version = LEGACY_VERSION if state == "legacy" else HEARTBEAT_VERSION
-    stored = (StoredRegistration(BROKER, INCARNATION, version),) if state != "unregistered" else ()
+    stored = (StoredRegistration(BROKER, INCARNATION, version),) if registered else ()
     store = Store((*stored, StoredRegistration(OTHER, 2)), (_partition(partition),), INCARNATION)
     if not active:
         return Controller(None, store, epoch=1)

@@ -52,6 +52,7 @@ def _heartbeat(given: Given) -> Situation | None:
     controller = draft_controller(
         given["state"],
         given["partition"],
+        registered=given["registered"] == "yes",
         incarnation=known,
         ticks=1 if given["time has passed"] == "yes" else 0,
     )
@@ -115,7 +116,8 @@ def _contact(given: Given) -> Situation | None:
 
 def _stored_registration(given: Given) -> Situation | None:
     active = given["controller"] == "there is one"
-    controller = draft_controller(given["state"], given["partition"], active=active)
+    registered = given["registered"] == "yes"
+    controller = draft_controller(given["state"], given["partition"], registered=registered, active=active)
     if controller is None:
         return None
     if given["event"] == "removed":
@@ -172,7 +174,8 @@ METADATA_HEARTBEAT_REQUEST = BrokerTable(
     "how the controller answers MetadataHeartbeat",
     "Time passes only where --set controller-timeout says so.",
     {
-        "state": STATES[1:],
+        "state": STATES,
+        "registered": YES_NO,
         "incarnation": ("none known", *COMPARED),
         "wish": tuple(BrokerState.__members__),
         "partition": AT_STAKE,
@@ -222,6 +225,7 @@ STORED_REGISTRATION = BrokerTable(
     {
         "event": ("written in version 5", "written in version 4", "removed"),
         "state": STATES,
+        "registered": YES_NO,
         "partition": tuple(PARTITIONS),
         "controller": ("there is one", "nobody"),
     },

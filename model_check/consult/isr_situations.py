@@ -63,9 +63,9 @@ def _isr_change(given: Given) -> Situation | None:
     partition = partition_of(_REPLICAS, leader=_LEADERS[given["leader"]])
     heard = {"none": None, "the sender's": INCARNATION, "another": INCARNATION - 1}[given["remembered"]]
     state = "ACTIVE" if heard is not None or given["leader"] == "the sender" else "INACTIVE"
-    if given["registered"] == "none":
-        state = "unregistered"
-    controller = draft_controller(state, partition, incarnation=heard)
+    controller = draft_controller(
+        state, partition, registered=given["registered"] != "none", incarnation=heard
+    )
     if controller is None:
         return None
     incarnation = INCARNATION
@@ -101,6 +101,8 @@ _ISR_ANSWERS = {
 
 
 def _isr_change_response(given: Given) -> Situation | None:
+    if given["awaited"] == "yes" and given["change"] != "asked for":
+        return None  # What a request asks for stays pending until its answer comes.
     broker = draft_process(
         awaiting=(Api.ISR,) if given["awaited"] == "yes" else (),
         partitions=(SAID_SINCE[given["metadata says"]],),

@@ -41,7 +41,13 @@ def _controller(given: Given, *, draft: bool) -> Controller | None:
     """The controller that a row of either form is about."""
     active, ticks = given["controller"] == "there is one", int(given["ticks"])
     if draft:
-        return draft_controller(given["state"], given["partition"], ticks=ticks, active=active)
+        return draft_controller(
+            given["state"],
+            given["partition"],
+            registered=given["registered"] == "yes",
+            ticks=ticks,
+            active=active,
+        )
     session = given["session"] == "yes"
     return shipped_controller(
         given["registered"], given["partition"], session=session, ticks=ticks, active=active
@@ -137,7 +143,7 @@ def tables(*, draft: bool) -> tuple[BrokerTable, ...]:
 
 
 def _of_controller(*, draft: bool) -> tuple[BrokerTable, ...]:
-    state = {"state": STATES} if draft else {"registered": REGISTERED}
+    state = {"state": STATES, "registered": YES_NO} if draft else {"registered": REGISTERED}
     session = {} if draft else {"session": ("yes", "no")}
     heard = {"incarnation heard of": ("the registered one", "an earlier one", "none")} if draft else {}
     return (

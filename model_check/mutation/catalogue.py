@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from model_check.errors import InputError
 from model_check.validation import parse_toml, validated
+from spec import load
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
@@ -92,6 +93,10 @@ def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
     wanted: set[str] = set()
     for word in words:
         found = {mutant.id for mutant in known.values() if _is_meant(mutant, word)}
+        if not found and word in (rules := load().rules):
+            why = rules[word].unmutated
+            reason = f" ({why.strip()})" if why else ""
+            raise InputError(f"rule {word} has no mutant{reason}; name another rule, or a mutant.")
         if not found:
             near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
             hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"

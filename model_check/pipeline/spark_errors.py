@@ -24,6 +24,8 @@ _CAUSED = re.compile(r"^Caused by: ([\w.$]+): (.*)", re.MULTILINE)
 #: The scheduler of a cluster that cannot be had.
 _ERROR = re.compile(r" ERROR \S+: (.*)")
 _REASON = re.compile(r" ERROR .*?: (.*Reason: .*)")
+#: What Spark puts after its sentence for programs.
+_FOR_PROGRAMS = re.compile(r"\.? SQLSTATE: \w{5}\.?$")
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -102,7 +104,7 @@ def first_line(error: BaseException) -> str:
 
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return _short(lines[0]) if lines else type(error).__name__
+    return _short(_FOR_PROGRAMS.sub("", lines[0])) if lines else type(error).__name__
 
 
 def _whole(error: BaseException) -> str:

@@ -113,7 +113,8 @@ class Modules:
         if name not in self.names():
             near = difflib.get_close_matches(name, self.names(), n=2)
             hint = f"near it are {' and '.join(near)}" if near else f"there are {', '.join(self.names())}"
-            raise InputError(f"scenario '{name}' has no TLA+ configuration; {hint}.")
+            why = "docs/tlc.md says what TLA+ has no form for"
+            raise InputError(f"scenario '{name}' has no TLA+ configuration ({why}); {hint}.")
         text = _read(self.folder / f"{name}.cfg")
         named = _FIRST_LINE.match(text)
         return Configuration(name, named[1] if named else DEFAULT_MODULE, text)

@@ -89,7 +89,9 @@ def _error(
     if not _is_well_formed(partition, proposal):
         return BrokerErrorCode.INVALID_REQUEST
     work.by("AISR-4")
-    if not all(lives.is_eligible(work, each.broker, each.epoch) for each in proposal.isr):
+    # Before version 3 a request cannot say which life of a member is meant.
+    says = request.version >= 3
+    if not all(lives.is_eligible(work, each.broker, each.epoch if says else -1) for each in proposal.isr):
         old = request.version < 2
         return BrokerErrorCode.OPERATION_NOT_ATTEMPTED if old else BrokerErrorCode.INELIGIBLE_REPLICA
     return BrokerErrorCode.NONE

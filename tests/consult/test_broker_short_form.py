@@ -162,6 +162,7 @@ TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=
             ),
             "STATE.pending\\[0\\].isr: expected ascending order, found \\[2 1\\]",
         ),
+        (PROCESS.format("awaiting=[isr]"), "STATE.awaiting: expected a pending change that is not refused"),
         (PROCESS.format("awaiting=[registration]"), "awaiting: the draft form has no registration to await"),
         (PROCESS.format("legacy=yes"), "STATE.fenced: expected no of a legacy process, found yes"),
         (PROCESS.format("legacy=yes fenced=no superseded=yes"), "STATE.superseded: expected no of a legacy"),

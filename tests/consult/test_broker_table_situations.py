@@ -131,7 +131,10 @@ def test_what_a_new_controller_reads_and_forgets() -> None:
     taken = {"event": "another node takes over", "partition": "follows"}
     heard = {
         heard: {
-            each[1] for each in only("failover", KIP343, **taken, state="ACTIVE", incarnation_heard_of=heard)
+            each[1]
+            for each in only(
+                "failover", KIP343, **taken, state="ACTIVE", registered="yes", incarnation_heard_of=heard
+            )
         }
         for heard in ("the registered one", "an earlier one", "none")
     }
@@ -170,6 +173,25 @@ def test_metadata_says_who_is_the_controller() -> None:
         assert memory == {"known": {"as before"}, "unknown": {"knows the controller"}}
 
 
+def test_who_has_lost_its_registration_is_active_again() -> None:
+    """Nothing but a later incarnation ends a process of the draft; a new controller forgets it."""
+    back = {**ASKED, "registered": "no", "incarnation": "same", "wish": "ACTIVE", "broker_id": "an id"}
+    back["state"] = "INACTIVE"
+    assert {each[:2] for each in only("metadata-heartbeat-request", KIP343, **back, partition="follows")} == {
+        ("ACTIVE", "ACTIVE")
+    }
+    taken = {"event": "another node takes over", "controller": "there is one", "state": "ACTIVE"}
+    lost = {**taken, "registered": "no", "partition": "leads, another can"}
+    assert only("failover", KIP343, **lost) == {
+        (
+            "none",
+            "INACTIVE, incarnation forgotten",
+            "another leads, next leader epoch, it leaves the ISR",
+            "tells metadata",
+        )
+    }
+
+
 NEVER: list[tuple[BrokerProtocol, str, dict[str, str]]] = [
     *(
         (SHIPPED, name, {"registered": registered, "partition": partition})
@@ -182,6 +204,10 @@ NEVER: list[tuple[BrokerProtocol, str, dict[str, str]]] = [
         )
         for partition in ("leads, another can", "leads, others cannot", "follows")
     ),
+    (KIP343, "isr-change-response", {"awaited": "yes", "change": "none pending"}),
+    (KIP343, "isr-change-response", {"awaited": "yes", "change": "waits for metadata"}),
+    (KIP343, "failover", {"state": "ACTIVE", "registered": "no", "incarnation_heard_of": "none"}),
+    (KIP343, "session-expired", {"state": "legacy", "registered": "no"}),
     (KIP343, "metadata-heartbeat-request", {"state": "STOPPING", "incarnation": "none known"}),
     (KIP343, "metadata-heartbeat-request", {"state": "ACTIVE", "incarnation": "none known"}),
     *(

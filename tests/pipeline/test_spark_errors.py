@@ -55,6 +55,7 @@ STAGE = (
             "could not do it: OutOfMemoryError: Java heap space; ",
         ),
         ("[TABLE_NOT_FOUND] There is none.\n\tat x.Y", "could not do it: [TABLE_NOT_FOUND] There is none; "),
+        ("[NOT_FOUND] None: file:/x. SQLSTATE: 42K03", "could not do it: [NOT_FOUND] None: file:/x; "),
     ],
 )
 def test_what_happened_is_in_the_sentence(text: str, said: str) -> None:

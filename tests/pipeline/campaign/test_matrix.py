@@ -193,6 +193,7 @@ def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> Non
         ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kip1']", "there is no preset 'kip1'"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka x=1']", "is no protocol switch"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nmutants = ['nobody']", "there is no mutant"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nmutants = ['REG-5']", "REG-5 has no mutant (no scenario"),
         ("[[matrix]]\nmutants = ['none']\nmutants-in = 'own'", "needs mutants, and goes without"),
         ("limits = { memory = 'much' }\n[[matrix]]\ntags = ['ci']", "limits.memory: expected a size"),
         ("nonsense", "not a TOML file"),
