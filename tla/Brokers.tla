@@ -47,8 +47,12 @@ Arrive(m, net) == IF m.dest = Controller THEN DeliverToController(m, net) ELSE D
 
 Deliver(m) == Arrive(m, network (-) SetToBag({m})) /\ UNCHANGED budget
 
+\* Nothing arrives twice over a session of the store.
+OverASession(m) == m.payload.type \in {"StoreRegistration", "StoreRegistered", "SessionGone"}
+
 DeliverACopy(m) ==
     /\ budget.duplicates > 0
+    /\ ~OverASession(m)
     /\ Arrive(m, network)
     /\ budget' = Paid("duplicates")
 

@@ -207,7 +207,7 @@ def _sends(
         elif isinstance(effect, StoreReply) and message is not None and message.answerable:
             yield InFlight(CONTROLLER, message.source, effect.response)
         elif isinstance(effect, Registered) and message is not None:
-            yield InFlight(CONTROLLER, message.source, StoreRegistered(effect.process))
+            yield InFlight(CONTROLLER, message.source, StoreRegistered(effect.process, effect.version))
         elif isinstance(effect, Tell):
             home = homes.get(effect.to.incarnation)
             if message is not None and message.sender == effect.to:

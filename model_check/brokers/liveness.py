@@ -65,7 +65,7 @@ def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
     visible = any(each.broker == broker for each in views.visible_brokers(controller))
     linked = [process for own, process in _linked(state) if own == broker]
     if not linked:
-        return broker in wiring.legacy or not visible
+        return not visible or (wiring.is_draft and views.is_legacy(controller, broker))
     return visible or all(_leaves(wiring, process) for process in linked)
 
 

@@ -125,13 +125,24 @@ def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     action = Action("start", place)
     begun = replace(machine, starts=machine.starts + 1)
     if wiring.is_draft:
-        version = LEGACY_VERSION if machine.id in wiring.legacy else HEARTBEAT_VERSION
-        sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
-        yield Step(Outcome(action, replace(begun, registers=True), sends=(sent,)))
+        for detail, version, costs in _versions(wiring, machine):
+            sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
+            start = replace(action, detail=detail)
+            yield Step(Outcome(start, replace(begun, registers=True), sends=(sent,), costs=costs))
         return
     process = Process(machine.id, component * _PROCESSES + begun.starts)
     broker = starting(wiring.protocol, process, controller=wiring.nodes[0])
     yield Step(Outcome(action, replace(begun, broker=broker)), starts=True)
+
+
+def _versions(wiring: Wiring, machine: Machine) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """What a process that starts may run: what its broker ran at first, or by a roll the other."""
+    known = {False: HEARTBEAT_VERSION, True: LEGACY_VERSION}
+    legacy = machine.id in wiring.legacy
+    yield "", known[legacy], ()
+    rolled = wiring.price("rolls")
+    if rolled is not None:
+        yield "rolled back" if not legacy else "rolled", known[not legacy], rolled
 
 
 def _start_registered(
@@ -140,7 +151,7 @@ def _start_registered(
     """The process has its incarnation id, and runs."""
     if not machine.registers:
         return Step(Outcome(action, machine))
-    legacy = machine.id in wiring.legacy
+    legacy = payload.version == LEGACY_VERSION
     broker = starting(wiring.protocol, payload.process, controller=wiring.nodes[0], legacy=legacy)
     labels = (Served(machine.id, True),) if legacy else ()
     return Step(Outcome(action, replace(machine, registers=False, broker=broker), labels=labels), starts=True)

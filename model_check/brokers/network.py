@@ -53,12 +53,17 @@ class StoreRegistered(Frozen):
     """The store has the registration; its transaction id is the incarnation id."""
 
     process: Process
+    version: int
 
 
 class SessionGone(Frozen):
     """The session in the store of a process that is no more is over."""
 
     process: Process
+
+
+#: What goes to the store and from it, over a session in which nothing arrives twice.
+OVER_A_SESSION = (StoreRegistration, StoreRegistered, SessionGone, StoreIsrRequest, StoreIsrResponse)
 
 
 class ReadMetadata(Frozen):

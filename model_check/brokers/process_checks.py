@@ -36,10 +36,13 @@ def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: Brok
 
 
 def _fences(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) -> bool:
-    """Whether a process that is fenced, or says that it fences itself, accepts nothing (FENCE-2)."""
+    """Whether a process that is fenced, says that it fences itself, or was told no state yet accepts nothing
+    (FENCE-2, FENCE-9).
+    """
     accepts = any(isinstance(each, Accepted) for each in effects)
     fences = any(isinstance(each, FencedItself) for each in effects)
-    return not (accepts and before.fenced) and not (fences and not (after.fenced or after.ended))
+    waits = before.fenced or (before.state is BrokerState.INITIAL and not before.legacy)
+    return not (accepts and waits) and not (fences and not (after.fenced or after.ended))
 
 
 def _completes(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) -> bool:
@@ -47,6 +50,8 @@ def _completes(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...])
     accepted = sum(isinstance(each, Accepted) for each in effects)
     left = before.accepted + accepted - sum(isinstance(each, Completed) for each in effects)
     let_go = before.ended or before.life is Life.SHUTTING_DOWN
+    if before.legacy:
+        let_go = before.wish is BrokerState.INACTIVE
     return left == after.accepted and left >= 0 and not (accepted and let_go)
 
 
@@ -72,7 +77,8 @@ def _stops_by_life(before: Broker, event: BrokerEvent, after: Broker) -> bool:
 def _stops_by_state(before: Broker, event: BrokerEvent, after: Broker) -> bool:
     """KIP-343: whether a process that stops wishes to be inactive when it leads nothing, and ends as such."""
     if before.legacy:
-        return not after.ended or isinstance(event, ShutdownWished)
+        wished = before.wish is BrokerState.INACTIVE or isinstance(event, ShutdownWished)
+        return wished or not after.ended
     state = _told(before, event)
     if after.ended:
         return before.wish is BrokerState.INACTIVE and state is BrokerState.INACTIVE

@@ -27,7 +27,7 @@ def _known(machine: Machine) -> PartitionState | None:
     return None if broker is None else views.partition_of(broker, PARTITION.topic, PARTITION.index)
 
 
-def _led(wiring: Wiring, machine: Machine) -> PartitionState | None:
+def led_partition(wiring: Wiring, machine: Machine) -> PartitionState | None:
     """What a process knows of the partition, if it takes itself for the leader.
 
     A shipped process that starts may read that its former life leads. It answers nobody before it has caught
@@ -44,7 +44,7 @@ def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
     """``machine`` after its process may have learned something of the partition."""
     if not wiring.data:
         return machine
-    led = _led(wiring, machine)
+    led = led_partition(wiring, machine)
     if led is None:
         return replace(machine, ends=(), sent=(), committed=0)
     if any(epoch != led.leader_epoch for _, epoch, _ in machine.sent):
@@ -69,13 +69,14 @@ def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
     """What the history has to know: what has come to be committed, and that a later life leads."""
     if after.committed > before.committed:
         yield Committed(after.log[: after.committed])
-    if wiring.data and after.starts > 1 and not _led(wiring, before) and _led(wiring, after):
+    later_life = wiring.data and after.starts > 1
+    if later_life and not led_partition(wiring, before) and led_partition(wiring, after):
         yield Led()
 
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     """A leader takes a record of a client, or sends its log to a follower."""
-    led = _led(wiring, machine)
+    led = led_partition(wiring, machine)
     if not wiring.data or led is None or machine.broker is None:
         return
     place = wiring.places[component]
@@ -103,7 +104,9 @@ def follow(
     """A log arrives at a process, which holds it from now on unless it knows of another leader epoch."""
     known = _known(machine)
     epoch = None if known is None else known.leader_epoch
-    if wiring.compares_leader_epochs and (epoch != message.epoch or _led(wiring, machine) is not None):
+    if wiring.compares_leader_epochs and (
+        epoch != message.epoch or led_partition(wiring, machine) is not None
+    ):
         return Step(Outcome(action, machine))
     # An earlier message of the epoch, which is behind, says nothing new.
     if machine.log[: len(message.log)] != message.log:
@@ -116,7 +119,7 @@ def acknowledge(
     wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
 ) -> Step:
     """A leader learns up to where a follower holds its log."""
-    led = _led(wiring, machine)
+    led = led_partition(wiring, machine)
     if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
         return Step(Outcome(action, machine))
     ends = dict(machine.ends)
@@ -139,7 +142,7 @@ def _step(
 
 def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
     """Whether a leader may want this ISR: who joins it must have caught up to what is committed."""
-    led = _led(wiring, machine)
+    led = led_partition(wiring, machine)
     if not wiring.data or led is None:
         return True
     ends = dict(machine.ends)

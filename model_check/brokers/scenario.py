@@ -79,7 +79,9 @@ class EnvironmentChoice(Table):
 class Budgets(scenario.Budgets):
     """How often the environment may do something; 0: never. ``timeouts``: the controller's time-outs, and
     ``contact-losses`` those of brokers, where they are not counted in ticks; without them they are unbounded.
-    ``cuts``: links of a process to the controller that are cut, until they are healed.
+    ``cuts``: links of a process to the controller that are cut, until they are healed. ``rolls``: processes
+    that start below the inter-broker protocol of the draft where their broker was not below it in the
+    beginning, and the other way round (the draft).
     """
 
     timeouts: Budget | None = None
@@ -93,6 +95,7 @@ class Budgets(scenario.Budgets):
     requests: Budget = 0
     appends: Budget = 0
     duplicates: Budget = 0
+    rolls: Budget = 0
 
 
 class Eventually(scenario.Eventually):
@@ -140,7 +143,9 @@ class BrokerScenario(Scenario):
             raise ValueError("environment.data, wishes: there is no partition without brokers.replicas")
         if self.brokers.partitions > 1 and self.environment.data:
             raise ValueError("environment.data: only a partition that is the only one has records")
-        if self.environment.data and self.brokers.legacy and self._gives_up:
+        if self.protocol.form != "draft" and (self.brokers.legacy or self.budgets.rolls):
+            raise ValueError("brokers.legacy, budgets.rolls: only the draft has legacy brokers")
+        if self.environment.data and (self.brokers.legacy or self.budgets.rolls) and self._gives_up:
             raise ValueError(
                 "environment.data: a legacy broker repeats its writes to the store until it knows what "
                 "became of them, which is left out; leave out budgets.request-timeouts and cuts"

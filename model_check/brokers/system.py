@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from model_check.brokers import control, machine, names, time
+from model_check.brokers import control, machine, names, replication, time
 from model_check.brokers import history as histories
 from model_check.brokers.history import History, Label
 from model_check.brokers.network import (
+    OVER_A_SESSION,
     TIME,
     Forgotten,
     Gone,
@@ -24,17 +25,20 @@ from model_check.brokers.network import (
 )
 from model_check.brokers.places import Control, Machine, Time
 from model_check.brokers.step import Step
-from model_check.brokers.wiring import PARTITION, Wiring
+from model_check.brokers.wiring import Wiring
 from model_check.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
-from reference.brokers import views
 from reference.brokers.messages import MetadataUpdate
 from reference.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderHoldsCommitted:
-    """The process that leads the partition in its current epoch holds all records that were committed."""
+    """The process that leads the partition in its current epoch holds all records that were committed.
 
+    Of the shipped form a process leads once it has registered and caught up with that (HBK-9).
+    """
+
+    wiring: Wiring
     name: str = names.COMMITTED_SURVIVES
 
     def project(self, component: int, local: Hashable) -> Hashable:
@@ -42,8 +46,8 @@ class LeaderHoldsCommitted:
             return tuple((each.leader, each.leader_epoch) for each in local.controller.durable.partitions)
         if not isinstance(local, Machine) or local.broker is None:
             return None
-        known = views.partition_of(local.broker, PARTITION.topic, PARTITION.index)
-        if known is None or known.leader != local.id:
+        known = replication.led_partition(self.wiring, local)
+        if known is None:
             return None
         return (known.leader, known.leader_epoch), local.log
 
@@ -89,7 +93,7 @@ class BrokerSystem:
         self._index: Mapping[str, int] = {place: number for number, place in enumerate(self.places)}
         self._judged = frozenset(properties)
         self._serves_at_most = serves_at_most
-        held = LeaderHoldsCommitted()
+        held = LeaderHoldsCommitted(wiring)
         self.invariants: tuple[Invariant, ...] = (held,) if held.name in self._judged else ()
 
     def initial_states(self) -> Sequence[GlobalState]:
@@ -102,7 +106,11 @@ class BrokerSystem:
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         """What may happen when a message arrives."""
-        return [self.judge(component, step.outcome) for step in self.deliver_steps(component, local, message)]
+        steps = self.deliver_steps(component, local, message)
+        found = [self.judge(component, step.outcome) for step in steps]
+        if isinstance(cast(InFlight, message).payload, OVER_A_SESSION):
+            return [replace(outcome, repeatable=False) for outcome in found]
+        return found
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
         """Time-outs, wishes, time and faults."""

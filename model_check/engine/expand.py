@@ -41,7 +41,17 @@ from model_check.engine.transition import (
     orbit,
     transition,
 )
-from model_check.engine.view import ACT, BEFORE, CONSUMES, DELIVER, LINK, LOSE, OUTSIDE, TURNS_BACK
+from model_check.engine.view import (
+    ACT,
+    BEFORE,
+    CONSUMES,
+    DELIVER,
+    LINK,
+    LOSE,
+    OUTSIDE,
+    REPEATABLE,
+    TURNS_BACK,
+)
 
 
 @inlined
@@ -132,7 +142,7 @@ def _fire(
     enabled, missed = 0, False
     for choice in range(2 * size):
         number, duplicate = start + (choice >> 1), choice & 1
-        if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & CONSUMES):
+        if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & REPEATABLE):
             continue
         if last >= 0 and _commutes(view, row, count, last, number, duplicate == 1):
             if _is_payable(view, budget, number, duplicate == 1):

@@ -114,7 +114,7 @@ def _outcome_steps(
         step = apply_outcome(system, state, path, outcome, outcome.costs)
         if step is not None:
             yield step
-        if message is not None and outcome.consumes and network.duplicates:
+        if message is not None and outcome.consumes and outcome.repeatable and network.duplicates:
             path = PathStep(kind, component, message, choice, duplicate=True)
             price = () if network.duplicate_budget < 0 else (network.duplicate_budget,)
             step = apply_outcome(system, state, path, outcome, outcome.costs + price)

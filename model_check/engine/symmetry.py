@@ -120,6 +120,7 @@ class Symmetry:
             tuple(sorted(outcome.costs)),
             tuple(self.signal(number, signal) for signal in outcome.signals),
             outcome.consumes,
+            outcome.repeatable,
             frozenset(outcome.violations),
             frozenset(outcome.goals),
         )

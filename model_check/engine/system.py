@@ -82,6 +82,7 @@ class Outcome:
     signals: what all others notice, applied in order before ``sends``.
     consumes: whether a delivered message leaves the network (``False``: it stays; ignored for actions of
         the environment).
+    repeatable: whether a copy of the message may arrive in this way (``Network.duplicates``).
     violations: names of the properties that this very transition violates.
     goals: names of *sometimes* goals that this transition reaches.
     """
@@ -93,6 +94,7 @@ class Outcome:
     costs: tuple[int, ...] = ()
     signals: tuple[Signal, ...] = ()
     consumes: bool = True
+    repeatable: bool = True
     violations: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
 

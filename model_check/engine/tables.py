@@ -37,6 +37,7 @@ from model_check.engine.view import (
     NEVER,
     OUTSIDE,
     RECORD,
+    REPEATABLE,
     SIGNAL_MESSAGE,
     TURNS_BACK,
     View,
@@ -272,6 +273,7 @@ class Tables:
         packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
         flags = component << 8 | (message + 1) << 32
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
+        flags |= REPEATABLE if consumes and outcome.repeatable else 0
         flags |= TURNS_BACK if self._clock.data[local] < self._clock.data[before] else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)

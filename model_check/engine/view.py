@@ -15,7 +15,7 @@ EXTRA = 2
 DELIVER, ACT, RECORD, SIGNAL_MESSAGE, SIGNAL_LOCAL = 1, 2, 3, 4, 5
 LIMIT = 1 << 30
 # Flags of an outcome row.
-CONSUMES, OUTSIDE, TURNS_BACK = 1, 2, 4
+CONSUMES, OUTSIDE, TURNS_BACK, REPEATABLE = 1, 2, 4, 8
 # Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
 PLAIN, DUPLICATE, LOSE = 0, 1, 2
 NEVER = 1 << 62

@@ -15,7 +15,7 @@ from reference.frozen import replace
 
 def write(work: ControllerWork, broker: int, version: int) -> None:
     """A process registers: its incarnation id is the transaction id of its registration."""
-    work.by("COMPAT-4", "INC-1", "INC-2", "COMPAT-2")
+    work.by("COMPAT-4", "INC-1", "INC-2", *(() if version == LEGACY_VERSION else ("COMPAT-2",)))
     before = views.state_of(work.controller, broker)
     incarnation = work.store.last_transaction + 1
     work.update(durable=replace(work.store, last_transaction=incarnation))

@@ -18,7 +18,8 @@ def wish(work: BrokerWork) -> None:
         _wish_by_life(work)
     elif work.broker.legacy:
         work.by("COMPAT-1", "CONFIG-15")
-        _end(work)
+        work.update(wish=BrokerState.INACTIVE)
+        end_if_done(work)
     elif work.broker.wish is BrokerState.ACTIVE:
         work.by("BSTATE-5")
         work.update(wish=BrokerState.STOPPING)
@@ -42,15 +43,18 @@ def proceed(work: BrokerWork) -> None:
 
 
 def end_if_done(work: BrokerWork) -> None:
-    """End once the controller has let the process go and no accepted request is left."""
+    """End once the controller has let the process go and no accepted request is left.
+
+    A legacy process is let go as soon as it wishes to.
+    """
     broker = work.broker
     if work.protocol.is_draft:
-        let_go = broker.wish is BrokerState.INACTIVE and broker.state is BrokerState.INACTIVE
+        let_go = views.is_let_go(broker)
     else:
         let_go = broker.life is Life.SHUTTING_DOWN
     if let_go and broker.accepted == 0:
         if work.protocol.is_draft:
-            work.by("BSTATE-9")
+            work.by("COMPAT-1" if broker.legacy else "BSTATE-9")
         _end(work)
 
 

@@ -123,6 +123,11 @@ def _shown(partition: Partition) -> PartitionState:
 # A broker process.
 
 
+def is_let_go(broker: Broker) -> bool:
+    """Whether a process of the draft may end once it has nothing left to complete (BSTATE-9)."""
+    return broker.wish is BrokerState.INACTIVE and (broker.legacy or broker.state is BrokerState.INACTIVE)
+
+
 def serves(protocol: BrokerProtocol, broker: Broker) -> bool:
     """Whether a process accepts a new request of a client.
 
@@ -132,7 +137,7 @@ def serves(protocol: BrokerProtocol, broker: Broker) -> bool:
     if broker.ended:
         return False
     if protocol.is_draft:
-        return not broker.fenced
+        return not (broker.fenced or (broker.legacy and is_let_go(broker)))
     return broker.life in (Life.RUNNING, Life.PENDING_CONTROLLED_SHUTDOWN)
 
 

@@ -30,6 +30,7 @@ class Rule:
     costs: tuple[int, ...]
     signals: str
     consumes: bool
+    repeatable: bool
     violations: tuple[str, ...]
     goals: tuple[str, ...]
 
@@ -134,6 +135,7 @@ class RandomSymmetric:
             costs=rule.costs,
             signals=signals,
             consumes=rule.consumes,
+            repeatable=rule.repeatable,
             violations=rule.violations,
             goals=rule.goals,
         )
@@ -176,15 +178,17 @@ class RandomSymmetric:
 
 
 def _rule(rng: Random, bad: float) -> Rule:
+    action, local = rng.randrange(3), rng.randrange(LOCALS)
     return Rule(
-        name=f"action-{rng.randrange(3)}",
-        local=rng.randrange(LOCALS),
+        name=f"action-{action}",
+        local=local,
         remembers=rng.random() < 0.5,
         sends=tuple((rng.randrange(KINDS), rng.choice(PARTNERS)) for _ in range(rng.choice([0, 0, 1, 1, 2]))),
         labels=tuple(rng.randrange(3) for _ in range(rng.choice([0, 0, 0, 1, 2]))),
         costs=tuple(rng.randrange(2) for _ in range(rng.choice([0, 0, 1, 2]))),
         signals=rng.choice(["none", "none", "all", "other"]),
         consumes=rng.random() < 0.8,
+        repeatable=(action, local) != (0, 1),
         violations=("outcome-bad",) if rng.random() < bad else (),
         goals=("outcome-goal",) if rng.random() < 0.1 else (),
     )

@@ -125,14 +125,16 @@ def _outcome(rng: Random, components: int, component: int, bad: float) -> Outcom
             )
             for _ in range(rng.randint(1, 2))
         )
+    action, local = rng.randrange(4), rng.randrange(LOCALS)
     return Outcome(
-        action=f"action-{rng.randrange(4)}",
-        local=rng.randrange(LOCALS),
+        action=f"action-{action}",
+        local=local,
         sends=tuple(rng.randrange(MESSAGES) for _ in range(rng.choice([0, 0, 1, 1, 2]))),
         labels=tuple(rng.randrange(3) for _ in range(rng.choice([0, 0, 1, 2]))),
         costs=tuple(rng.randrange(2) for _ in range(rng.choice([0, 0, 0, 1, 2]))),
         signals=signals,
         consumes=rng.random() < 0.75,
+        repeatable=(action, local) != (0, 1),
         violations=("outcome-bad",) if rng.random() < bad else (),
         goals=("outcome-goal",) if rng.random() < 0.05 else (),
     )
