@@ -311,6 +311,12 @@ class Model(Protocol):
         """Tables and keys of the bounds of a scenario beside its budgets and its network's capacity."""
         ...
 
+    def promises(self, scenario: Any) -> Iterator[tuple[str, int, Any]]:
+        """A number that a scenario promises, by its key: the scenario with each value of it, the strictest
+        first, and promising nothing else.
+        """
+        ...
+
     def used(self, scenario: Any, states: Sequence[GlobalState]) -> Any:
         """``scenario`` with these bounds as a behaviour through ``states`` needs them."""
         ...

@@ -8,12 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from model_check.counterexamples import causes_of
-from model_check.engine.system import Violation
+from model_check.engine.system import Limits, Violation
 from model_check.eventually import causes_of_lassos
+from model_check.kinds import model_of
 from model_check.model import Judged
-from model_check.run import CheckResult
-from model_check.scenario import Eventually
-from model_check.smallest_bounds import Lowered, smallest_bounds, smallest_bounds_of_eventually
+from model_check.run import CheckResult, check
+from model_check.scenario import Eventually, Scenario
+from model_check.smallest_bounds import (
+    MOST_STATES,
+    Lowered,
+    smallest_bounds,
+    smallest_bounds_of_eventually,
+)
 from model_check.trace import build
 from model_check.trace.narrate import path_text
 
@@ -38,7 +44,25 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
             scenario = result.scenario.model_copy(update={"check": alone})
             found[name] = smallest_bounds_of_eventually(scenario, judged, threads=threads).bounds
         data["smallest_bounds"] = {name: _as_data(lowered) for name, lowered in found.items()}
+        if (kept := least_kept(result.scenario, threads)) is not None:
+            data["least_promise"] = kept
     return data
+
+
+def least_kept(scenario: Scenario, threads: int = 1) -> dict[str, Any] | None:
+    """The strictest number that ``scenario`` could promise, if it promises one, by trying from 0.
+
+    ``smallest`` is ``None`` where the largest that may be promised is not kept either, or more than a million
+    states would have to be explored (``open``).
+    """
+    tried: dict[str, Any] | None = None
+    for name, value, strict in model_of(scenario).promises(scenario):
+        found = check(strict, threads=threads, limits=Limits(max_states=MOST_STATES))
+        violated, limit = found.exploration.violations, found.exploration.limit
+        tried = {"name": name, "smallest": None, "tried": value, "open": limit is not None and not violated}
+        if not violated:
+            return tried if tried["open"] else tried | {"smallest": value}
+    return tried
 
 
 def _violated(result: CheckResult) -> Iterator[tuple[str, Eventually, Judged]]:
@@ -110,6 +134,8 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
     for violated, lowered in data.get("smallest_bounds", {}).items():
         bounds = [f"{name} {_told(each)}" for name, each in lowered.items()]
         yield f"{violated} with the smallest bounds: {'; '.join(bounds) or 'none to lower'}"
+    if kept := data.get("least_promise"):
+        yield f"{kept['name']}: {_kept_in_words(kept)}"
 
 
 def _steps_in_words(cause: dict[str, Any]) -> str:
@@ -130,6 +156,14 @@ def _faults(cause: dict[str, Any]) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _kept_in_words(kept: dict[str, Any]) -> str:
+    if kept["open"]:
+        return f"{kept['tried']} is too large to tell"
+    if kept["smallest"] is None:
+        return f"not even {kept['tried']} holds"
+    return f"{kept['smallest']} is the smallest that holds"
 
 
 def _told(lowered: dict[str, Any]) -> str:

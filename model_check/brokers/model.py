@@ -10,9 +10,10 @@ from model_check.brokers.build import build
 from model_check.brokers.files import BrokerFiles
 from model_check.brokers.history import History
 from model_check.brokers.liveness import BrokerLiveness
+from model_check.brokers.names import SERVES_BRIEFLY
 from model_check.brokers.network import InFlight
 from model_check.brokers.places import Control, Machine, Time
-from model_check.brokers.scenario import BrokerScenario
+from model_check.brokers.scenario import MOST_TICKS, BrokerScenario, Check
 from model_check.brokers.step import Step
 from model_check.brokers.switches import BrokerVariants
 from model_check.brokers.system import BrokerSystem
@@ -77,6 +78,13 @@ class Brokers:
 
     def bounds(self, scenario: BrokerScenario) -> list[tuple[str, str]]:
         return []
+
+    def promises(self, scenario: BrokerScenario) -> Iterator[tuple[str, int, BrokerScenario]]:
+        if scenario.check.serves_at_most is None:
+            return
+        for ticks in range(MOST_TICKS + 1):
+            strict = Check.model_validate({"serves-at-most": ticks, "only": (SERVES_BRIEFLY,)})
+            yield "check.serves-at-most", ticks, scenario.model_copy(update={"check": strict})
 
     def used(self, scenario: BrokerScenario, states: Sequence[GlobalState]) -> BrokerScenario:
         return scenario

@@ -14,6 +14,10 @@ Isr = Annotated[str, StringConstraints(pattern=r"^(none|\d(,\d){0,3})$")]
 StateGoal = Literal["liveness-known", "cut-off-are-fenced", "connected-are-unfenced", "connected-serve"]
 
 
+#: The largest bound on how long a broker serves that may be asked about, in ticks.
+MOST_TICKS = 50
+
+
 class ProtocolChoice(Table):
     """``form``: the draft (KIP-343) or what shipped (KIP-631). ``set``: switches that differ from it."""
 
@@ -111,7 +115,7 @@ class Check(scenario.Check):
     """
 
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
-    serves_at_most: Annotated[int | None, Field(ge=0, le=50, alias="serves-at-most")] = None
+    serves_at_most: Annotated[int | None, Field(ge=0, le=MOST_TICKS, alias="serves-at-most")] = None
 
 
 class BrokerScenario(Scenario):

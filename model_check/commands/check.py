@@ -93,7 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--smallest-bounds",
         action="store_true",
-        help="show for each violated property the smallest bounds that still show it",
+        help="show for each violated property the smallest bounds that still show it, and of "
+        "check.serves-at-most the smallest that holds",
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")

@@ -166,6 +166,9 @@ class KRaft:
         timers = scenario.environment.timers and not scenario.environment.timers_at
         return [("bounds", "max_epoch"), *([("environment", "timers")] if timers else [])]
 
+    def promises(self, scenario: KRaftScenario) -> Iterator[tuple[str, int, KRaftScenario]]:
+        yield from ()
+
     def used(self, scenario: KRaftScenario, states: Sequence[GlobalState]) -> KRaftScenario:
         bounds = scenario.bounds.model_copy(update={"max_epoch": _largest_epoch(states, 1)})
         return scenario.model_copy(update={"bounds": bounds})

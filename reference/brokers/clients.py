@@ -18,6 +18,8 @@ def request(work: BrokerWork) -> None:
         work.by("HBK-10")
     elif serves:
         work.by("BSTATE-4")
+    elif work.broker.legacy:
+        work.by("COMPAT-1")
     else:
         work.by("FENCE-2", *(("FENCE-9",) if work.broker.state is BrokerState.INITIAL else ()))
     if serves:

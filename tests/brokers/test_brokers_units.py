@@ -29,6 +29,7 @@ from model_check.engine.steps import initial_states, steps
 from model_check.engine.system import GlobalState
 from model_check.errors import InputError
 from model_check.kinds import MODELS, model_of
+from model_check.run import check
 from reference.brokers.broker import Api, Life
 from reference.brokers.events import RequestReceived
 from reference.brokers.messages import (
@@ -292,3 +293,37 @@ def test_a_pattern_stands_for_all_scenarios_so_named(capsys: pytest.CaptureFixtu
     assert main(["check", "brokers-timeouts-*", "--list", "--json"]) == 0
     names = {each["name"] for each in json.loads(capsys.readouterr().out)}
     assert names == {"brokers-timeouts-drift", "brokers-timeouts-in-order", "brokers-timeouts-swapped"}
+
+
+def test_nothing_arrives_twice_from_the_store() -> None:
+    """A copy of a registration would be an incarnation that no process has."""
+    system = system_of(brokers={"starting": [1]}, network={"capacity": 4}, budgets={"duplicates": 2})
+    graph = [initial_states(system)[0]]
+    copied = set()
+    for _ in range(6):
+        found = [step for state in graph for step in steps(system, state)]
+        copied |= {type(step.path.message.payload).__name__ for step in found if step.path.duplicate}
+        graph = list({step.target: None for step in found})
+    assert "MetadataHeartbeatRequest" in copied
+    assert not copied & {"StoreRegistration", "StoreRegistered"}
+
+
+def test_who_has_not_registered_leads_nothing() -> None:
+    """A shipped process that starts reads that its id leads; that is the process with the disk."""
+    twins = scenario_of(
+        protocol={"form": "shipped"},
+        brokers={"running": [1], "starting": [1], "replicas": [1]},
+        environment={"data": True},
+        network={"capacity": 1},
+        budgets={"timeouts": 0, "appends": 1},
+        check={"only": ["CommittedPartitionDataSurvives"]},
+    )
+    result = check(twins)
+    assert result.exploration.limit is None and not result.exploration.violations
+
+
+def test_rolls_are_of_the_draft() -> None:
+    with pytest.raises(
+        InputError, match=r"brokers\.legacy, budgets\.rolls: only the draft has legacy brokers"
+    ):
+        scenario_of(protocol={"form": "shipped"}, brokers={"running": [1]}, budgets={"rolls": 1})

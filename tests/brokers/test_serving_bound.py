@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-from broker_samples import scenario_of
+import json
 
-from model_check.run import check
+import pytest
+from broker_samples import scenario_of, shipped
+
+from model_check.brokers.scenario import BrokerScenario
+from model_check.cli import main
+from model_check.violations import least_kept
 
 EQUAL = ((1, 2, 1), (2, 2, 0), (2, 3, 1), (2, 4, 2), (3, 4, 1), (3, 5, 2))
 DRIFTING = ((1, 2, 3), (2, 3, 4), (2, 4, 5))
@@ -15,24 +19,38 @@ TIMES = [
 ]
 
 
-def holds(controller: int, broker: int, drift: int, bound: int) -> bool:
-    """Whether no broker serves for more than ``bound`` ticks."""
+def scenario(controller: int, broker: int, drift: int) -> BrokerScenario:
+    """One broker, whose link may be cut once."""
     switches = {"controller-timeout": controller, "broker-timeout": broker, "contact-time": "request"}
-    result = check(
-        scenario_of(
-            protocol={"set": switches},
-            brokers={"running": [1]},
-            environment={"drift": drift},
-            network={"capacity": 3},
-            budgets={"cuts": 1},
-            check={"serves-at-most": bound, "only": ["InactiveBrokerServesBriefly"]},
-        )
+    return scenario_of(
+        protocol={"set": switches},
+        brokers={"running": [1]},
+        environment={"drift": drift},
+        network={"capacity": 3},
+        budgets={"cuts": 1},
+        check={"serves-at-most": 0, "only": ["InactiveBrokerServesBriefly"]},
     )
-    assert result.exploration.limit is None
-    return not result.exploration.violations
 
 
 @pytest.mark.parametrize(("controller", "broker", "bound", "drift"), TIMES)
-def test_the_bound_is_the_smallest(controller: int, broker: int, bound: int, drift: int) -> None:
-    assert holds(controller, broker, drift, bound)
-    assert bound == 0 or not holds(controller, broker, drift, bound - 1)
+def test_the_smallest_bound_is_found(controller: int, broker: int, bound: int, drift: int) -> None:
+    found = {"name": "check.serves-at-most", "smallest": bound, "tried": bound, "open": False}
+    assert least_kept(scenario(controller, broker, drift)) == found
+
+
+def test_where_there_is_no_bound_or_none_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = scenario(2, 3, 0)
+    endless = endless.model_copy(update={"protocol": shipped("brokers-serves-for-ever").protocol})
+    monkeypatch.setattr("model_check.brokers.model.MOST_TICKS", 4)
+    nothing = {"name": "check.serves-at-most", "smallest": None, "tried": 4}
+    assert least_kept(endless) == nothing | {"open": False}
+    monkeypatch.setattr("model_check.violations.MOST_STATES", 3)
+    assert least_kept(endless) == nothing | {"tried": 0, "open": True}
+    assert least_kept(shipped("brokers-partitioned")) is None
+
+
+def test_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "brokers-serves-drift-0", "--smallest-bounds"]) == 0
+    assert "check.serves-at-most: 1 is the smallest that holds" in capsys.readouterr().out
+    assert main(["check", "brokers-serves-drift-0", "--smallest-bounds", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["least_promise"]["smallest"] == 1

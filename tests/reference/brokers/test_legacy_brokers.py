@@ -5,9 +5,10 @@ from __future__ import annotations
 from reference.brokers import views
 from reference.brokers.broker import Api
 from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
-from reference.brokers.effects import Stop, StoreReply, WriteStore
+from reference.brokers.effects import Completed, Refused, Stop, StoreReply, WriteStore
 from reference.brokers.events import (
     ClientRequest,
+    ClientRequestDone,
     ContactLost,
     Failover,
     HeartbeatDue,
@@ -47,6 +48,18 @@ def test_a_legacy_broker_sends_no_heartbeats_and_does_not_fence_itself() -> None
         assert outcome.rules == ("COMPAT-1", "CONFIG-15")
     assert step(TIMED, broker, ClientRequest()).state.accepted == 1
     assert step(TIMED, broker, ShutdownWished()).effects == (Stop(),)
+
+
+def test_a_legacy_broker_that_shuts_down_completes_what_it_has_accepted() -> None:
+    broker = starting(KIP343, Process(1, 1), controller=1, legacy=True)
+    busy = step(KIP343, broker, ClientRequest()).state
+    wished = step(KIP343, busy, ShutdownWished())
+    assert wished.rules == ("COMPAT-1", "CONFIG-15") and wished.effects == ()
+    refused = step(KIP343, wished.state, ClientRequest())
+    assert refused.effects == (Refused(),) and refused.state == wished.state
+    assert refused.rules == ("COMPAT-1",)
+    ended = step(KIP343, wished.state, ClientRequestDone())
+    assert ended.effects == (Completed(), Stop()) and ended.state.ended and ended.rules == ("COMPAT-1",)
 
 
 def test_a_legacy_registration_is_active_always() -> None:
