@@ -27,6 +27,12 @@ WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
+# Says loudly what is left out where there is no Node.js.
+SAY_IF_NO_NODE := command -v node >/dev/null || { \
+  echo "================================================================================" >&2; \
+  echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
+  echo "================================================================================" >&2; }
+
 .PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages vectors lint format types recorded nightly bench clean
 
 help: ## this list
@@ -51,6 +57,7 @@ bench: $(INSTALLED) ## measure the engine
 
 fast: $(INSTALLED) ## the fast tests alone
 	$(SEEDED) -m "not slow and not nightly and not spark"
+	@$(SAY_IF_NO_NODE)
 
 slow: $(INSTALLED) ## the slow tests alone
 	$(SEEDED) -m "slow and not nightly and not spark"

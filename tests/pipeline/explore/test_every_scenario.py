@@ -37,15 +37,29 @@ def results(*words: str, folder: Path) -> dict[str, dict[str, Any]]:
     return {each["scenario"]: {key: each[key] for key in each if key not in OWN} for each in found}
 
 
+def assert_the_same(names: list[str], master: str, folder: Path) -> None:
+    settings = [word for key, value in CONF.items() for word in ("--conf", f"{key}={value}")]
+    options = ["--master", master, "--parts", "2", "--hand-over", "0", *settings]
+    found = results("pipeline", "explore", *names, *options, folder=folder)
+    expected = results("check", *names, folder=folder)
+    assert list(found) == names
+    for name in names:
+        assert found[name] == expected[name], name
+
+
 @pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.parametrize("master", MASTERS)
 def test_every_ci_scenario(tmp_path: Path, master: str) -> None:
     names = [name for name, scenario in shipped().items() if "ci" in scenario.tags]
-    settings = [word for key, value in CONF.items() for word in ("--conf", f"{key}={value}")]
-    options = ["--master", master, "--parts", "2", "--hand-over", "0", *settings]
-    found = results("pipeline", "explore", *names, *options, folder=tmp_path)
-    expected = results("check", *names, folder=tmp_path)
-    assert list(found) == names
-    for name in names:
-        assert found[name] == expected[name], name
+    assert_the_same(names, master, tmp_path)
+
+
+@pytest.mark.spark
+def test_some_ci_scenarios_on_a_cluster(tmp_path: Path) -> None:
+    """One that holds and one that is violated, of replicas and of brokers."""
+    names = [
+        "disruptive-server", "finding-restart-as-candidate", "parity-brokers-faults",
+        "brokers-data-two-with-one-id",
+    ]  # fmt: skip
+    assert_the_same(names, "local-cluster[2,1,2048]", tmp_path)
