@@ -6,7 +6,8 @@
 * what is declared: ``declares INACTIVE``, ``fences``, ``unfences``
 * a partition: ``partition changes``, with ``, another leader`` or ``, no leader`` where that is so
 * another effect by its class: ``FencedItself``, ``Refused``, ``Stop``
-* without effects ``no effect, changes`` or ``no effect``, as the state is another one afterwards or not.
+* without effects ``no effect, changes`` or ``no effect``, as the state is another one afterwards or not; ``no
+  effect, an ISR changes`` where a process knows another ISR, or has another change pending.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def features(before: Controller | Broker, outcome: ControllerOutcome | BrokerOut
 def outcomes(before: Controller | Broker, outcome: ControllerOutcome | BrokerOutcome) -> Iterator[str]:
     """What came out of a step, in the order of its effects."""
     if not outcome.effects:
-        yield "no effect" if outcome.state == before else "no effect, changes"
+        yield _without_effect(before, outcome.state)
     for effect in outcome.effects:
         if isinstance(effect, Reply):
             yield from (f"{type(effect.response).__name__} {word}" for word in _answers(effect.response))
@@ -57,6 +58,13 @@ def outcomes(before: Controller | Broker, outcome: ControllerOutcome | BrokerOut
             yield _of_partition(before, effect)
         else:
             yield _word(effect)
+
+
+def _without_effect(before: Controller | Broker, after: Controller | Broker) -> str:
+    if after == before:
+        return "no effect"
+    isrs = [(each.partitions, each.pending) for each in (before, after) if isinstance(each, Broker)]
+    return "no effect, an ISR changes" if len(set(isrs)) > 1 else "no effect, changes"
 
 
 def _of_partition(before: Controller | Broker, effect: PartitionChanged) -> str:

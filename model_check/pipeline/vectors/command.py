@@ -25,7 +25,7 @@ Exit status: 0 done, or the set agrees with the reference; 1 it does not
 """
 
 #: How far a scenario is explored: what is new in a step is seen early.
-MAX_STATES = 2_000
+MAX_STATES = 60_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
