@@ -106,9 +106,9 @@ def _heartbeat(given: Given) -> Situation | None:
         return None
     # A process wishes to be fenced while it starts, and then has read its registration; whatever it sent may
     # come late.
-    starts, leaves = given["wants to be fenced"] == "yes", given["wants to shut down"] == "yes"
+    starts, leaves = given["wish"] == "to be fenced", given["wish"] == "to shut down"
     has_read = given["has read its registration"] == "yes"
-    if (starts and leaves) or not (starts or has_read):
+    if not (starts or has_read):
         return None
     epoch = EPOCH if given["broker epoch"] == "current" else EPOCH - 1
     offset = epoch + 1 if has_read else epoch - 1
@@ -180,9 +180,8 @@ BROKER_HEARTBEAT_REQUEST = BrokerTable(
     {
         "registered": REGISTERED,
         "broker epoch": ("current", "stale"),
+        "wish": ("to be fenced", "none", "to shut down"),
         "has read its registration": YES_NO,
-        "wants to be fenced": YES_NO,
-        "wants to shut down": YES_NO,
         "partition": tuple(PARTITIONS),
         "others have read": YES_NO,
         "session": ("yes", "no"),

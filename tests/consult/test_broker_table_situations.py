@@ -91,7 +91,7 @@ def test_before_version_3_a_restarted_member_is_taken() -> None:
 
 def test_who_was_fenced_in_a_controlled_shutdown_stays_in_it() -> None:
     back = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes", "session": "no"}
-    wishes = {"wants_to_be_fenced": "no", "wants_to_shut_down": "no", "partition": "leaderless"}
+    wishes = {"wish": "none", "partition": "leaderless"}
     left = {**back, **wishes, "registered": "fenced and in controlled shutdown"}
     assert only("broker-heartbeat-request", SHIPPED, **left) == {
         ("caught up, not fenced", "unfenced, in controlled shutdown, new session", "unfenced", "none")
@@ -105,8 +105,7 @@ def test_a_late_heartbeat_of_a_process_that_starts_fences() -> None:
         ("not caught up, fenced", "fenced, session", "fenced, it leaves the ISR", "none")
     }
     named = occurring("broker-heartbeat-request", SHIPPED, **late)
-    assert {("wants to be fenced", "yes"), ("wants to shut down", "no")} <= named
-    assert not {("wants to be fenced", "no"), ("wants to shut down", "yes")} & named
+    assert {value for column, value in named if column == "wish"} == {"to be fenced"}
 
 
 LEADING = ("leads, another can", "leads, others cannot", "leads, alone in the ISR")
@@ -121,8 +120,8 @@ def test_a_leader_that_goes_leaves_an_isr_that_has_others_and_no_other() -> None
     }
     wish = {**ASKED, "broker_id": "an id", "incarnation": "same", "state": "ACTIVE", "wish": "INACTIVE"}
     read = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes", "registered": "unfenced"}
-    shuts_down = {**read, "wants_to_shut_down": "yes"}
-    starts = {**read, "wants_to_be_fenced": "yes"}
+    shuts_down = {**read, "wish": "to shut down"}
+    starts = {**read, "wish": "to be fenced"}
     for partition, written in gone.items():
         asked: list[tuple[str, BrokerProtocol, dict[str, str], str]] = [
             ("metadata-heartbeat-request", KIP343, wish, written),
@@ -137,7 +136,7 @@ def test_a_leader_that_goes_leaves_an_isr_that_has_others_and_no_other() -> None
 
 def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
     """Which wishes come with which registration, offset and epoch does not depend on the controller."""
-    columns = ("has read its registration", "wants to be fenced", "wants to shut down")
+    columns = ("wish", "has read its registration")
     table = BROKER_TABLES["shipped"]["broker-heartbeat-request"]
     at = [list(table.columns).index(column) for column in columns]
     for registered in REGISTERED:
@@ -147,8 +146,10 @@ def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
                 for cell in decided("shipped", table.name, SHIPPED)
                 if {registered, epoch} <= set(cell)
             }
-            starts, runs, leaves = ("yes", "no"), ("no", "no"), ("no", "yes")
-            sent = {("no", *starts), ("yes", *starts), ("yes", *runs), ("yes", *leaves)}
+            sent = {
+                ("to be fenced", "no"),
+                *((wish, "yes") for wish in ("to be fenced", "none", "to shut down")),
+            }
             unknown = registered == "unregistered" and epoch == "current"
             assert found == (set() if unknown else sent), (registered, epoch)
 
@@ -334,13 +335,8 @@ NEVER: list[tuple[BrokerProtocol, str, dict[str, str]]] = [
         {"leader": "nobody", "other_member": "can lead", "controller": "there is one"},
     ),
     *(
-        (SHIPPED, "broker-heartbeat-request", {"wants_to_shut_down": "yes", column: value})
-        for column, value in (("wants_to_be_fenced", "yes"), ("has_read_its_registration", "no"))
-    ),
-    (
-        SHIPPED,
-        "broker-heartbeat-request",
-        {"wants_to_be_fenced": "no", "has_read_its_registration": "no"},
+        (SHIPPED, "broker-heartbeat-request", {"wish": wish, "has_read_its_registration": "no"})
+        for wish in ("none", "to shut down")
     ),
     (SHIPPED, "broker-heartbeat-response", {"fenced": "no", "shall_shut_down": "yes"}),
     *(

@@ -257,8 +257,7 @@ def test_registrations_of_the_shipped_form() -> None:
 
 def test_heartbeats_of_the_shipped_form() -> None:
     current = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes"}
-    wishes = {"wants_to_be_fenced": "no", "wants_to_shut_down": "no"}
-    unfenced = {**current, **wishes, "registered": "fenced", "partition": "leaderless", "session": "no"}
+    unfenced = {**current, "wish": "none", "registered": "fenced", "partition": "leaderless", "session": "no"}
     assert only("broker-heartbeat-request", SHIPPED, **unfenced) == {
         (
             "caught up, not fenced",
@@ -268,7 +267,7 @@ def test_heartbeats_of_the_shipped_form() -> None:
         )
     }
     assert {"HBK-2", "HBK-7"} <= rules("broker-heartbeat-request", SHIPPED, **unfenced)
-    leaves = {**current, "registered": "unfenced", "wants_to_shut_down": "yes", "wants_to_be_fenced": "no"}
+    leaves = {**current, "registered": "unfenced", "wish": "to shut down"}
     ((answer, broker, written, _),) = only(
         "broker-heartbeat-request", SHIPPED, **leaves, partition="leads, another can"
     )
