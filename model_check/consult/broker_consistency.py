@@ -8,10 +8,11 @@ become of the state afterwards is: a step leads from one that can be asked about
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from model_check.errors import InputError
+from reference.brokers import views
 from reference.brokers.broker import Api, Broker, Life
 from reference.brokers.controller import (
     HEARTBEAT_VERSION,
@@ -148,7 +149,12 @@ def _of_controller(protocol: BrokerProtocol, controller: Controller) -> Iterator
         yield from _partition(f".durable.partitions[{index}]", partition)
         if not _any_legacy(durable):
             yield from _leader_in_isr(f".durable.partitions[{index}]", partition)
-    yield from _of_store(durable) if isinstance(durable, Store) else _of_log(durable)
+    if isinstance(durable, Store):
+        yield from _of_store(durable)
+        yield from _incarnations(controller, durable)
+    else:
+        yield from _of_log(durable)
+        yield from _leaders(controller)
     yield from _memory(protocol, controller)
 
 
@@ -158,16 +164,56 @@ def _of_store(store: Store) -> Iterator[str]:
         if stored.version not in (LEGACY_VERSION, HEARTBEAT_VERSION):
             expected = f"expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}"
             yield f"{where}.version: {expected}, found {stored.version}"
-        if stored.incarnation > store.last_transaction:
+
+
+def _incarnations(controller: Controller, store: Store) -> Iterator[str]:
+    """An incarnation is the id of the transaction that registered it."""
+    written = [
+        (f".durable.registrations[{index}].incarnation", each.broker, each.incarnation)
+        for index, each in enumerate(store.registrations)
+    ]
+    remembered = [
+        (f".brokers[{index}].incarnation", each.broker, each.incarnation)
+        for index, each in enumerate(controller.brokers)
+        if each.incarnation is not None
+    ]
+    known = [*written, *remembered]
+    for where, _, incarnation in known:
+        if incarnation > store.last_transaction:
             expected = f"expected at most the store's last-transaction, {store.last_transaction}"
-            yield f"{where}.incarnation: {expected}, found {stored.incarnation}"
+            yield f"{where}: {expected}, found {incarnation}"
+    yield from _of_one_broker(known)
+
+
+def _of_one_broker(lives: Iterable[tuple[str, int, int]]) -> Iterator[str]:
+    """Each life, an incarnation or a broker epoch with its place and its broker, is of one broker alone."""
+    known: dict[int, int] = {}
+    for where, broker, life in lives:
+        if (other := known.setdefault(life, broker)) != broker:
+            yield f"{where}: expected one of its own, found {life}, that of broker {other}"
 
 
 def _of_log(log: MetadataLog) -> Iterator[str]:
-    for index, registered in enumerate(log.registrations):
-        if registered.epoch >= log.end_offset:
-            expected = f"expected an offset below the log's end-offset, {log.end_offset}"
-            yield f".durable.registrations[{index}].epoch: {expected}, found {registered.epoch}"
+    epochs = [
+        (f".durable.registrations[{index}].epoch", each.broker, each.epoch)
+        for index, each in enumerate(log.registrations)
+    ]
+    for where, _, epoch in epochs:
+        yield from _below_end(where, log, epoch)
+    yield from _of_one_broker(epochs)
+
+
+def _leaders(controller: Controller) -> Iterator[str]:
+    """In the step in which a broker cannot lead any more others lead, or nobody (HBK-4, HBK-6)."""
+    for index, partition in enumerate(controller.durable.partitions):
+        if partition.leader is not None and not views.can_lead(controller, partition.leader):
+            expected = "expected none, or a registered broker, not fenced and not in controlled shutdown"
+            yield f".durable.partitions[{index}].leader: {expected}, found {partition.leader}"
+
+
+def _below_end(where: str, log: MetadataLog, offset: int) -> Iterator[str]:
+    if offset >= log.end_offset:
+        yield f"{where}: expected an offset below the log's end-offset, {log.end_offset}, found {offset}"
 
 
 def _memory(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
@@ -178,11 +224,26 @@ def _memory(protocol: BrokerProtocol, controller: Controller) -> Iterator[str]:
     for index, session in enumerate(controller.sessions):
         yield from _ticks(f".sessions[{index}].ticks", session.ticks, protocol.controller_timeout)
     if isinstance(controller.durable, MetadataLog):
-        registered = {each.broker for each in controller.durable.registrations}
-        for index, session in enumerate(controller.sessions):
-            if session.broker not in registered:
-                yield f".sessions[{index}].broker: expected a registered broker, found {session.broker}"
+        yield from _sessions(controller, controller.durable)
         yield from _unfenced(controller, controller.durable)
+
+
+def _sessions(controller: Controller, log: MetadataLog) -> Iterator[str]:
+    """A session is of a registered broker, and says what the log has; from when on the broker may shut down
+    is known while it is in a controlled shutdown and not fenced.
+    """
+    registered = {each.broker: each for each in log.registrations}
+    for index, session in enumerate(controller.sessions):
+        where, of_broker = f".sessions[{index}]", registered.get(session.broker)
+        if of_broker is None:
+            yield f"{where}.broker: expected a registered broker, found {session.broker}"
+        yield from _below_end(f"{where}.offset", log, session.offset)
+        if session.shutdown_offset is None:
+            continue
+        yield from _below_end(f"{where}.shutdown_offset", log, session.shutdown_offset)
+        if of_broker is not None and (of_broker.fenced or not of_broker.in_controlled_shutdown):
+            expected = f"expected none, as broker {session.broker} is not leaving in a controlled shutdown"
+            yield f"{where}.shutdown_offset: {expected}, found {session.shutdown_offset}"
 
 
 def _unfenced(controller: Controller, log: MetadataLog) -> Iterator[str]:
@@ -282,7 +343,8 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     yield from _ascending(".visible", broker.visible, ("broker",))
     yield from _known_partitions(".partitions", broker.partitions)
     yield from _pending(protocol, broker)
-    yield from _in_its_life(protocol, broker)
+    if not broker.ended:
+        yield from _in_its_state(broker) if protocol.is_draft else _in_its_life(broker)
     timeout = protocol.broker_timeout
     yield from _ticks(".ticks", broker.ticks, timeout, "broker-timeout")
     if broker.fenced and broker.ticks:
@@ -290,18 +352,54 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     yield from _ticks(".request_ticks", broker.request_ticks, timeout, "broker-timeout", extra=1)
     if broker.request_ticks and protocol.contact_time is not ContactTime.REQUEST:
         yield ".request_ticks: expected 0 without --set contact-time=request"
+    if broker.request_ticks and Api.HEARTBEAT not in broker.awaiting:
+        yield f".request_ticks: expected 0 without a heartbeat under way, found {broker.request_ticks}"
 
 
-def _in_its_life(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
-    """What a process of a kind, or in a part of its life, can be at all."""
-    if protocol.is_draft and broker.legacy:
-        for name in ("fenced", "superseded"):
-            if getattr(broker, name):
-                yield f".{name}: expected no of a legacy process, found yes"
-    unregistered = (Life.STARTING, Life.SHUTTING_DOWN)
-    if not protocol.is_draft and broker.epoch < 0 and broker.life not in unregistered:
-        lives = " or ".join(life.value for life in unregistered)
-        yield f".life: expected {lives} of a process without broker epoch, found {broker.life.value}"
+def _in_its_state(broker: Broker) -> Iterator[str]:
+    """What a process of the draft can be, given the state that it was given last. It serves only once that
+    was active or stopping (FENCE-9), until it is inactive (FENCE-6).
+    """
+    if broker.legacy:
+        yield from _of_legacy(broker)
+        return
+    if broker.wish is BrokerState.INITIAL:
+        yield ".wish: expected active, stopping or inactive, found initial"
+    state = broker.state.name.lower()
+    if broker.state in (BrokerState.INITIAL, BrokerState.INACTIVE) and not broker.fenced:
+        yield f".fenced: expected yes of a process whose state is {state}, found no"
+    if broker.state is BrokerState.INITIAL and broker.accepted:
+        yield f".accepted: expected 0 of a process whose state is {state}, found {broker.accepted}"
+
+
+def _of_legacy(broker: Broker) -> Iterator[str]:
+    """A legacy process knows of no states, and sends no heartbeats (COMPAT-1)."""
+    for name in ("fenced", "superseded"):
+        if getattr(broker, name):
+            yield f".{name}: expected no of a legacy process, found yes"
+    for name, only in (("wish", BrokerState.ACTIVE), ("state", BrokerState.INITIAL)):
+        found = getattr(broker, name)
+        if found is not only:
+            yield f".{name}: expected {only.name.lower()} of a legacy process, found {found.name.lower()}"
+    if broker.ticks:
+        yield f".ticks: expected 0 of a legacy process, found {broker.ticks}"
+    if Api.HEARTBEAT in broker.awaiting:
+        yield ".awaiting: expected no heartbeat of a legacy process"
+
+
+def _in_its_life(broker: Broker) -> Iterator[str]:
+    """What a shipped process can be in a part of its life."""
+    life, unregistered = broker.life, (Life.STARTING, Life.SHUTTING_DOWN)
+    if broker.epoch < 0 and life not in unregistered:
+        lives = " or ".join(each.value for each in unregistered)
+        yield f".life: expected {lives} of a process without broker epoch, found {life.value}"
+    if life is not Life.STARTING and broker.offset < broker.epoch:
+        expected = (
+            f"expected at least the broker epoch, {broker.epoch}, of a process whose life is {life.value}"
+        )
+        yield f".offset: {expected}, found {broker.offset}"
+    if life in (Life.STARTING, Life.RECOVERY) and broker.accepted:
+        yield f".accepted: expected 0 of a process whose life is {life.value}, found {broker.accepted}"
 
 
 def _known_partitions(where: str, partitions: Sequence[PartitionState]) -> Iterator[str]:

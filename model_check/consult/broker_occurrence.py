@@ -1,4 +1,4 @@
-"""Which states of broker 1 a running cluster comes to, of those that the reference can be asked about.
+"""Which states a running cluster comes to, of those that the reference can be asked about.
 
 Somebody may ask about the others (:mod:`model_check.consult.broker_consistency`); decision tables leave them
 out. Some of them occur in one protocol and not in another one, so that a situation alone does not tell.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from model_check.consult.broker_words import BROKER
 from reference.brokers import alter_partition, pending_isrs, shutdown, views
 from reference.brokers.broker import Api, Broker, Life
-from reference.brokers.controller import Controller, Store
+from reference.brokers.controller import LEGACY_VERSION, Controller, Store
 from reference.brokers.messages import BrokerState
+from reference.brokers.partition import Partition
 from reference.brokers.protocol import BrokerProtocol, IsrChanges
 from reference.brokers.work import BrokerWork
 from reference.frozen import replace
@@ -39,20 +40,54 @@ def _draft_controller_occurs(protocol: BrokerProtocol, controller: Controller) -
     whom it takes for active in the store, unless it rebuilds none.
     """
     known = views.remembered(controller, BROKER)
-    if known.incarnation is not None or known.state is BrokerState.INACTIVE:
+    if known.incarnation is None and known.state is not BrokerState.INACTIVE:
+        taken = known.state is BrokerState.ACTIVE and not protocol.rebuilds_incarnations
+        if not taken:
+            return False
+    # While nobody is the controller nothing tells who is active.
+    return controller.active is None or all(
+        _draft_partition_occurs(protocol, controller, each) for each in controller.durable.partitions
+    )
+
+
+def _draft_partition_occurs(protocol: BrokerProtocol, controller: Controller, partition: Partition) -> bool:
+    """Who is inactive leads nothing, and who is active leads what nobody leads and has it in its ISR. Who is
+    inactive has left every ISR that has others; IsrChange may take it into one. A legacy broker writes into
+    the store what it likes.
+    """
+    leader = partition.leader
+    if leader is not None and views.state_of(controller, leader) is BrokerState.INACTIVE:
+        return False
+    if any(each.version == LEGACY_VERSION for each in _store(controller).registrations):
         return True
-    return known.state is BrokerState.ACTIVE and not protocol.rebuilds_incarnations
+    if leader is None and any(views.can_lead(controller, each) for each in partition.isr):
+        return False
+    keeps = not protocol.inactive_leaves_isr or protocol.isr_changes is IsrChanges.ISR_CHANGE
+    members = partition.isr if len(partition.isr) > 1 else ()
+    return keeps or all(views.state_of(controller, each) is not BrokerState.INACTIVE for each in members)
+
+
+def _store(controller: Controller) -> Store:
+    assert isinstance(controller.durable, Store)
+    return controller.durable
 
 
 def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller) -> bool:
-    """Who cannot lead has left every ISR that has others, and AlterPartition takes it into none."""
-    if views.can_lead(controller, BROKER):
-        return True
-    checks_members = protocol.isr_changes is IsrChanges.ALTER_PARTITION
-    return not any(
-        each.leader == BROKER or (checks_members and BROKER in each.isr and len(each.isr) > 1)
-        for each in controller.durable.partitions
+    """Who cannot lead leads nothing, and who can leads what nobody leads and has it in its ISR. Who cannot
+    has left every ISR that has others, and AlterPartition takes it into none.
+    """
+    return all(
+        _shipped_partition_occurs(protocol, controller, each) for each in controller.durable.partitions
     )
+
+
+def _shipped_partition_occurs(protocol: BrokerProtocol, controller: Controller, partition: Partition) -> bool:
+    can_lead = [views.can_lead(controller, each) for each in partition.isr]
+    if partition.leader is None:
+        return not any(can_lead)
+    checks_members = protocol.isr_changes is IsrChanges.ALTER_PARTITION
+    leads = views.can_lead(controller, partition.leader)
+    return leads and (len(can_lead) == 1 or not checks_members or all(can_lead))
 
 
 def _process_occurs(protocol: BrokerProtocol, broker: Broker) -> bool:

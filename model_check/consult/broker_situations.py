@@ -1,7 +1,7 @@
 """What the domains of the decision tables of brokers share; see :mod:`.situations`.
 
-Broker 1 is what they are about. Broker 2 is active or unfenced, broker 3 is not registered, node 1 is the
-controller. One partition is at stake, in leader epoch 5 and partition epoch 7.
+Broker 1 is what they are about. Broker 2 is active or unfenced, broker 3 is not registered unless it is in
+the ISR, node 1 is the controller. One partition is at stake, in leader epoch 5 and partition epoch 7.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ OTHER, ABSENT = 2, 3
 CONTROLLER_NODE, OTHER_NODE = 1, 2
 #: The incarnation of broker 1 that is known, and its broker epoch.
 INCARNATION, EPOCH = 4, 10
+#: Those of broker 3, where it is in the ISR.
+_THIRD_INCARNATION, _THIRD_EPOCH = 1, 5
 #: The next offset of the metadata log.
 END = 20
 LEADER_EPOCH, PARTITION_EPOCH = 5, 7
@@ -62,9 +64,6 @@ PARTITIONS = {
     "outside the ISR": partition_of(isr=(OTHER,), leader=OTHER),
 }
 
-#: Those that tables with many other columns make do with.
-AT_STAKE = ("leads, another can", "leads, others cannot", "follows", "leaderless", "outside the ISR")
-
 
 def leads(partition: str) -> bool:
     """Whether broker 1 leads in this value of a column."""
@@ -85,10 +84,15 @@ def draft_controller(
     *,
     registered: bool = True,
     incarnation: int | None = INCARNATION,
+    written: int = INCARNATION,
     ticks: int = 0,
     active: bool = True,
 ) -> Controller | None:
-    """A controller that holds broker 1 to be in ``state``; ``None`` if that cannot be."""
+    """A controller that holds broker 1 to be in ``state``; ``None`` if that cannot be.
+
+    ``incarnation`` is what it remembers of broker 1, ``written`` what was registered last. Broker 3, where it
+    is in the ISR, cannot lead as it is stopping.
+    """
     if not registered and (state == "legacy" or (incarnation is None and state != "INACTIVE")):
         return None
     held = _STATE.get(state, BrokerState.INACTIVE)
@@ -100,11 +104,17 @@ def draft_controller(
     if not active and (held is not BrokerState.INACTIVE or ticks):
         return None
     version = LEGACY_VERSION if state == "legacy" else HEARTBEAT_VERSION
-    stored = (StoredRegistration(BROKER, INCARNATION, version),) if registered else ()
-    store = Store((*stored, StoredRegistration(OTHER, 2)), (_partition(partition),), INCARNATION)
+    at_stake = _partition(partition)
+    third = _THIRD_INCARNATION if ABSENT in at_stake.isr else None
+    stored = [StoredRegistration(BROKER, written, version)] if registered else []
+    stored.append(StoredRegistration(OTHER, 2))
+    known = [Liveness(BROKER, incarnation, held, ticks), Liveness(OTHER, 2, BrokerState.ACTIVE)]
+    if third is not None:
+        stored.append(StoredRegistration(ABSENT, third))
+        known.append(Liveness(ABSENT, third, BrokerState.STOPPING))
+    store = Store(tuple(stored), (at_stake,), written)
     if not active:
         return Controller(None, store, epoch=1)
-    known = (Liveness(BROKER, incarnation, held, ticks), Liveness(OTHER, 2, BrokerState.ACTIVE))
     brokers = tuple(each for each in known if each != Liveness(each.broker))
     return Controller(CONTROLLER_NODE, store, epoch=1, brokers=brokers)
 
@@ -141,7 +151,10 @@ def shipped_controller(
     active: bool = True,
     features: tuple[FinalizedFeature, ...] = (),
 ) -> Controller | None:
-    """A controller by whose log broker 1 is in ``state``; ``None`` if that cannot be beside the rest."""
+    """A controller by whose log broker 1 is in ``state``; ``None`` if that cannot be beside the rest.
+
+    Broker 3, where it is in the ISR, cannot lead as it is fenced.
+    """
     registered, fenced = state != "unregistered", is_fenced(state)
     if state == "unfenced" and partition == "leaderless":
         return None
@@ -153,7 +166,10 @@ def shipped_controller(
     own = BrokerRegistration(BROKER, INCARNATION, EPOCH, fenced, shutting_down)
     other = BrokerRegistration(OTHER, 2, 3, fenced=False)
     registrations = (own, other) if registered else (other,)
-    log = MetadataLog(registrations, (_partition(partition),), END, finalized=features)
+    at_stake = _partition(partition)
+    if ABSENT in at_stake.isr:
+        registrations = (*registrations, BrokerRegistration(ABSENT, 6, _THIRD_EPOCH))
+    log = MetadataLog(registrations, (at_stake,), END, finalized=features)
     if not active:
         return Controller(None, log, epoch=1)
     until = END - 5 if state == "in controlled shutdown" else None

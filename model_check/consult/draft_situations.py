@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from model_check.consult.broker_situations import (
     ABSENT,
-    AT_STAKE,
     COMPARED,
     INCARNATION,
     LEADER_EPOCH,
@@ -49,23 +48,30 @@ from reference.frozen import replace
 
 def _heartbeat(given: Given) -> Situation | None:
     known = None if given["incarnation"] == "none known" else INCARNATION
+    incarnation = INCARNATION + COMPARED.get(given["incarnation"], 0)
+    # Who sends a heartbeat was registered, and not as legacy: in a roll back that came later.
+    written = max(incarnation, INCARNATION) + (1 if given["state"] == "legacy" else 0)
     controller = draft_controller(
         given["state"],
         given["partition"],
         registered=given["registered"] == "yes",
         incarnation=known,
+        written=written,
         ticks=1 if given["time has passed"] == "yes" else 0,
     )
     if controller is None:
         return None
     broker = BROKER if given["broker id"] == "an id" else -1
-    incarnation = INCARNATION + COMPARED.get(given["incarnation"], 0)
     request = MetadataHeartbeatRequest(broker, incarnation, BrokerState[given["wish"]])
     return controller, RequestReceived(NODES[given["node asked"]], PROCESS, request)
 
 
+#: No controller answers INITIAL (HEARTBEAT-6).
 _ANSWERS = {
-    **{state: MetadataHeartbeatResponse(state=BrokerState[state]) for state in BrokerState.__members__},
+    **{
+        state.name: MetadataHeartbeatResponse(state=state)
+        for state in (BrokerState.INACTIVE, BrokerState.ACTIVE, BrokerState.STOPPING)
+    },
     **{
         name: MetadataHeartbeatResponse(BrokerErrorCode[name])
         for name in ("NOT_CONTROLLER", "INVALID_INCARNATION_ID", "INVALID_REQUEST", "UNSUPPORTED_VERSION")
@@ -130,14 +136,13 @@ def _stored_registration(given: Given) -> Situation | None:
 
 def _leader_move(given: Given) -> Situation | None:
     isr = {"can lead": OTHER, "cannot lead": ABSENT, "none": BROKER}[given["other member"]]
-    leader = None if given["leader"] == "nobody" else BROKER
-    partition = partition_of((BROKER, OTHER, ABSENT), tuple(sorted({BROKER, isr})), leader)
-    state = "INACTIVE" if given["leader"] == "nobody" else given["leader"]
-    controller = draft_controller(state, partition)
-    if given["controller"] == "nobody":
-        if state == "STOPPING" or state == "ACTIVE":
-            return None
-        controller = draft_controller(state, partition, active=False)
+    active, leader = given["controller"] == "there is one", given["leader"]
+    partition = partition_of(
+        (BROKER, OTHER, ABSENT), tuple(sorted({BROKER, isr})), None if leader == "nobody" else BROKER
+    )
+    # Who is in an ISR without leader, and not inactive, is stopping.
+    state = leader if leader != "nobody" else "STOPPING" if active else "INACTIVE"
+    controller = draft_controller(state, partition, active=active)
     if controller is None:
         return None
     return controller, LeaderMoveDue("t", 0 if given["partition"] == "known" else 1)
@@ -178,7 +183,7 @@ METADATA_HEARTBEAT_REQUEST = BrokerTable(
         "registered": YES_NO,
         "incarnation": ("none known", *COMPARED),
         "wish": tuple(BrokerState.__members__),
-        "partition": AT_STAKE,
+        "partition": tuple(PARTITIONS),
         "time has passed": YES_NO,
         "broker id": ("an id", "negative"),
         "node asked": tuple(NODES),

@@ -60,7 +60,9 @@ _ISRS = {
 
 
 def _isr_change(given: Given) -> Situation | None:
-    partition = partition_of(_REPLICAS, leader=_LEADERS[given["leader"]])
+    leader = _LEADERS[given["leader"]]
+    # Nobody leads where no member can, as broker 3 cannot.
+    partition = partition_of(_REPLICAS, (ABSENT,) if leader is None else (BROKER, OTHER), leader)
     heard = {"none": None, "the sender's": INCARNATION, "another": INCARNATION - 1}[given["remembered"]]
     state = "ACTIVE" if heard is not None or given["leader"] == "the sender" else "INACTIVE"
     controller = draft_controller(
@@ -68,7 +70,6 @@ def _isr_change(given: Given) -> Situation | None:
     )
     if controller is None:
         return None
-    incarnation = INCARNATION
     if given["registered"] == "another":
         store = controller.durable
         stored = tuple(
@@ -83,7 +84,7 @@ def _isr_change(given: Given) -> Situation | None:
         LEADER_EPOCH + COMPARED[given["leader epoch"]],
         _ISRS[given["ISR"]],
     )
-    request = IsrChangeRequest(BROKER, incarnation, (proposal,))
+    request = IsrChangeRequest(BROKER, INCARNATION, (proposal,))
     return controller, RequestReceived(NODES[given["node asked"]], PROCESS, request)
 
 
@@ -171,18 +172,21 @@ def _alter_partition(given: Given) -> Situation | None:
     wanted = _PROPOSALS[given["ISR"]]
     leader = _LEADERS[given["leader"]]
     partition = replace(wanted.partition, leader=leader)
-    if leader is not None and leader not in partition.isr:
-        partition = replace(partition, isr=(leader,))
     state, version = "unfenced", int(given["version"])
     if given["broker epoch"] == "unregistered":
         # Who is not registered is in no ISR that has others, and leads nothing.
         state, partition = "unregistered", replace(partition, isr=(OTHER,))
+    if leader is None:
+        # No member can lead, as broker 3 cannot.
+        partition = replace(partition, isr=(ABSENT,))
+    elif leader not in partition.isr:
+        partition = replace(partition, isr=(leader,))
     controller = shipped_controller(state, partition, session=state == "unfenced")
     if controller is None or (given["partition"] != "known" and given["ISR"] != "as it is"):
         return None
     log = controller.durable
     assert isinstance(log, MetadataLog)
-    if wanted.third is not None:
+    if wanted.third is not None and leader is not None:
         log = replace(log, registrations=(*log.registrations, wanted.third))
         if not wanted.third.fenced and controller.active is not None:
             controller = replace(controller, sessions=(*controller.sessions, Session(ABSENT, offset=END - 1)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from model_check.consult.broker_situations import (
-    AT_STAKE,
     CONTROLLER_NODE,
     EPOCH,
     INCARNATION,
@@ -14,7 +13,6 @@ from model_check.consult.broker_situations import (
     REGISTERED,
     YES_NO,
     Given,
-    is_fenced,
     shipped_controller,
     shipped_process,
 )
@@ -106,18 +104,15 @@ def _heartbeat(given: Given) -> Situation | None:
     )
     if controller is None or (given["registered"] == "unregistered" and given["broker epoch"] == "current"):
         return None
-    # A process that has not read its registration starts, and wishes to be fenced; that may come late.
-    starts = given["wants to be fenced"] == "yes" and given["wants to shut down"] == "no"
-    own = given["broker epoch"] == "current" and not is_fenced(given["registered"])
-    if own and given["has read its registration"] == "no" and not starts:
+    # A process wishes to be fenced while it starts, and then has read its registration; whatever it sent may
+    # come late.
+    starts, leaves = given["wish"] == "to be fenced", given["wish"] == "to shut down"
+    has_read = given["has read its registration"] == "yes"
+    if not (starts or has_read):
         return None
-    request = BrokerHeartbeatRequest(
-        BROKER,
-        EPOCH if given["broker epoch"] == "current" else EPOCH - 1,
-        EPOCH + 1 if given["has read its registration"] == "yes" else EPOCH - 1,
-        want_fence=given["wants to be fenced"] == "yes",
-        want_shutdown=given["wants to shut down"] == "yes",
-    )
+    epoch = EPOCH if given["broker epoch"] == "current" else EPOCH - 1
+    offset = epoch + 1 if has_read else epoch - 1
+    request = BrokerHeartbeatRequest(BROKER, epoch, offset, want_fence=starts, want_shutdown=leaves)
     return controller, RequestReceived(NODES[given["node asked"]], PROCESS, request)
 
 
@@ -130,6 +125,8 @@ def _heartbeat_response(given: Given) -> Situation | None:
     if error is not BrokerErrorCode.NONE and told != ("no", "yes", "no"):
         return None
     caught_up, fenced, shut_down = (each == "yes" for each in told)
+    if shut_down and not fenced:
+        return None  # Who shall shut down is told that it is fenced.
     response = BrokerHeartbeatResponse(error, caught_up, fenced, shut_down)
     awaiting = (Api.HEARTBEAT,) if given["awaited"] == "yes" else ()
     broker = shipped_process(Life(given["life"]), awaiting=awaiting)
@@ -183,10 +180,9 @@ BROKER_HEARTBEAT_REQUEST = BrokerTable(
     {
         "registered": REGISTERED,
         "broker epoch": ("current", "stale"),
+        "wish": ("to be fenced", "none", "to shut down"),
         "has read its registration": YES_NO,
-        "wants to be fenced": YES_NO,
-        "wants to shut down": YES_NO,
-        "partition": AT_STAKE,
+        "partition": tuple(PARTITIONS),
         "others have read": YES_NO,
         "session": ("yes", "no"),
         "time has passed": YES_NO,

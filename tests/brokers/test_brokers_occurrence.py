@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from broker_samples import shipped
+from switched_samples import SWITCHED, switched
 
 from model_check.brokers.asking import listening
 from model_check.brokers.build import build
+from model_check.brokers.scenario import BrokerScenario
+from model_check.consult.broker_consistency import problems
 from model_check.consult.broker_occurrence import fitted, occurs
 from model_check.consult.broker_short import describe
 from model_check.engine.explorer import explore
@@ -31,18 +36,41 @@ def lives_said(state: Controller | Broker) -> list[int]:
     return [len(each.lives) for each in state.pending] if isinstance(state, Broker) else []
 
 
-def test_what_scenarios_reach_occurs() -> None:
+def reached(scenarios: Iterable[BrokerScenario]) -> set[tuple[BrokerProtocol, Controller | Broker]]:
+    """All states that explorations ask the reference about, by protocol."""
     seen: set[tuple[BrokerProtocol, Controller | Broker]] = set()
 
     def hear(protocol: BrokerProtocol, state: Controller | Broker, _event: Any, outcome: Any) -> None:
         seen.update({(protocol, state), (protocol, outcome.state)})
 
     with listening(hear):
-        for name in SMALL:
-            explore(build(shipped(name)), keep_going=True, limits=ENOUGH)
+        for scenario in scenarios:
+            explore(build(scenario), keep_going=True, limits=ENOUGH)
+    return seen
+
+
+def test_what_scenarios_reach_occurs() -> None:
+    seen = reached(map(shipped, SMALL))
     kinds = Counter((protocol.is_draft, type(state)) for protocol, state in seen)
     assert len(kinds) == 4 and min(kinds.values()) > 50
     assert any(state.pending for _, state in seen if isinstance(state, Broker))
     for protocol, state in seen:
         assert occurs(protocol, state), describe(state)
         assert lives_said(fitted(protocol, state)) == lives_said(state)
+
+
+@pytest.mark.parametrize(("name", "switches"), SWITCHED)
+def test_what_scenarios_reach_by_other_decisions_occurs(name: str, switches: dict[str, Any]) -> None:
+    for protocol, state in reached([switched(name, switches)]):
+        assert occurs(protocol, state), describe(state)
+
+
+def test_a_scenario_may_begin_with_what_does_not_occur() -> None:
+    """A member of an ISR that was never registered: ``step`` takes it, tables leave it out."""
+    seen = reached([shipped("mutants-brokers-shipped-absent-member")])
+    odd = [(protocol, state) for protocol, state in seen if not occurs(protocol, state)]
+    assert 0 < len(odd) < len(seen)
+    for protocol, state in odd:
+        assert isinstance(state, Controller) and not list(problems(protocol, state))
+        (partition,) = state.durable.partitions
+        assert partition.isr == (1, 2) and [each.broker for each in state.durable.registrations] == [1]

@@ -190,10 +190,11 @@ def test_what_is_printed_can_be_asked_again(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "2000")
-    assert cli.main(["step", CONTROLLER, HEARTBEAT.replace("incarnation=1", "incarnation=3")]) == 0
+    before = CONTROLLER.replace("last-transaction=2", "last-transaction=3")
+    assert cli.main(["step", before, HEARTBEAT.replace("incarnation=1", "incarnation=3")]) == 0
     lines = capsys.readouterr().out.splitlines()
     printed = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  state ")]
-    assert parse_state(printed[0]) == parse_state(CONTROLLER)
+    assert parse_state(printed[0]) == parse_state(before)
     assert parse_state(printed[1]).brokers == (Liveness(1, 3, BrokerState.ACTIVE),)
     assert cli.main(["step", printed[1], "session-expired broker=1"]) == 0
     assert "HEARTBEAT-7" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from broker_samples import scenario_of, shipped
+from switched_samples import SWITCHED, switched
 
 from model_check.brokers.asking import listening
 from model_check.brokers.build import build
@@ -28,7 +29,8 @@ SMALL = (
     "mutants-brokers-isr-names-twice", "mutants-brokers-legacy", "mutants-brokers-timed-gives-up",
     "brokers-shipped-data-crash", "brokers-shipped-hands-over", "brokers-shipped-isr-races",
     "brokers-shipped-restart", "brokers-shipped-shutdown-of-leader", "brokers-shipped-two-with-one-id",
-    "finding-shutdown-failover", "mutants-brokers-shipped-failover", "parity-brokers-shipped-lost-answer",
+    "finding-shutdown-failover", "mutants-brokers-shipped-absent-member", "mutants-brokers-shipped-failover",
+    "parity-brokers-shipped-lost-answer",
 )  # fmt: skip
 ENOUGH = Limits(max_states=3000)
 
@@ -58,6 +60,16 @@ def test_what_a_scenario_reaches_can_be_asked_about(name: str) -> None:
     for event in heard.events:
         assert not list(event_problems(event)), describe(event)
         assert parse_event(describe(event)) == event
+
+
+@pytest.mark.parametrize(("name", "switches"), SWITCHED)
+def test_what_a_scenario_reaches_by_other_decisions_can_be_asked_about(
+    name: str, switches: dict[str, Any]
+) -> None:
+    heard = Heard([switched(name, switches)])
+    assert {Controller, Broker} == {type(state) for _, state in heard.states}
+    for protocol, state in heard.states:
+        assert not list(problems(protocol, state)), describe(state)
 
 
 def test_a_pending_change_may_name_a_member_twice() -> None:

@@ -23,11 +23,12 @@ from model_check.consult.broker_short import describe
 from model_check.consult.broker_step import is_about_brokers, parse_event, parse_state
 from model_check.consult.broker_tables import situation_of
 from model_check.errors import InputError
-from reference.brokers.broker import Broker
+from reference.brokers.broker import Api, Broker
 from reference.brokers.controller import Controller, MetadataLog, Store
 from reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick
 from reference.brokers.messages import (
     BrokerRegistrationRequest,
+    BrokerState,
     FeatureRange,
     MetadataHeartbeatResponse,
     Process,
@@ -133,7 +134,10 @@ TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=
         ("broker id=-1 incarnation=1", "STATE.id: expected a number from 0 on, found -1"),
         (PROCESS.format("epoch=-2"), "STATE.epoch: expected a number from -1 on, found -2"),
         (PROCESS.format("ticks=-1"), "STATE.ticks: expected a number from 0 on"),
-        (PROCESS.format("fenced=no ticks=1"), "STATE.ticks: expected 0, as clocks do not run without"),
+        (
+            PROCESS.format("state=active fenced=no ticks=1"),
+            "STATE.ticks: expected 0, as clocks do not run without",
+        ),
         (PROCESS.format("request-ticks=1"), "STATE.request_ticks: expected 0"),
         (PROCESS.format("awaiting=[isr isr]"), "STATE.awaiting: expected each once"),
         (PROCESS.format("awaiting=[isr heartbeat]"), "as in \\[heartbeat isr\\]"),
@@ -274,13 +278,15 @@ def test_more_that_no_cluster_is_like() -> None:
     )
     assert orphan == ".sessions[0].broker: expected a registered broker, found 3"
     late = replace(KIP343, controller_timeout=2, broker_timeout=3)
-    assert list(problems(late, Broker(1, 1, fenced=False, ticks=2))) == []
-    assert list(problems(late, Broker(1, 1, fenced=False, ticks=3))) == [
+    active = Broker(1, 1, state=BrokerState.ACTIVE, fenced=False)
+    assert list(problems(late, replace(active, ticks=2))) == []
+    assert list(problems(late, replace(active, ticks=3))) == [
         ".ticks: expected less than the time-out of 3, found 3"
     ]
     by_request = replace(late, contact_time=ContactTime.REQUEST)
-    assert list(problems(by_request, Broker(1, 1, request_ticks=3))) == []
-    assert len(list(problems(by_request, Broker(1, 1, request_ticks=4)))) == 1
+    asks = Broker(1, 1, awaiting=(Api.HEARTBEAT,))
+    assert list(problems(by_request, replace(asks, request_ticks=3))) == []
+    assert len(list(problems(by_request, replace(asks, request_ticks=4)))) == 1
     assert list(problems(SHIPPED, Controller(None, MetadataLog()))) == []
 
 

@@ -34,7 +34,7 @@ from reference.brokers import (
 )
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.events import BrokerEvent, ControllerEvent, MetadataReceived
-from reference.brokers.messages import AlterPartitionResponse, BrokerState
+from reference.brokers.messages import AlterPartitionResponse, IsrChangeRequest
 from reference.brokers.protocol import (
     KIP343,
     SHIPPED,
@@ -150,15 +150,15 @@ def test_a_step_leads_to_a_state_that_can_be_asked_about(form: str, name: str) -
 
 
 def _is_told_by_none(protocol: BrokerProtocol, event: ControllerEvent | BrokerEvent) -> bool:
-    """Whether no controller of this protocol says this: that a broker is initial, what became of a request
-    that is not of this protocol, or metadata of the whole cluster without the partition.
+    """Whether nobody says this in this protocol: a request for ISRs that is not of it, what became of one, or
+    metadata of the whole cluster without the partition.
     """
     if isinstance(event, MetadataReceived):
         return not protocol.is_draft and not event.update.partitions
+    if isinstance(getattr(event, "request", None), IsrChangeRequest):
+        return protocol.isr_changes is IsrChanges.ALTER_PARTITION
     response = getattr(event, "response", None)
-    if isinstance(response, AlterPartitionResponse):
-        return protocol.isr_changes is IsrChanges.ISR_CHANGE
-    return getattr(response, "state", None) is BrokerState.INITIAL
+    return isinstance(response, AlterPartitionResponse) and protocol.isr_changes is IsrChanges.ISR_CHANGE
 
 
 # Some decisions by name.
@@ -257,8 +257,7 @@ def test_registrations_of_the_shipped_form() -> None:
 
 def test_heartbeats_of_the_shipped_form() -> None:
     current = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes"}
-    wishes = {"wants_to_be_fenced": "no", "wants_to_shut_down": "no"}
-    unfenced = {**current, **wishes, "registered": "fenced", "partition": "leaderless", "session": "no"}
+    unfenced = {**current, "wish": "none", "registered": "fenced", "partition": "leaderless", "session": "no"}
     assert only("broker-heartbeat-request", SHIPPED, **unfenced) == {
         (
             "caught up, not fenced",
@@ -268,7 +267,7 @@ def test_heartbeats_of_the_shipped_form() -> None:
         )
     }
     assert {"HBK-2", "HBK-7"} <= rules("broker-heartbeat-request", SHIPPED, **unfenced)
-    leaves = {**current, "registered": "unfenced", "wants_to_shut_down": "yes", "wants_to_be_fenced": "no"}
+    leaves = {**current, "registered": "unfenced", "wish": "to shut down"}
     ((answer, broker, written, _),) = only(
         "broker-heartbeat-request", SHIPPED, **leaves, partition="leads, another can"
     )
