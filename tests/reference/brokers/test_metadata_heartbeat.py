@@ -183,6 +183,7 @@ def test_leaderships_move_away_from_a_stopping_broker_one_by_one() -> None:
     assert (changed.leader, changed.leader_epoch, changed.isr) == (2, 1, (1, 2))
     stays = step(KIP343, moved.state, LeaderMoveDue("t", 2))
     assert stays.state == moved.state  # nobody else is in its ISR
+    assert step(KIP343, stopping.state, LeaderMoveDue("x", 0)).state == stopping.state  # there is none
 
 
 def test_a_registration_that_is_gone_takes_the_broker_along() -> None:
