@@ -76,7 +76,7 @@ def _stops_by_life(before: Broker, event: BrokerEvent, after: Broker) -> bool:
 
 
 def _is_heartbeat(effect: BrokerEffect) -> bool:
-    """Whether a heartbeat is sent, which of a process that was let go would not tell that it leaves (HBK-2)."""
+    """Whether a heartbeat is sent; that of a process that was let go does not say that it leaves (HBK-2)."""
     return isinstance(effect, Send) and isinstance(effect.request, BrokerHeartbeatRequest)
 
 
