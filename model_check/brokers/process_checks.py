@@ -8,10 +8,15 @@ from model_check.brokers import names
 from model_check.brokers.wiring import Wiring
 from reference.brokers import views
 from reference.brokers.broker import Api, Broker, Life
-from reference.brokers.effects import Accepted, BrokerEffect, Completed, FencedItself
+from reference.brokers.effects import Accepted, BrokerEffect, Completed, FencedItself, Send
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.events import BrokerEvent, ResponseReceived, ShutdownWished, Tick
-from reference.brokers.messages import BrokerHeartbeatResponse, BrokerState, MetadataHeartbeatResponse
+from reference.brokers.messages import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+    MetadataHeartbeatResponse,
+)
 from reference.brokers.protocol import BrokerProtocol, Contact, ContactTime
 from reference.brokers.step import BrokerOutcome
 
@@ -26,7 +31,8 @@ def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: Brok
         return
     if wiring.is_draft and not _fences(before, after, effects):
         yield names.FENCED_SERVES_NOTHING
-    if not (_stops_by_state if wiring.is_draft else _stops_by_life)(before, event, after):
+    stops = (_stops_by_state if wiring.is_draft else _stops_by_life)(before, event, after)
+    if not stops or (before.life is Life.SHUTTING_DOWN and any(map(_is_heartbeat, effects))):
         yield names.STOPS_WHEN_LET_GO
     if not _completes(before, after, effects):
         yield names.ACCEPTED_COMPLETED
@@ -72,6 +78,11 @@ def _stops_by_life(before: Broker, event: BrokerEvent, after: Broker) -> bool:
         return wishes and told and Api.HEARTBEAT in before.awaiting
     wished = wishes or isinstance(event, ShutdownWished)
     return after.life is (Life.PENDING_CONTROLLED_SHUTDOWN if wished else Life.RUNNING)
+
+
+def _is_heartbeat(effect: BrokerEffect) -> bool:
+    """Whether a heartbeat is sent; that of a process that was let go does not say that it leaves (HBK-2)."""
+    return isinstance(effect, Send) and isinstance(effect.request, BrokerHeartbeatRequest)
 
 
 def _stops_by_state(before: Broker, event: BrokerEvent, after: Broker) -> bool:

@@ -73,7 +73,7 @@ OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
 #: The package of brokers and their controller, whose steps are not those of a replica.
 BROKERS = "brokers"
 #: What of it no step runs through: what is wrong with time-outs.
-_OUTSIDE_BROKER_STEPS = ("configuration",)
+OUTSIDE_BROKER_STEPS = ("configuration",)
 
 
 @cache
@@ -91,7 +91,7 @@ def in_steps() -> Mapping[str, tuple[str, ...]]:
 def in_broker_steps() -> Mapping[str, tuple[str, ...]]:
     """Of :func:`in_reference`, the rules that can decide a step of a broker or of the controller."""
     folder = f"reference/{BROKERS}/"
-    outside = tuple(f"{folder}{module}.py:" for module in _OUTSIDE_BROKER_STEPS)
+    outside = tuple(f"{folder}{module}.py:" for module in OUTSIDE_BROKER_STEPS)
     found = {
         rule_id: tuple(
             place for place in places if place.startswith(folder) and not place.startswith(outside)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -17,19 +17,23 @@ from types import CodeType, FrameType
 from typing import Any
 
 import reference
-from model_check.consult.citations import OUTSIDE_STEPS, looks_like_id
+from model_check.consult.citations import BROKERS, OUTSIDE_BROKER_STEPS, OUTSIDE_STEPS, looks_like_id
 from model_check.kraft import node
 
 #: Modules of the reference without decisions of a step, or that say what comes of one.
 _VALUES = ("disk", "effects", "errors", "events", "messages", "protocol")
+#: What of the package of brokers says what a step has done, and decides nothing in it.
+_NAMES_STEPS = ("transitions",)
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A decision at ``place`` (``vote.py:40``) of ``function``; ``text`` is its condition.
+    """A decision at ``place`` (``vote.py:40``, ``brokers/lives.py:13``) of ``function``; ``text`` is its
+    condition.
 
     ``rules``: those that the function names. It spans the lines ``first`` to ``last``; the line ``then``
-    comes next where an ``if`` goes that way, and is 0 for a ``return``.
+    comes next where an ``if`` goes that way, and is 0 for a ``return``. ``end`` is the last line of what is
+    done then.
     """
 
     place: str
@@ -39,6 +43,7 @@ class Guard:
     first: int
     last: int
     then: int
+    end: int
 
 
 Seen = tuple[str, bool]
@@ -51,16 +56,23 @@ def _folder() -> Path:
 
 @cache
 def guards() -> Mapping[str, Guard]:
-    """All guards by place, in the order of files and lines."""
-    found = {}
-    for file in sorted(_folder().glob("*.py")):
-        if file.stem not in (*OUTSIDE_STEPS, *_VALUES):
-            for guard in _guards_in(file):
-                found[guard.place] = guard
-    return found
+    """All guards of a replica by place, in the order of files and lines."""
+    return _guards_in(_folder(), (*OUTSIDE_STEPS, *_VALUES))
 
 
-def _guards_in(file: Path) -> Iterator[Guard]:
+@cache
+def guards_of_brokers() -> Mapping[str, Guard]:
+    """The same of brokers and their controller."""
+    return _guards_in(_folder() / BROKERS, (*OUTSIDE_BROKER_STEPS, *_VALUES, *_NAMES_STEPS))
+
+
+def _guards_in(folder: Path, without: Collection[str]) -> dict[str, Guard]:
+    files = (file for file in sorted(folder.glob("*.py")) if file.stem not in without)
+    return {guard.place: guard for file in files for guard in _guards_of(file)}
+
+
+def _guards_of(file: Path) -> Iterator[Guard]:
+    name = file.relative_to(_folder()).as_posix()
     source = file.read_text(encoding="utf-8")
     for function in ast.walk(ast.parse(source)):
         if not isinstance(function, ast.FunctionDef):
@@ -70,16 +82,15 @@ def _guards_in(file: Path) -> Iterator[Guard]:
         answers = isinstance(function.returns, ast.Name) and function.returns.id == "bool"
         for each in _own(function):
             if isinstance(each, ast.If):
-                test, then = each.test, each.body[0].lineno
+                test, then, end = each.test, each.body[0].lineno, each.body[-1].end_lineno
             elif answers and isinstance(each, ast.Return) and not isinstance(each.value, ast.Constant | None):
-                test, then = each.value, 0
+                test, then, end = each.value, 0, each.end_lineno
             else:
                 continue
             text = " ".join((ast.get_source_segment(source, test) or "").split())
             first = each.lineno if then else test.lineno
-            yield Guard(
-                f"{file.name}:{first}", function.name, text, rules, first, test.end_lineno or first, then
-            )
+            last = test.end_lineno or first
+            yield Guard(f"{name}:{first}", function.name, text, rules, first, last, then, end or last)
 
 
 def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -22,11 +22,13 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 FILES = ("mutants.toml", "mutants_brokers.toml")
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """A table of a file of the package."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Edit(_Table):
+class Edit(Table):
     """One change of the source of ``module``: ``find``, which occurs exactly once there, becomes ``replace``.
 
     ``function`` narrows the search to the function of that name.
@@ -38,7 +40,7 @@ class Edit(_Table):
     replace: str
 
 
-class Mutant(_Table):
+class Mutant(Table):
     """A mutant.
 
     rules: the rules of the catalogue whose guard it removes. scenario: where it is refuted. expect: the
@@ -63,7 +65,7 @@ class Mutant(_Table):
         return self
 
 
-class _File(_Table):
+class _File(Table):
     mutant: Annotated[tuple[Mutant, ...], Field(strict=False)]
 
 

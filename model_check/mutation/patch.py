@@ -33,7 +33,7 @@ def apply(source: str, edits: Iterable[Edit], mutant: str) -> str:
 
 
 def _apply(source: str, edit: Edit, mutant: str) -> str:
-    begin, end = _region(source, edit, mutant)
+    begin, end = region(source, edit, mutant)
     count = source.count(edit.find, begin, end)
     if count != 1:
         place = f"function {edit.function} of {edit.module}" if edit.function else edit.module
@@ -45,7 +45,7 @@ def _apply(source: str, edit: Edit, mutant: str) -> str:
     return source[:where] + edit.replace + source[where + len(edit.find) :]
 
 
-def _region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
+def region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
     """Where in ``source`` the edit may apply: the whole, or the one function that it names."""
     if edit.function is None:
         return 0, len(source)
@@ -69,19 +69,19 @@ def edits_by_module(mutant: Mutant) -> dict[str, tuple[Edit, ...]]:
 def mutated_sources(mutant: Mutant) -> dict[str, str]:
     """The changed source of each module ``mutant`` edits. Raises InputError if an edit does not apply."""
     return {
-        module: apply(_source_file(module, mutant.id).read_text(encoding="utf-8"), edits, mutant.id)
+        module: apply(source_of(module, mutant.id), edits, mutant.id)
         for module, edits in edits_by_module(mutant).items()
     }
 
 
-def _source_file(module: str, mutant: str) -> Path:
-    """The file of a module of the reference, found without importing it."""
+def source_of(module: str, mutant: str) -> str:
+    """The source of a module of the reference, found without importing it."""
     assert model_check.__file__ is not None
     *packages, name = module.split(".")
     file = Path(model_check.__file__).parent.parent.joinpath(*packages, f"{name}.py")
     if not file.is_file():
         raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in its catalogue.")
-    return file
+    return file.read_text(encoding="utf-8")
 
 
 class MutatingFinder(MetaPathFinder):

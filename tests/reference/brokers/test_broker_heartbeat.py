@@ -78,6 +78,7 @@ def test_heartbeat_of_a_fenced_broker(
     outcome, response = ask(SHIPPED, controller, beat(controller, offset=offset, **wishes))
     assert response == expected and outcome.rules[:2] == ("HBK-1", "HBK-2")
     assert (BrokerFenced(1, False) in outcome.effects) is not expected.fenced
+    assert (outcome.state.durable == controller.durable) is expected.fenced  # no record says it again
     assert views.session(outcome.state, 1) == Session(1, offset=offset)
 
 
@@ -228,8 +229,9 @@ def test_a_superseded_life_goes_on(error: BrokerErrorCode) -> None:
 
 
 def test_an_orderly_end() -> None:
-    running = step(SHIPPED, registered(Life.RUNNING), ClientRequest()).state
-    pending = step(SHIPPED, running, ShutdownWished()).state
+    taken = step(SHIPPED, registered(Life.RUNNING), ClientRequest())
+    assert taken.rules == ("HBK-10",)
+    pending = step(SHIPPED, taken.state, ShutdownWished()).state
     assert pending.life is Life.PENDING_CONTROLLED_SHUTDOWN and views.serves(SHIPPED, pending)
     let_go = beaten(pending, BrokerHeartbeatResponse(should_shut_down=True))
     assert let_go.life is Life.SHUTTING_DOWN and not views.serves(SHIPPED, let_go)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reference.brokers import views
-from reference.brokers.controller import Liveness, Session
-from reference.brokers.effects import Tell
+from reference.brokers.controller import LEGACY_VERSION, Liveness, Session
+from reference.brokers.effects import Registered, Tell
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.events import Failover, RegistrationRemoved, RegistrationWritten, SessionExpired, Tick
 from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process
@@ -93,6 +93,22 @@ def test_the_store_goes_on_without_a_controller() -> None:
     taken_over = step(KIP343, removed, Failover(1)).state
     assert taken_over.brokers == (Liveness(1, 3, ACTIVE),)
     assert taken_over.durable.partitions[0].isr == (1,)
+
+
+def test_nobody_declares_a_legacy_broker_that_comes_and_goes_between_two_controllers() -> None:
+    controller, *_ = cluster(KIP343, legacy=(2,))
+    nobody = step(KIP343, controller, Failover(None)).state
+    gone = step(KIP343, nobody, RegistrationRemoved(2))
+    assert gone.effects == () and gone.rules == ()
+    back = step(KIP343, gone.state, RegistrationWritten(2, LEGACY_VERSION))
+    assert back.effects == (Registered(Process(2, 3), LEGACY_VERSION),)
+
+
+def test_the_time_of_an_inactive_broker_does_not_end_again() -> None:
+    protocol = replace(TIMED, controller_timeout=1)
+    silent = step(protocol, cluster(protocol)[0], Tick())
+    assert "HEARTBEAT-7" in silent.rules
+    assert step(protocol, silent.state, Tick()).rules == ("FENCE-7",)
 
 
 def test_a_new_shipped_controller_gives_whole_sessions_to_those_that_are_not_fenced() -> None:

@@ -89,6 +89,13 @@ def test_a_legacy_leader_writes_the_store_itself() -> None:
     assert step(KIP343, refused, StoreAnswered(StoreIsrResponse("t", 0, True, 1))).state == broker
 
 
+def test_a_legacy_leader_writes_nothing_else_while_it_waits_for_an_answer() -> None:
+    _, broker, _ = cluster(KIP343, LED_BY_1, replace(LED_BY_1, index=2), legacy=(1,))
+    asked = step(KIP343, broker, IsrWished((IsrWish("t", 0, (1,)),)))
+    other = step(KIP343, asked.state, IsrWished((IsrWish("t", 2, (1,)),)))
+    assert other.state == asked.state and other.effects == ()
+
+
 def test_two_changes_are_two_writes() -> None:
     other = replace(LED_BY_1, index=2)
     _, broker, _ = cluster(KIP343, LED_BY_1, other, legacy=(1,))

@@ -183,6 +183,7 @@ def test_leaderships_move_away_from_a_stopping_broker_one_by_one() -> None:
     assert (changed.leader, changed.leader_epoch, changed.isr) == (2, 1, (1, 2))
     stays = step(KIP343, moved.state, LeaderMoveDue("t", 2))
     assert stays.state == moved.state  # nobody else is in its ISR
+    assert step(KIP343, stopping.state, LeaderMoveDue("x", 0)).state == stopping.state  # there is none
 
 
 def test_a_registration_that_is_gone_takes_the_broker_along() -> None:
@@ -191,7 +192,8 @@ def test_a_registration_that_is_gone_takes_the_broker_along() -> None:
     assert "BSTATE-10" in outcome.rules
     assert views.state_of(outcome.state, 1) is INACTIVE
     assert views.remembered(outcome.state, 1).incarnation == 1
-    assert step(KIP343, outcome.state, RegistrationRemoved(1)).effects == ()
+    again = step(KIP343, outcome.state, RegistrationRemoved(1))
+    assert again.effects == () and again.rules == ()
 
 
 def test_what_a_heartbeat_says() -> None:
