@@ -18,7 +18,7 @@ from model_check.conform.simulated import Letter, Node
 from model_check.conform.simulation import Simulation
 from reference import disk as disks
 from reference.disk import Disk
-from reference.effects import Effect, Persist, Reply
+from reference.effects import Effect, Persist, Reply, Transition
 from reference.events import CreateSnapshot, Event, RequestReceived
 from reference.frozen import replace
 from reference.log import SnapshotId
@@ -120,6 +120,17 @@ class ToldSimulation(Simulation):
             self._apply(node, effects, before)
             self._send(node, effects)
         self._take_away(node, power_loss=power_loss)
+
+    def _sleep(self, node: Node) -> None:
+        """A poll that has changed the role is followed by another at once (KafkaRaftClient.poll waits 0 ms)."""
+        host = node.host
+        assert host is not None
+        if not any(isinstance(effect, Transition) for effect in host.effects):
+            super()._sleep(node)
+            return
+        node.wake += 1
+        wake, incarnation = node.wake, node.incarnation
+        self.at(self.time, lambda: self._awake(node, wake, incarnation))
 
     def _tell(self, node: Node, before: Replica, completed: int, kind: str, fields: Json) -> None:
         host = node.host
