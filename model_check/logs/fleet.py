@@ -59,8 +59,6 @@ _SAID: Final = {
     loggable.STOPPED: ("Graceful shutdown completed", "KafkaRaftClient", "INFO"),
     loggable.FETCHED_BACK: ("Detected non-monotonic update of fetch offset", "LeaderState", "WARN"),
 }
-#: Planted lines use no offset so far beyond the end of the log; the walk goes on after them.
-_SKIPPED: Final = 20
 
 
 class Cluster:
@@ -112,7 +110,9 @@ class Cluster:
         self.died: list[Place] = []
         """Lines on processes that ended by an error in the walk itself."""
         self.heard: set[int] = set()
-        """Nodes that have logged a high watermark in their present state."""
+        """Nodes that have logged a high watermark in their present state, and in their newest file."""
+        self.placed: set[int] = set()
+        """Nodes whose newest file has a change of state."""
         self._touched: dict[int, None] = {}
         self._skips: list[tuple[int, int]] = []
         """Offset from which on, and how many, the offsets of the walk are shown larger."""
@@ -186,6 +186,7 @@ class Cluster:
         old = self.states.get(node)
         self._changed(node, self._shown(node, new), self._left(old, granted), stored=attempted)
         self.heard.discard(node)
+        self.placed.add(node)
 
     def _attempt(self, node: int, new: Drawn, granted: frozenset[int]) -> None:
         old = self._left(self.states.get(node), granted)
@@ -250,7 +251,7 @@ class Cluster:
 
     def settled(self) -> bool:
         """Whether all nodes lead or follow in one epoch, hold the same log, know it to be committed, and have
-        logged so.
+        logged so in their newest files.
         """
         replicas = [self.simulation.running(node) for node in self.nodes]
         known = {
@@ -268,23 +269,40 @@ class Cluster:
             and self.heard >= set(self.nodes)
         )
 
+    def rotate(self, lines: int) -> None:
+        """Begin new files where the newest has so many lines."""
+        for node, log in self.logs.items():
+            if log.line >= lines:
+                log.rotate()
+                self.heard.discard(node)
+                self.placed.discard(node)
+
+    def look(self) -> None:
+        """Take over the voters of a settled cluster."""
+        replica = self.simulation.running(self.nodes[0])
+        assert replica is not None
+        self.voters = tuple(sorted(replica.voters.ids))
+
     @contextmanager
     def planting(self, node: int) -> Iterator[None]:
         """Within it, lines may be written that no walk would; the cluster must be settled.
 
-        Afterwards the walk goes on from there: whoever wrote such a line starts anew, and all know of an epoch
-        beyond those of the lines, and of offsets beyond theirs.
+        Afterwards the walk goes on from there: whoever wrote such a line starts anew, all know of an epoch
+        beyond those of the lines, and offsets that the lines say are committed are skipped.
         """
         simulation = self.simulation
         replica = simulation.running(node)
         assert replica is not None
-        self.voters = tuple(sorted(replica.voters.ids))
         self.set_offset = self._last_set(node)
         self._touched.clear()
+        end = self.end
         yield
         touched, epoch = list(self._touched), self.epoch + 1
-        shown = self._skips[-1][1] if self._skips else 0
-        self._skips.append((replica.log.end_offset, shown + _SKIPPED))
+        if self.end > end:
+            shown = self._skips[-1][1] if self._skips else 0
+            self._skips.append((replica.log.end_offset, shown + self.end - end))
+            # Who says where its log ends would contradict itself.
+            touched = [*touched, *(one for one in self.nodes if self.trace and one not in touched)]
         for one in touched:
             simulation.kill(one, power_loss=False)
             simulation.put_epoch(one, epoch)

@@ -41,7 +41,10 @@ class Walk:
         self.cluster.pass_time()
 
     def settle(self) -> None:
-        """Until all nodes follow one leader and know the same. Raises RuntimeError if they do not come to."""
+        """Until all nodes follow one leader, know the same, and their newest files show since when.
+
+        Raises RuntimeError if they do not come to.
+        """
         simulation = self.simulation
         simulation.heal()
         for _ in range(_TRIES):
@@ -50,7 +53,10 @@ class Walk:
             self._look_after()
             self.cluster.pass_time()
             if self.cluster.settled():
-                return
+                if self.cluster.placed >= set(self.cluster.nodes):
+                    self.cluster.look()
+                    return
+                simulation.resign()
         raise RuntimeError(f"{self.cluster.name}: the cluster does not settle")
 
     def _look_after(self) -> None:
