@@ -167,6 +167,7 @@ def _high_monotone(cluster: Cluster, node: int) -> Planted:
 
 
 def _high_majority(cluster: Cluster, node: int) -> Planted:
+    cluster.restart(node)  # where its log ends is not known then
     _lead(cluster, node)
     high = cluster.end
     ends = dict.fromkeys(cluster.voters, high - 1) | {node: high}
@@ -185,6 +186,7 @@ def _high_log_end(cluster: Cluster, node: int) -> Planted:
 
 
 def _leader_complete(cluster: Cluster, node: int) -> Planted:
+    cluster.restart(node)
     cluster.stand(node)
     return cluster.win(node, cluster.voters, start=cluster.end - 1)[1], None
 

@@ -255,7 +255,7 @@ class Cluster:
         """
         replicas = [self.simulation.running(node) for node in self.nodes]
         known = {
-            (one.epoch, one.log.end_offset, one.high_watermark, one.voters_offset, one.voters.ids)
+            (one.epoch, one.log.end_offset, one.high_watermark, one.voters.ids)
             for one in replicas
             if one is not None
         }
@@ -264,7 +264,7 @@ class Cluster:
             None not in replicas
             and len(known) == 1
             and len({state.high for state in states} | {self.end}) == 1
-            and all(end == high for _, end, high, _, _ in known)
+            and all(end == high for _, end, high, _ in known)
             and sorted({state.role for state in states}) == ["Follower", "Leader"]
             and self.heard >= set(self.nodes)
         )

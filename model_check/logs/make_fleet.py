@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
+from model_check.collector import without_collector
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.logs.checks import CHECKS
@@ -131,7 +132,9 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
         dynamic=job.dynamic,
         drop=_DROP[job.number % len(_DROP)] if options.volatile else 0.0,
     )
-    planted = _walk(cluster, job.faults, lines, max(1, lines // options.files), volatile=options.volatile)
+    with without_collector():
+        rotate = max(1, lines // options.files)
+        planted = _walk(cluster, job.faults, lines, rotate, volatile=options.volatile)
     cluster.finish()
     return {
         "cluster": name,
