@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -218,7 +218,9 @@ class Cluster:
 
     def _loading(self, node: int, end: int) -> None:
         shown = self.offset(end)
-        text = f"Loading snapshot (OffsetAndEpoch[offset={shown}, epoch=0]) since log start offset ({shown}) is"
+        text = (
+            f"Loading snapshot (OffsetAndEpoch[offset={shown}, epoch=0]) since log start offset ({shown}) is"
+        )
         self.say(node, f"{text} greater than the internal listener's next offset (-1)", _RECORDS)
 
     def _load(self, node: int, event: Loads) -> None:
@@ -436,7 +438,7 @@ class Cluster:
 
     # --- the log ------------------------------------------------------------------------------------------
 
-    def high_watermark(self, node: int, high: int, ends: dict[int, int | None] | None = None) -> Place:
+    def high_watermark(self, node: int, high: int, ends: Mapping[int, int | None] | None = None) -> Place:
         """``node`` learns of a high watermark; ``ends``: the ends that a leader sees, if not all at ``high``."""
         state = self.states[node]
         self.states[node] = state.with_high(high)

@@ -136,9 +136,7 @@ class Dies:
     reason: str
 
 
-Event = (
-    Begins | Reads | Attempts | Becomes | Commits | Answers | Appends | Truncates | Loads | Says | Dies
-)
+Event = Begins | Reads | Attempts | Becomes | Commits | Answers | Appends | Truncates | Loads | Says | Dies
 
 
 @dataclass(slots=True)

@@ -18,7 +18,18 @@ from model_check.conform.simulated import Letter, Node
 from model_check.conform.simulation import Simulation
 from reference import disk as disks
 from reference.disk import Disk
-from reference.effects import Effect, Persist, Reply, Transition
+from reference.effects import (
+    ArmTimer,
+    DeleteBefore,
+    Effect,
+    Flush,
+    ForgetRequests,
+    Persist,
+    Reply,
+    Send,
+    StoreSnapshot,
+    Transition,
+)
 from reference.events import CreateSnapshot, Event, RequestReceived
 from reference.frozen import replace
 from reference.log import SnapshotId
@@ -30,7 +41,10 @@ from reference.voters import ReplicaKey
 #: Where requests come from whose answers nobody awaits: the administrator.
 _CLIENT: Final = -1
 #: So many messages are remembered; no answer is older.
-_LETTERS_KEPT: Final = 20_000
+_LETTERS_KEPT: Final = 5_000
+
+#: Steps with no other effects are not told: no line that matters comes of them.
+_SILENT: Final = frozenset({ArmTimer, DeleteBefore, Flush, ForgetRequests, Send, StoreSnapshot})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +114,8 @@ class ToldSimulation(Simulation):
         host = node.host
         assert host is not None
         if host.effects or kind in ("start", "api"):
-            self._tell(node, before, len(host.effects), kind, fields)
+            if kind in ("start", "api") or not _SILENT.issuperset(map(type, host.effects)):
+                self._tell(node, before, len(host.effects), kind, fields)
             self._apply(node, host.effects, before)
             self._send(node, host.effects)
 
@@ -219,8 +234,9 @@ class ToldSimulation(Simulation):
     def forget_letters(self) -> None:
         """Forget messages to which no answer comes any more."""
         for known in (self.requests, self.open):
-            for mid in [mid for mid in known if mid < self.mids - _LETTERS_KEPT]:
-                del known[mid]
+            if len(known) > 2 * _LETTERS_KEPT:
+                for mid in list(known)[:-_LETTERS_KEPT]:
+                    del known[mid]
 
     def _ask(self, node: Node, request: Request) -> None:
         self._take(node, RequestReceived(_CLIENT, request, None, node.clock(self.time)))
@@ -241,4 +257,3 @@ class ToldSimulation(Simulation):
         if crashes:
             return
         self.at(self.time, lambda: self._woken(node, node.incarnation))
-

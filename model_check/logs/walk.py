@@ -81,7 +81,9 @@ class Walk:
     def _disturb(self) -> None:
         draw, simulation = self.random, self.simulation
         node = draw.choice(self.cluster.nodes)
-        match draw.choice(("kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "leader")):
+        match draw.choice(
+            ("kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "leader")
+        ):
             case "kill":
                 simulation.kill(node, power_loss=False)
             case "power":
