@@ -1,7 +1,7 @@
 """Faults to plant in made-up logs of clusters: for every check, something that it must find.
 
-They write what no walk of the reference would. `Cluster.planting` lets the walk go on afterwards, so that nothing
-that follows contradicts anything.
+They write what no walk of the reference would. `Cluster.planting` lets the walk go on afterwards, so that
+nothing that follows contradicts anything.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Planted = tuple[Place, Place | None]
 class Fault:
     """A kind of fault.
 
-    ``plant`` takes a cluster in which all nodes follow a leader or lead and know the same, and a follower that
-    is a voter with logs; ``since`` is the first release whose lines show it.
+    ``plant`` takes a cluster in which all nodes follow a leader or lead and know the same, and a follower
+    that is a voter with logs; ``since`` is the first release whose lines show it.
     """
 
     plant: Callable[[Cluster, int], Planted]

@@ -1,23 +1,22 @@
 """Made-up logs of whole clusters that agree with each other: for tests and measurements of fleets.
 
-The history of a `Cluster` is a walk of the simulator over the reference (`model_check.logs.simulated`): what its
-processes do is told as events (`model_check.logs.loggable`), and written here as a release writes it, with the
-clock of each node. `model_check.logs.faults` plants what the checks must find; `model_check.logs.walk` lets the
-cluster run and fail.
+The history of a `Cluster` is a walk of the simulator over the reference (`model_check.logs.simulated`): what
+its processes do is told as events (`model_check.logs.loggable`), and written here as a release writes it,
+with the clock of each node. `model_check.logs.faults` plants what the checks must find;
+`model_check.logs.walk` lets the cluster run and fail.
 """
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from model_check.logs import loggable
+from model_check.logs.cluster_log import RECORDS, ClusterLog, voter_set
 from model_check.logs.loggable import (
     Answers,
     Appends,
@@ -33,26 +32,11 @@ from model_check.logs.loggable import (
     Truncates,
     events_of,
 )
-from model_check.logs.node_log import NodeLog, Place
-from model_check.logs.releases import forms
-from model_check.logs.render import (
-    Drawn,
-    directory,
-    offset_text,
-    record,
-    replica_state,
-    transition_messages,
-)
+from model_check.logs.node_log import Place
+from model_check.logs.render import Drawn, offset_text, transition_messages
 from model_check.logs.simulated import Step, ToldSimulation
 
-_BEGIN: Final = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp())
 _SNAPSHOT: Final = "Reading KRaft snapshot and log as part of the initialization"
-_RECORDS: Final = "internals.KRaftControlRecordStateMachine"
-_FATAL: Final = (
-    "Encountered fatal fault: Unexpected error in raft IO thread "
-    "(org.apache.kafka.server.fault.ProcessTerminatingFaultHandler)\n"
-    "java.lang.IllegalStateException: "
-)
 #: What is only said, and by which logger.
 _SAID: Final = {
     loggable.SHUTS_DOWN: ("Beginning graceful shutdown", "KafkaRaftClient", "INFO"),
@@ -61,11 +45,11 @@ _SAID: Final = {
 }
 
 
-class Cluster:
+class Cluster(ClusterLog):
     """A cluster, its history, and the logs of its nodes.
 
-    ``noise``: lines of other loggers that each node writes in a second. ``trace``: nodes log at TRACE, so that
-    the ends of their logs show. ``dynamic``: the voter set is in the log. ``drop``: the share of messages lost.
+    ``trace``: nodes log at TRACE, so that the ends of their logs show. ``dynamic``: the voter set is in the
+    log. ``drop``: the share of messages that are lost. The rest as of `ClusterLog`.
     """
 
     def __init__(
@@ -83,27 +67,8 @@ class Cluster:
         dynamic: bool = False,
         drop: float = 0.0,
     ) -> None:
-        self.random = random.Random(seed)
-        self.name, self.release, self.trace, self.dynamic = name, release, trace, dynamic
-        self.at = forms().releases.index(release)
-        self.nodes = tuple(range(1, size + 1))
-        self.voters = self.nodes
-        self.absent = absent
-        draw = self.random
-        self.logs = {
-            node: NodeLog(
-                node,
-                None if node == absent else folder / name / f"controller-{node}",
-                draw.randrange(-600, 600) * skew // 600 * 1000,
-                draw.random() < 0.5,
-                noise=noise,
-            )
-            for node in self.nodes
-        }
-        self._begin = (_BEGIN + draw.randrange(100_000)) * 1000
-        self.states: dict[int, Drawn] = {}
-        self.epoch, self.end = 0, 0
-        """The largest epoch, and the largest high watermark, that a line shows."""
+        super().__init__(seed, name, release, folder, size=size, absent=absent, skew=skew, noise=noise)
+        self.trace, self.dynamic = trace, dynamic
         self.set_offset = -1
         """Where the voter set is that the node read last in whose log a fault is planted."""
         self.misnamed: set[int] = set()
@@ -113,11 +78,10 @@ class Cluster:
         """Nodes that have logged a high watermark in their present state, and in their newest file."""
         self.placed: set[int] = set()
         """Nodes whose newest file has a change of state."""
-        self._touched: dict[int, None] = {}
         self._skips: list[tuple[int, int]] = []
         """Offset from which on, and how many, the offsets of the walk are shown larger."""
         self.simulation = ToldSimulation(
-            draw.randrange(1 << 30),
+            self.random.randrange(1 << 30),
             self._hear,
             voters=size,
             old=not self.since("4.0"),
@@ -125,14 +89,10 @@ class Cluster:
             drop=drop,
         )
 
-    def since(self, release: str) -> bool:
-        """Whether this cluster's release is ``release`` or later."""
-        return self.at >= forms().releases.index(release)
-
     @property
     def now(self) -> int:
-        """Global time, in ms since 1970."""
-        return self._begin + self.simulation.time
+        """As of `ClusterLog`: the simulated time."""
+        return self.begin + self.simulation.time
 
     def offset(self, offset: int) -> int:
         """How an offset of the walk is shown: planted lines may have used the ones that follow."""
@@ -213,7 +173,7 @@ class Cluster:
             self._loading(node, event.loads)
         for one in event.read:
             self._read(node, one)
-        text = _voter_set(event.voters, directories=self.dynamic)
+        text = voter_set(event.voters, directories=self.dynamic)
         self.say(node, f"Starting voters are {text}")
 
     def _loading(self, node: int, end: int) -> None:
@@ -221,7 +181,7 @@ class Cluster:
         text = (
             f"Loading snapshot (OffsetAndEpoch[offset={shown}, epoch=0]) since log start offset ({shown}) is"
         )
-        self.say(node, f"{text} greater than the internal listener's next offset (-1)", _RECORDS)
+        self.say(node, f"{text} greater than the internal listener's next offset (-1)", RECORDS)
 
     def _load(self, node: int, event: Loads) -> None:
         end = self.offset(event.offset)
@@ -296,10 +256,10 @@ class Cluster:
         replica = simulation.running(node)
         assert replica is not None
         self.set_offset = self._last_set(node)
-        self._touched.clear()
+        self.touched.clear()
         end = self.end
         yield
-        touched, epoch = list(self._touched), self.epoch + 1
+        touched, epoch = list(self.touched), self.epoch + 1
         if self.end > end:
             shown = self._skips[-1][1] if self._skips else 0
             self._skips.append((replica.log.end_offset, shown + self.end - end))
@@ -324,63 +284,6 @@ class Cluster:
         assert replica is not None
         return loggable.beginning(replica, self.simulation.nodes[node].disk)
 
-    # --- lines --------------------------------------------------------------------------------------------
-
-    def say(self, node: int, message: str, logger: str = "KafkaRaftClient", level: str = "INFO") -> Place:
-        """One raft line of ``node``."""
-        self._touched[node] = None
-        return self.logs[node].say(self.now, record("{}", node, message, self.release, logger, level))
-
-    def fail(self, node: int, reason: str) -> Place:
-        """``node`` writes, two lines without log context, that an error ends it."""
-        self._touched[node] = None
-        return self.logs[node].say(self.now, f"[{{}}] ERROR {_FATAL}{reason}\n", 2)
-
-    def pass_time(self) -> None:
-        """Other loggers write up to now."""
-        for log in self.logs.values():
-            log.pass_time(self.now)
-
-    # --- changes of state ---------------------------------------------------------------------------------
-
-    def change(
-        self, node: int, new: Drawn, *, grants: Iterable[int] | None = None, attempted: bool = True
-    ) -> tuple[Place, Place]:
-        """``node`` changes to ``new``; gives the places of the first line and of the completion.
-
-        ``grants``: those that the state left behind had when it was left. ``attempted``: whether the line on
-        the attempt is written.
-        """
-        old = self.states[node]
-        if grants is not None:
-            old = replace(old, granted=frozenset(grants))
-        return self._changed(node, new, old, attempted=attempted)
-
-    def _changed(
-        self,
-        node: int,
-        new: Drawn,
-        old: Drawn | None,
-        *,
-        attempted: bool = True,
-        stored: bool | None = None,
-    ) -> tuple[Place, Place]:
-        messages = list(transition_messages(new, old, self.release, stored))
-        if not attempted:
-            del messages[:-1]
-        places = [self.say(node, message, "QuorumState") for message in messages]
-        self.states[node] = new
-        self.epoch = max(self.epoch, new.epoch)
-        return places[0], places[-1]
-
-    def make(self, role: str, node: int, epoch: int, **more: object) -> Drawn:
-        """A state of ``node`` that knows the high watermark which the node knows now."""
-        timeout = self.random.choice((1000, 1234, 1999, 2000))
-        values: dict[str, object] = {"high": self.states[node].high, "timeout": timeout} | more
-        if role in ("Leader", "Resigned"):
-            values["high"] = None
-        return Drawn(role, node, epoch, self.voters, **values)  # type: ignore[arg-type]
-
     def start(self, node: int, state: Drawn) -> tuple[Place, Place]:
         """A process of ``node`` starts in ``state``."""
         self._begins(node, self._beginning(node))
@@ -395,114 +298,3 @@ class Cluster:
             self.start(node, self.make("Voted", node, state.epoch, voted=state.voted))
         else:
             self.start(node, self.make("Unattached", node, state.epoch, voted=state.voted))
-
-    def hop(self, node: int, epoch: int | None = None) -> tuple[Place, Place]:
-        """``node`` alone learns of a larger epoch."""
-        return self.change(node, self.make("Unattached", node, self.epoch + 1 if epoch is None else epoch))
-
-    def vote(self, node: int, candidate: int) -> tuple[Place, Place]:
-        """``node``, which has not voted, votes in its epoch."""
-        role = "Unattached" if self.since("3.9") else "Voted"
-        return self.change(node, self.make(role, node, self.states[node].epoch, voted=candidate))
-
-    def stand(self, node: int, **candidate: object) -> tuple[Place, Place]:
-        """``node``, which does not lead, becomes candidate in the next epoch; ``candidate``: odd values."""
-        epoch, state = self.epoch + 1, self.states[node]
-        if state.epoch < self.epoch:
-            self.hop(node, self.epoch)
-        own = frozenset({node})
-        if self.since("4.0"):
-            state = self.states[node]
-            kept = self.make("Prospective", node, state.epoch, leader=state.leader, voted=state.voted)
-            self.change(node, replace(kept, granted=own))
-        values: dict[str, object] = {"voted": node, "granted": own} | candidate
-        voters = values.pop("voters", self.voters)
-        named = values.pop("named", node)
-        new = replace(self.make("Candidate", node, epoch, **values), voters=voters, node=named)  # type: ignore[arg-type]
-        grants = self.voters if self.since("4.0") else None
-        return self.change(node, new, grants=grants)
-
-    def win(self, node: int, grants: Iterable[int], start: int | None = None) -> tuple[Place, Place]:
-        """The candidate ``node`` becomes leader; its log ends at ``start``."""
-        at = self.end if start is None else start
-        new = self.make("Leader", node, self.states[node].epoch, leader=node, start=at)
-        places = self.change(node, new, grants=grants)
-        self.end = max(self.end, at + 2)
-        return places
-
-    def follow(self, node: int, epoch: int, leader: int) -> tuple[Place, Place]:
-        """``node`` learns of the leader of ``epoch``."""
-        state = self.states[node]
-        voted = state.voted if state.epoch == epoch else None
-        return self.change(node, self.make("Follower", node, epoch, leader=leader, voted=voted))
-
-    # --- the log ------------------------------------------------------------------------------------------
-
-    def high_watermark(self, node: int, high: int, ends: Mapping[int, int | None] | None = None) -> Place:
-        """``node`` learns of a high watermark; ``ends``: the ends that a leader sees, if not all at ``high``."""
-        state = self.states[node]
-        self.states[node] = state.with_high(high)
-        self.end = max(self.end, high)
-        first = state.high is None
-        if state.role == "Follower":
-            if first:
-                text = f"High watermark set to Optional[{offset_text(high)}] for the first time"
-                self.say(node, f"{text} for epoch {state.epoch}", "FollowerState")
-            return self.say(node, f"Follower high watermark updated to {high}", level="DEBUG")
-        seen = ends or dict.fromkeys(state.voters, high)
-        voters = ", ".join(replica_state(one, end, self.at) for one, end in seen.items())
-        how = (
-            f"for the first time for epoch {state.epoch}" if first else f"from {offset_text(state.high or 0)}"
-        )
-        text = f"High watermark set to {offset_text(high)} {how} based on indexOfHw 1 and voters [{voters}]"
-        return self.say(node, text, "LeaderState", "INFO" if first else "DEBUG")
-
-    def read_voters(self, node: int, offset: int, voters: Iterable[int]) -> Place:
-        """``node`` reads a voter set from its log."""
-        return self.say(node, f"Latest set of voters is {_voter_set(voters)} at offset {offset}", _RECORDS)
-
-    def read_version(self, node: int, offset: int, version: int) -> Place:
-        """``node`` reads kraft.version from its log."""
-        text = f"Latest kraft.version is KRAFT_VERSION_{version} at offset {offset}"
-        return self.say(node, text, _RECORDS)
-
-    def answer(
-        self,
-        node: int,
-        candidate: int,
-        *,
-        pre_vote: bool = False,
-        last: tuple[int, int] | None = None,
-        granted: bool = True,
-    ) -> Place:
-        """``node`` decides on a vote in its epoch; ``last``: epoch and end of the candidate's log."""
-        epoch = self.states[node].epoch
-        last = (epoch - 1, self.end) if last is None else last
-        asked = f"lastOffsetEpoch={last[0]}, lastOffset={last[1]}"
-        shown = f", preVote={str(pre_vote).lower()}" if self.since("4.0") else ""
-        who = "replica" if self.since("4.0") else "candidate"
-        keys = f", {who}DirectoryId={directory(candidate)}, voterDirectoryId={directory(node)}"
-        text = (
-            f"Vote request VoteRequestData(clusterId='{self.name}', voterId={node}, topics=[TopicData("
-            "topicName='__cluster_metadata', partitions=[PartitionData(partitionIndex=0, "
-            f"{who}Epoch={epoch}, {who}Id={candidate}{keys if self.since('3.9') else ''}, {asked}{shown}"
-            f")])]) with epoch {epoch} is {'granted' if granted else 'rejected'}"
-        )
-        return self.say(node, text)
-
-    def finish(self) -> None:
-        """Close the files."""
-        for log in self.logs.values():
-            log.finish()
-
-
-def _voter_set(voters: Iterable[int], *, directories: bool = True) -> str:
-    endpoints = "Endpoints(endpoints={{ListenerName(CONTROLLER)=node-{}/<unresolved>:9093}})"
-    keys = ", ".join(
-        f"{one}=VoterNode(voterKey=ReplicaKey(id={one}, "
-        f"directoryId={directory(one) if directories else '<undefined>'}), "
-        f"listeners={endpoints.format(one)}, "
-        "supportedKRaftVersion=SupportedVersionRange[min_version:0, max_version:1])"
-        for one in voters
-    )
-    return f"VoterSet(voters={{{keys}}})"

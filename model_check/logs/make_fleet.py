@@ -149,7 +149,7 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
 def _walk(
     cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int, *, volatile: bool
 ) -> list[tuple[str, Planted]]:
-    """A walk with about so many lines of each node, ``rotate`` in a file; ``faults`` stand at even distances."""
+    """A walk with so many lines of each node, ``rotate`` in a file, and ``faults`` at even distances."""
     walk = Walk(cluster, volatile=volatile)
     planted: list[tuple[str, Planted]] = []
     logs = cluster.logs.values()

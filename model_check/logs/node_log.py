@@ -56,7 +56,7 @@ class NodeLog:
     _file: gzip.GzipFile | BinaryIO | None = None
 
     def say(self, now: int, text: str, lines: int = 1) -> Place:
-        """Write ``text`` at ``now`` (ms since 1970), with the time as this node prints it in place of ``{}``."""
+        """Write ``text`` at ``now`` (ms since 1970), with the time that the node's clock shows for ``{}``."""
         self.pass_time(now)
         moment = now + self.skew
         time = f"{_stamp(moment // 1000)},{moment % 1000:03}"

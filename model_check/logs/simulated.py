@@ -137,7 +137,7 @@ class ToldSimulation(Simulation):
         self._take_away(node, power_loss=power_loss)
 
     def _sleep(self, node: Node) -> None:
-        """A poll that has changed the role is followed by another at once (KafkaRaftClient.poll waits 0 ms)."""
+        """A poll that has changed the role is followed by another at once, as KafkaRaftClient.poll does."""
         host = node.host
         assert host is not None
         if not any(isinstance(effect, Transition) for effect in host.effects):
@@ -226,7 +226,7 @@ class ToldSimulation(Simulation):
         self._ask(self.nodes[id], request)
 
     def put_epoch(self, id: int, epoch: int) -> None:
-        """The quorum-state file of ``id``, on which no process runs, has ``epoch`` and neither vote nor leader."""
+        """The file of ``id``, on which no process runs, has ``epoch`` now, and neither vote nor leader."""
         node = self.nodes[id]
         assert node.host is None
         node.file |= {"leaderId": -1, "leaderEpoch": epoch, "votedId": -1}
