@@ -1,0 +1,152 @@
+"""Histories that are walks of the simulator: the checks find nothing in them, and each fault planted in one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_check.logs.faults import FAULTS
+from model_check.logs.fleet import Cluster
+from model_check.logs.history import HistoryEntry
+from model_check.logs.reader import LogReport, Options, Reader
+from model_check.logs.simulated import Step
+from model_check.logs.walk import Walk
+
+RELEASES = ("3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.5")
+
+
+def _cluster(folder: Path, seed: int, release: str, *, size: int = 3, dynamic: bool | None = None) -> Cluster:
+    shows_voters = release >= "3.9"
+    return Cluster(
+        seed,
+        "cluster",
+        release,
+        folder,
+        size=size,
+        trace=seed % 2 == 0,
+        dynamic=shows_voters if dynamic is None else dynamic,
+        drop=(0.0, 0.02)[seed % 2],
+    )
+
+
+def _walked(cluster: Cluster, steps: int) -> None:
+    walk = Walk(cluster)
+    for _ in range(steps):
+        walk.go_on()
+    walk.settle()
+    cluster.finish()
+
+
+def _read(folder: Path) -> tuple[LogReport, list[HistoryEntry]]:
+    told: list[HistoryEntry] = []
+    reader = Reader(Options(), told.append)
+    for path in sorted(folder.rglob("*.log*")):
+        reader.read(path, [_content(path)], None)
+    return reader.finish(), told
+
+
+def _content(path: Path) -> bytes:
+    import gzip
+
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def _wrong(report: LogReport, cluster: Cluster) -> list[str]:
+    """Problems beside the deaths of the walk itself, which are production's (docs/findings.md)."""
+    found = Counter(one.check for one in report.findings.problems)
+    found["no-fatal-fault"] -= len(cluster.died)
+    return list(found.elements())
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_walk_has_no_problem_and_is_read_whole(release: str, tmp_path: Path) -> None:
+    cluster = _cluster(tmp_path, 7, release)
+    _walked(cluster, 60)
+    report, told = _read(tmp_path)
+    assert _wrong(report, cluster) == []
+    assert not report.findings.notes.keys() & {"gaps", "unreadable", "unknown-form", "other-release"}
+    last = {entry.node: entry for entry in told if entry.state is not None}
+    for node in cluster.nodes:
+        replica, state = cluster.simulation.running(node), last[node].state
+        assert replica is not None and state is not None
+        assert state.role == type(replica.role).__name__
+        assert (state.epoch, state.leader) == (replica.epoch, replica.quorum_state.leader)
+        assert last[node].high_watermark == replica.high_watermark
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    release=st.sampled_from(RELEASES),
+    size=st.integers(1, 5),
+    is_dynamic=st.booleans(),
+)
+def test_no_walk_has_a_problem(seed: int, release: str, size: int, is_dynamic: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        cluster = _cluster(
+            Path(name), seed, release, size=size, dynamic=is_dynamic and release >= "3.9"
+        )
+        _walked(cluster, 80)
+        assert _wrong(_read(Path(name))[0], cluster) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(18))
+def test_no_long_walk_has_a_problem(seed: int, tmp_path: Path) -> None:
+    cluster = _cluster(tmp_path, seed, RELEASES[seed % len(RELEASES)], size=3 + seed % 3)
+    _walked(cluster, 1_500)
+    assert _wrong(_read(tmp_path)[0], cluster) == []
+
+
+def _plantable() -> Iterator[tuple[str, str]]:
+    for check, fault in FAULTS.items():
+        able = [one for one in RELEASES if fault.shows_in(one, dynamic=one >= "3.9")]
+        yield check, able[0]
+        yield check, able[-1]
+
+
+@pytest.mark.parametrize(("check", "release"), [*dict.fromkeys(_plantable())])
+def test_a_fault_planted_in_a_walk_is_found_and_nothing_else(
+    check: str, release: str, tmp_path: Path
+) -> None:
+    cluster = _cluster(tmp_path, 3, release)
+    walk = Walk(cluster)
+    for _ in range(20):
+        walk.go_on()
+    walk.settle()
+    node = next(one for one in cluster.nodes if cluster.states[one].role == "Follower")
+    with cluster.planting(node):
+        FAULTS[check].plant(cluster, node)
+    for _ in range(20):
+        walk.go_on()
+    walk.settle()
+    cluster.finish()
+    assert _wrong(_read(tmp_path)[0], cluster) == [check]
+
+
+def test_what_walks_live_through() -> None:
+    """Crashes, starts, elections, truncations, snapshots and voter changes do occur."""
+    seen: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        for seed in range(4):
+            cluster = _cluster(Path(name) / str(seed), seed, "4.2", size=5)
+            hear = cluster.simulation._listen
+
+            def listen(step: Step, hear: object = hear) -> None:
+                seen.update(type(effect).__name__ for effect in step.effects[: step.completed])
+                seen["start"] += step.starts
+                seen["cut off"] += step.completed < len(step.effects)
+                assert callable(hear)
+                hear(step)
+
+            cluster.simulation._listen = listen
+            _walked(cluster, 500)
+            seen["change"] += len({len(state.voters) for state in cluster.states.values()} - {5}) > 0
+    wanted = {"Transition", "Truncate", "AppendBatch", "HighWatermark", "start", "cut off", "Stop"}
+    assert {name for name in wanted if not seen[name]} == set()
