@@ -13,6 +13,10 @@ from reference.replica import Leader
 
 #: Between two things that happen to a cluster, on average, in ms.
 _CALM: Final = 6_000
+#: What happens then.
+_FAILURES: Final = (
+    *("kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "snapshot", "leader"),
+)
 #: So many batches are kept in a log before its node takes a snapshot.
 _BATCHES: Final = 300
 #: A cluster left alone settles long before so many tries.
@@ -81,9 +85,7 @@ class Walk:
     def _disturb(self) -> None:
         draw, simulation = self.random, self.simulation
         node = draw.choice(self.cluster.nodes)
-        match draw.choice(
-            ("kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "leader")
-        ):
+        match draw.choice(_FAILURES):
             case "kill":
                 simulation.kill(node, power_loss=False)
             case "power":
@@ -100,6 +102,8 @@ class Walk:
                 simulation.pause(node, draw.randrange(100, 4_000))
             case "voters":
                 self._change_voters(node)
+            case "snapshot":
+                simulation.snapshot(node)
             case "leader":
                 for leader in simulation.leaders():
                     simulation.kill(leader, power_loss=False)
@@ -109,7 +113,7 @@ class Walk:
         draw, simulation = self.random, self.simulation
         nodes = self.cluster.nodes
         if draw.random() < 0.5:
-            simulation.isolate(*draw.sample(nodes, draw.randint(1, (len(nodes) - 1) // 2)))
+            simulation.isolate(*draw.sample(nodes, draw.randint(1, max(1, (len(nodes) - 1) // 2))))
         else:
             links = [(a, b) for a in nodes for b in nodes if a != b]
             simulation.block("links", set(draw.sample(links, draw.randint(1, len(links) // 2))))
