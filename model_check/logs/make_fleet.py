@@ -47,8 +47,6 @@ class FleetOptions:
     """About so many files of each node."""
     skew: int = 600
     """Clocks are wrong by up to so many seconds."""
-    volatile: bool = True
-    """Whether processes and links fail, and voters and leaders change."""
 
 
 def make_fleet(folder: Path, options: FleetOptions) -> dict[str, Any]:
@@ -130,11 +128,11 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
         noise=min(_NOISE, lines // (_SECONDS * (1 + len(job.faults)))),
         trace=job.number % 4 == 1,
         dynamic=job.dynamic,
-        drop=_DROP[job.number % len(_DROP)] if options.volatile else 0.0,
+        drop=_DROP[job.number % len(_DROP)],
     )
     with without_collector():
         rotate = max(1, lines // options.files)
-        planted = _walk(cluster, job.faults, lines, rotate, volatile=options.volatile)
+        planted = _walk(cluster, job.faults, lines, rotate)
     cluster.finish()
     return {
         "cluster": name,
@@ -146,11 +144,9 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
     }
 
 
-def _walk(
-    cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int, *, volatile: bool
-) -> list[tuple[str, Planted]]:
+def _walk(cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int) -> list[tuple[str, Planted]]:
     """A walk with so many lines of each node, ``rotate`` in a file, and ``faults`` at even distances."""
-    walk = Walk(cluster, volatile=volatile)
+    walk = Walk(cluster)
     planted: list[tuple[str, Planted]] = []
     logs = cluster.logs.values()
     for number, check in enumerate((*faults, None), 1):
@@ -160,7 +156,8 @@ def _walk(
         walk.settle()
         if check is not None:
             planted.append(_plant(cluster, check))
-    return planted + [("no-fatal-fault", (place, None)) for place in cluster.died]
+    died = (place for place in cluster.died if place.node != cluster.absent)
+    return [*planted, *(("no-fatal-fault", (place, None)) for place in died)]
 
 
 def _plant(cluster: Cluster, check: str) -> tuple[str, Planted]:

@@ -15,8 +15,8 @@ from reference.replica import Leader
 _CALM: Final = 6_000
 #: What happens then.
 _FAILURES: Final = (
-    *("kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "snapshot", "leader"),
-)
+    "kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "snapshot", "leader",
+)  # fmt: skip
 #: So many batches are kept in a log before its node takes a snapshot.
 _BATCHES: Final = 300
 #: A cluster left alone settles long before so many tries.
@@ -24,10 +24,10 @@ _TRIES: Final = 400
 
 
 class Walk:
-    """A walk of a cluster. ``volatile``: whether anything fails."""
+    """A walk of a cluster."""
 
-    def __init__(self, cluster: Cluster, *, volatile: bool = True) -> None:
-        self.cluster, self.volatile = cluster, volatile
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
         self.simulation, self.random = cluster.simulation, cluster.random
         self._starting: set[int] = set(cluster.nodes)
         for node in cluster.nodes:
@@ -40,7 +40,7 @@ class Walk:
         simulation.append(draw.choice((1, 1, 2, 7)))
         simulation.run(simulation.time + interval)
         self._look_after()
-        if self.volatile and draw.random() < interval / _CALM:
+        if draw.random() < interval / _CALM:
             self._disturb()
         self.cluster.pass_time()
 
