@@ -16,7 +16,7 @@ from model_check.conform.simulated import DELAY, Letter, Node
 from model_check.conform.versions import UNSUPPORTED, VERSIONS, at_version
 from model_check.conform.wire import decode_data
 from reference.effects import Effect, Reply, Send
-from reference.messages import VoteRequest
+from reference.messages import Request, Response, VoteRequest
 
 _STEPS_WITH_CLOCK = frozenset({"start", "tick", "recv", "api", "expire"})
 
@@ -107,7 +107,7 @@ class Network(ABC):
             api=api,
             correlation=correlation,
             content=content,
-            data=content_shown(content),
+            data=self._shown(content),
             connection=effect.to if isinstance(effect, Send) else -1,
             owner=node.incarnation,
             request=request,
@@ -123,6 +123,10 @@ class Network(ABC):
         if not is_unsupported(letter):
             self._write(letter)
         return letter
+
+    def _shown(self, content: Request | Response) -> Json:
+        """A message as the recording shows it."""
+        return content_shown(content)
 
     def _write(self, letter: Letter) -> None:
         """The receiver sees what the version of the message has room for."""

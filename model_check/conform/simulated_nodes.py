@@ -211,6 +211,10 @@ class Processes(Network, ABC):
         out = self._send(node, effects)
         fields |= shown | ({"out": out} if out else {}) | ({"during": during} if during is not None else {})
         self._line("end", node.id, fields)
+        self._take_away(node, power_loss=power_loss)
+
+    def _take_away(self, node: Node, *, power_loss: bool | None) -> None:
+        """The process is gone; its disk is as the next one finds it."""
         if power_loss:
             end = node.disk.log.end_offset
             node.disk = disks.lose_power(node.disk)

@@ -1,6 +1,7 @@
 """Faults to plant in made-up logs of clusters: for every check, something that it must find.
 
-Each leaves its nodes so that nothing that follows contradicts anything.
+They write what no walk of the reference would. `Cluster.planting` lets the walk go on afterwards, so that
+nothing that follows contradicts anything.
 """
 
 from __future__ import annotations
@@ -10,33 +11,33 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from model_check.logs.fleet import Cluster, Place
+from model_check.logs.fleet import Cluster
+from model_check.logs.node_log import Place
 from model_check.logs.releases import forms
 
 #: Where the problem is, and the line at which it may be reported instead, the two contradicting each other.
 Planted = tuple[Place, Place | None]
-_FATAL: Final = (
-    "Encountered fatal fault: Unexpected error in raft IO thread "
-    "(org.apache.kafka.server.fault.ProcessTerminatingFaultHandler)\n"
-    "java.lang.IllegalStateException: made up\n"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A kind of fault.
 
-    ``plant`` takes a cluster in which all nodes follow a leader or lead, and a follower that is a voter with
-    logs; ``since`` is the first release whose lines show it.
+    ``plant`` takes a cluster in which all nodes follow a leader or lead and know the same, and a follower
+    that is a voter with logs; ``since`` is the first release whose lines show it.
     """
 
     plant: Callable[[Cluster, int], Planted]
     since: str = "3.5"
     shown_in_39: bool = True
     """Release 3.9 prints elections without votes."""
+    dynamic: bool = False
+    """It needs a voter set in the log."""
 
-    def shows_in(self, release: str) -> bool:
-        """Whether lines of ``release`` show it."""
+    def shows_in(self, release: str, *, dynamic: bool) -> bool:
+        """Whether lines of ``release`` show it; ``dynamic``: of a cluster with the voter set in the log."""
+        if self.dynamic and not dynamic:
+            return False
         known = forms().releases
         return known.index(release) >= known.index(self.since) and (self.shown_in_39 or release != "3.9")
 
@@ -146,13 +147,11 @@ def _vote_answer(cluster: Cluster, node: int) -> Planted:
 
 
 def _vote_log(cluster: Cluster, node: int) -> Planted:
-    _log_end(cluster, node, cluster.end)
+    _log_end(cluster, node, cluster.end + 1)
     cluster.hop(node)
     candidate = _any(cluster, node)
     cluster.vote(node, candidate)
-    place = cluster.answer(node, candidate, end=0)
-    cluster.restart(node)
-    return place, None
+    return cluster.answer(node, candidate, last=(0, 0)), None
 
 
 def _votes_agree(cluster: Cluster, node: int) -> Planted:
@@ -168,6 +167,7 @@ def _high_monotone(cluster: Cluster, node: int) -> Planted:
 
 
 def _high_majority(cluster: Cluster, node: int) -> Planted:
+    cluster.restart(node)  # where its log ends is not known then
     _lead(cluster, node)
     high = cluster.end
     ends = dict.fromkeys(cluster.voters, high - 1) | {node: high}
@@ -186,6 +186,7 @@ def _high_log_end(cluster: Cluster, node: int) -> Planted:
 
 
 def _leader_complete(cluster: Cluster, node: int) -> Planted:
+    cluster.restart(node)
     cluster.stand(node)
     return cluster.win(node, cluster.voters, start=cluster.end - 1)[1], None
 
@@ -198,32 +199,24 @@ def _no_truncation(cluster: Cluster, node: int) -> Planted:
 
 
 def _log_end_order(cluster: Cluster, node: int) -> Planted:
-    _log_end(cluster, node, cluster.end)
-    place = _log_end(cluster, node, cluster.end)
-    cluster.restart(node)
-    return place, None
+    _log_end(cluster, node, cluster.end + 1)
+    return _log_end(cluster, node, cluster.end + 1), None
 
 
 def _set_step(cluster: Cluster, node: int) -> Planted:
     cluster.restart(node)
-    place = cluster.read_voters(node, cluster.end + 10, cluster.voters[2:])
-    cluster.restart(node)
-    return place, None
+    return cluster.read_voters(node, cluster.end + 10, cluster.voters[2:]), None
 
 
 def _set_order(cluster: Cluster, node: int) -> Planted:
     cluster.restart(node)
-    place = cluster.read_voters(node, cluster.set_offset, cluster.voters)
-    cluster.restart(node)
-    return place, None
+    return cluster.read_voters(node, cluster.set_offset, cluster.voters), None
 
 
 def _set_own_epoch(cluster: Cluster, node: int) -> Planted:
     cluster.restart(node)
     _lead(cluster, node)
-    place = cluster.read_voters(node, cluster.end + 5, cluster.voters[1:])
-    cluster.restart(node)
-    return place, None
+    return cluster.read_voters(node, cluster.end + 5, cluster.voters[1:]), None
 
 
 def _set_committed(cluster: Cluster, node: int) -> Planted:
@@ -237,7 +230,6 @@ def _set_committed(cluster: Cluster, node: int) -> Planted:
     epoch = cluster.epoch + 1
     for one in (node, other):
         cluster.change(one, cluster.make("Unattached", one, epoch, high=cluster.end))
-        cluster.restart(one)
     return places[0], places[1]
 
 
@@ -247,9 +239,7 @@ def _version_monotone(cluster: Cluster, node: int) -> Planted:
 
 
 def _fatal(cluster: Cluster, node: int) -> Planted:
-    place = cluster.fail(node, _FATAL)
-    cluster.restart(node)
-    return place, None
+    return cluster.fail(node, "made up"), None
 
 
 #: Name of a check → what it must find.
@@ -279,11 +269,11 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         "leader-complete": Fault(_leader_complete),
         "no-truncation": Fault(_no_truncation),
         "log-end": Fault(_log_end_order),
-        "voter-set-step": Fault(_set_step, since="3.9"),
-        "voter-set-order": Fault(_set_order, since="3.9"),
-        "voter-set-own-epoch": Fault(_set_own_epoch, since="3.9"),
-        "voter-set-committed": Fault(_set_committed, since="3.9"),
-        "version-monotone": Fault(_version_monotone, since="3.9"),
+        "voter-set-step": Fault(_set_step, since="3.9", dynamic=True),
+        "voter-set-order": Fault(_set_order, since="3.9", dynamic=True),
+        "voter-set-own-epoch": Fault(_set_own_epoch, since="3.9", dynamic=True),
+        "voter-set-committed": Fault(_set_committed, since="3.9", dynamic=True),
+        "version-monotone": Fault(_version_monotone, since="3.9", dynamic=True),
         "no-fatal-fault": Fault(_fatal),
     }
 )

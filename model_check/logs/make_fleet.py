@@ -1,4 +1,7 @@
-"""Writes the logs of a made-up fleet, with faults planted, and a list of what was planted."""
+"""Writes the logs of a made-up fleet, with faults planted, and a list of what was planted.
+
+Each cluster is a walk of its own of the simulator over the reference (`model_check.logs.walk`).
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,24 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
+from model_check.collector import without_collector
 from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.logs.checks import CHECKS
 from model_check.logs.faults import FAULTS, Planted
-from model_check.logs.fleet import Cluster, Place
+from model_check.logs.fleet import Cluster
+from model_check.logs.node_log import Place
+from model_check.logs.releases import forms
+from model_check.logs.walk import Walk
 
 MANIFEST: Final = "planted.json"
 _RELEASES: Final = ("4.3", "3.9", "4.0", "3.7", "4.1", "3.8", "4.2", "3.5")
-#: A step of the high watermark, a line of each node, comes with so many lines of other loggers.
-_NOISE: Final = 40
+#: The shares of messages that are lost, one cluster after the other.
+_DROP: Final = (0.0, 0.01, 0.03)
+#: So many lines of other loggers at most come in a second, on each node; of its own, a node has about four.
+_NOISE: Final = 160
+#: A cluster lives for at least so many seconds, and so many more for each fault.
+_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,47 +80,59 @@ class _Job:
     number: int
     release: str
     size: int
+    dynamic: bool
+    """The voter set is in the log."""
     faults: tuple[str, ...]
 
 
 def _allotted(options: FleetOptions) -> list[_Job]:
     """The clusters, and the faults that each gets: the first, of the newest release, what others cannot."""
+    known = forms().releases
     draw = random.Random(options.seed)
     releases = [_RELEASES[number % len(_RELEASES)] for number in range(options.clusters)]
+    dynamic = [
+        known.index(release) >= known.index("3.9") and number % 5 != 4
+        for number, release in enumerate(releases)
+    ]
     kinds = [check for check in CHECKS for _ in range(options.faults)]
     draw.shuffle(kinds)
     faults: list[list[str]] = [[] for _ in releases]
     for check in kinds:
         fault = FAULTS[check]
-        able = [n for n, one in enumerate(releases) if fault.shows_in(one)]
+        able = [n for n, one in enumerate(releases) if fault.shows_in(one, dynamic=dynamic[n])]
         faults[draw.choice(able)].append(check)
     return [
-        _Job(number, release, draw.choice((3, 3, 5)) if number % 3 < 2 else 5, tuple(faults[number]))
+        _Job(
+            number,
+            release,
+            draw.choice((3, 3, 5)) if number % 3 < 2 else 5,
+            dynamic[number],
+            tuple(faults[number]),
+        )
         for number, release in enumerate(releases)
     ]
 
 
 def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
     name = f"cluster-{job.number:03}"
-    seed = options.seed * 1_000_003 + job.number
     absent = job.size if job.number % 3 == 2 else None
-    cluster = Cluster(seed, name, job.release, folder, size=job.size, absent=absent, skew=options.skew)
-    planted: list[tuple[str, Planted]] = []
-    left = list(job.faults)
-
-    def plant(number: int) -> None:
-        if number and left:
-            check = left.pop()
-            able = _victims(cluster, check)
-            if not able:  # every node was found misnamed: that is said once of each
-                check, able = "same-state", _victims(cluster, "same-state")
-            planted.append((check, FAULTS[check].plant(cluster, cluster.random.choice(able))))
-
-    epochs = len(job.faults) + 3
-    writing = job.size - (absent is not None)
-    lines = max(1, options.lines // options.clusters // writing // epochs)
-    rotate = max(1, lines * epochs // options.files)
-    cluster.run(epochs, lines, min(_NOISE, lines), rotate, plant)
+    lines = max(1, options.lines // options.clusters // (job.size - (absent is not None)))
+    cluster = Cluster(
+        options.seed * 1_000_003 + job.number,
+        name,
+        job.release,
+        folder,
+        size=job.size,
+        absent=absent,
+        skew=options.skew,
+        noise=min(_NOISE, lines // (_SECONDS * (1 + len(job.faults)))),
+        trace=job.number % 4 == 1,
+        dynamic=job.dynamic,
+        drop=_DROP[job.number % len(_DROP)],
+    )
+    with without_collector():
+        rotate = max(1, lines // options.files)
+        planted = _walk(cluster, job.faults, lines, rotate)
     cluster.finish()
     return {
         "cluster": name,
@@ -119,6 +142,31 @@ def _cluster(options: FleetOptions, folder: Path, job: _Job) -> dict[str, Any]:
         "lines": sum(log.total for log in cluster.logs.values() if log.folder is not None),
         "planted": [_entry(cluster, folder, check, *where) for check, where in planted],
     }
+
+
+def _walk(cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int) -> list[tuple[str, Planted]]:
+    """A walk with so many lines of each node, ``rotate`` in a file, and ``faults`` at even distances."""
+    walk = Walk(cluster)
+    planted: list[tuple[str, Planted]] = []
+    logs = cluster.logs.values()
+    for number, check in enumerate((*faults, None), 1):
+        while max(log.total for log in logs) < lines * number // (len(faults) + 1):
+            walk.go_on()
+            cluster.rotate(rotate)
+        walk.settle()
+        if check is not None:
+            planted.append(_plant(cluster, check))
+    died = (place for place in cluster.died if place.node != cluster.absent)
+    return [*planted, *(("no-fatal-fault", (place, None)) for place in died)]
+
+
+def _plant(cluster: Cluster, check: str) -> tuple[str, Planted]:
+    able = _victims(cluster, check)
+    if not able:  # every node was found misnamed: that is said once of each
+        check, able = "same-state", _victims(cluster, "same-state")
+    node = cluster.random.choice(able)
+    with cluster.planting(node):
+        return check, FAULTS[check].plant(cluster, node)
 
 
 def _victims(cluster: Cluster, check: str) -> list[int]:

@@ -217,11 +217,16 @@ _ROLES: Final[dict[str, Callable[[Drawn, int], str]]] = {
 }
 
 
-def transition_messages(new: Drawn, old: Drawn | None, release: str) -> Iterator[str]:
-    """The messages on a change from ``old`` (None: start) to ``new``."""
+def transition_messages(
+    new: Drawn, old: Drawn | None, release: str, stored: bool | None = None
+) -> Iterator[str]:
+    """The messages on a change from ``old`` (None: start) to ``new``.
+
+    ``stored``: whether it is written to the quorum-state file first; None: as it mostly is with these roles.
+    """
     text, at = state_text(new, release), forms().releases.index(release)
     before = "null" if old is None else state_text(old, release)
-    durable = old is None or new.role not in ("Prospective", "Resigned")
+    durable = old is None or (new.role not in ("Prospective", "Resigned") if stored is None else stored)
     if durable and at >= _at("3.9"):
         yield f"Attempting durable transition to {text} from {before}"
     yield (

@@ -33,12 +33,12 @@ def test_every_check_has_a_fault() -> None:
     assert list(FAULTS) == list(CHECKS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
-    clusters=st.integers(1, 9),
+    clusters=st.integers(1, 6),
     lines=st.sampled_from((100, 3_000, 20_000)),
-    faults=st.integers(0, 2),
+    faults=st.integers(0, 1),
     skew=st.sampled_from((0, 600, 1_000_000)),
 )
 def test_what_is_planted_is_found_and_nothing_else(
@@ -46,9 +46,17 @@ def test_what_is_planted_is_found_and_nothing_else(
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         made = make_fleet(Path(name), FleetOptions(clusters, lines, seed, faults, skew=skew))
-        assert len(made["planted"]) == faults * len(CHECKS)
+        # A walk may have a process die of itself, as production's does: that is listed besides.
+        assert len(made["planted"]) >= faults * len(CHECKS)
         found = _found(Path(name), (one["cluster"] for one in made["clusters"]))
     assert unlike_planted(made, found) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_in_larger_fleets_too(tmp_path: Path, seed: int) -> None:
+    made = make_fleet(tmp_path, FleetOptions(clusters=8, lines=200_000, seed=seed, faults=2))
+    assert unlike_planted(made, _found(tmp_path, (one["cluster"] for one in made["clusters"]))) == []
 
 
 def test_the_same_options_give_the_same_text(tmp_path: Path) -> None:
