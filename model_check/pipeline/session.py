@@ -7,11 +7,14 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from model_check.errors import InputError
 from model_check.java import find_java
@@ -91,18 +94,39 @@ def spark_session(
 
     before = SparkContext._active_spark_context
     session, printed = None, Printed()
-    try:
+    with _signals_of_session(), quiet_gateway():
         try:
-            session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
-        except (Py4JError, PySparkException) as error:
-            raise InputError(start_sentence(error, printed.until_end())) from None
-        with quiet_gateway(), in_a_sentence():
-            yield session
+            try:
+                session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
+            except (Py4JError, PySparkException) as error:
+                raise InputError(start_sentence(error, printed.until_end())) from None
+            with in_a_sentence():
+                yield session
+        finally:
+            # Whatever is told of an end, Spark adds nothing to it.
+            printed.leave_out()
+            if before is None and (started := session or SparkContext._active_spark_context) is not None:
+                _stop(started)
+
+
+@contextmanager
+def _signals_of_session() -> Iterator[None]:
+    """SIGTERM ends the context, and so Spark, in good order; PySpark's handler of SIGINT goes with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    interrupt, usual = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    if usual == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
     finally:
-        # Whatever is told of an end, Spark adds nothing to it.
-        printed.leave_out()
-        if before is None and (started := session or SparkContext._active_spark_context) is not None:
-            _stop(started)
+        for number, handler in ((signal.SIGTERM, usual), (signal.SIGINT, interrupt)):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:
