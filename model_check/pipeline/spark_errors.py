@@ -24,6 +24,16 @@ _CAUSED = re.compile(r"^Caused by: ([\w.$]+): (.*)", re.MULTILINE)
 #: The scheduler of a cluster that cannot be had.
 _ERROR = re.compile(r" ERROR \S+: (.*)")
 _REASON = re.compile(r" ERROR .*?: (.*Reason: .*)")
+#: What to do about a file that is not as it was written, where no pipeline knows better.
+REPAIR = "remove the folder that it is in, and make that again"
+#: A file of a data set that a task could not read.
+_FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\].*? file:?\s+(?:file:/*(?=/))?(\S+\.parquet)\b")
+#: What says that it is there and may be read.
+_DAMAGE = re.compile(
+    r"(Checksum error|is not a Parquet file|Could not read footer|corrupt|magic number|ParquetDecoding|"
+    r"EOFException|Reached the end of stream|can not read class|Required field|COLUMN_DATA_TYPE_MISMATCH)",
+    re.IGNORECASE,
+)
 #: What Spark puts after its sentence for programs.
 _FOR_PROGRAMS = re.compile(r"\.? SQLSTATE: \w{5}\.?$")
 
@@ -37,12 +47,20 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def in_a_sentence() -> Iterator[None]:
-    """Raises InputError for an error of Spark, or of one of its tasks, that comes out of the context."""
+def in_a_sentence(repair: str = REPAIR) -> Iterator[None]:
+    """Raises InputError for an error of Spark, or of one of its tasks, that comes out of the context.
+
+    ``repair``: what to do about a file of a data set that is not as it was written.
+    """
     try:
         yield
     except spark_errors() as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, repair)) from None
+
+
+def damaged(file: str, reason: str, repair: str) -> str:
+    """The sentence for a ``file`` that is not as it was written."""
+    return f"{file}: is damaged, or no Parquet ({_short(reason)}); {repair}."
 
 
 @contextmanager
@@ -62,7 +80,7 @@ def _not_of_gateway(record: logging.LogRecord) -> bool:
     return "while sending command" not in str(record.msg)
 
 
-def sentence(error: BaseException) -> str:
+def sentence(error: BaseException, repair: str = REPAIR) -> str:
     """What went wrong in the middle of work; of an InputError of a task its own sentence."""
     from py4j.protocol import Py4JNetworkError
 
@@ -76,6 +94,8 @@ def sentence(error: BaseException) -> str:
         return f"a task of Spark failed: {_named(name, told)}; {MORE}."
     found = _CAUSED.findall(text) or _FROM_TASK.findall(text)
     reason = _named(*found[-1]) if found else first_line(error)
+    if (file := _FILE.search(text)) and _DAMAGE.search(text):
+        return damaged(file[1], reason, repair)
     return f"Spark could not do it: {reason}; {MORE}."
 
 

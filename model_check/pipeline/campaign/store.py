@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMES = ("plan", "scenarios")
+#: What to do about a batch that is not as it was written.
+REPAIR = "remove the folder of this batch and run the campaign again: only its cells are repeated"
 
 
 class Store:
@@ -79,9 +81,7 @@ class Store:
         batches = self._batches()
         if not batches:
             return self.spark.createDataFrame([], CELLS.schema())
-        # All are alike: the version is in the folder's name. One of them is looked at.
-        datasets.read(self.spark, CELLS, batches[-1])
-        data = self.spark.read.schema(CELLS.schema()).parquet(*batches)
+        data = datasets.read(self.spark, CELLS, *batches, repair=REPAIR)
         return data.dropDuplicates(["cell"])
 
     def finished_ids(self) -> set[str]:

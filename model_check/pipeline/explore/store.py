@@ -137,7 +137,7 @@ class Store:
         place = self.files.whole_path(folder).replace("'", r"\'")
         # A table keeps no other metadata of its columns; this travels with the files.
         first, others = dataset.columns[:1], dataset.columns[1:]
-        mark = f"COMMENT 'kraftcheck: {dataset.name}, version {dataset.version}'"
+        mark = f"COMMENT '{dataset.comment}'"
         self.spark.sql(
             f"CREATE TABLE {self._name(what)} ({ddl(first)} {mark}, {ddl(others)}) USING parquet "
             f"CLUSTERED BY (part) INTO {len(self.parts)} BUCKETS LOCATION '{place}'"
