@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from model_check.errors import InputError
-from model_check.pipeline.spark_errors import REPAIR, damaged, first_line, spark_errors
+from model_check.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -172,7 +172,7 @@ def _footer(reader: Any, settings: Any, file: Any, repair: str) -> Any:
     try:
         return reader.readFooters(settings, file, True)[0]
     except spark_errors() as error:
-        raise InputError(damaged(_shown(file.getPath()), first_line(error), repair)) from None
+        raise InputError(damaged(_shown(file.getPath()), innermost(error), repair)) from None
 
 
 def _shown(place: Any) -> str:

@@ -111,13 +111,16 @@ def spark_session(
 
 @contextmanager
 def _signals_of_session() -> Iterator[None]:
-    """SIGTERM ends the context, and so Spark, in good order; PySpark's handler of SIGINT goes with it."""
+    """SIGTERM does what Ctrl-C does, and so ends Spark in good order; PySpark's handler of SIGINT goes with it.
+
+    Another exception would leave Py4J's connection with an answer that nobody reads.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def terminate(number: int, frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
+        raise KeyboardInterrupt
 
     interrupt, usual = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     if usual == signal.SIG_DFL:

@@ -25,7 +25,7 @@ _CAUSED = re.compile(r"^Caused by: ([\w.$]+): (.*)", re.MULTILINE)
 _ERROR = re.compile(r" ERROR \S+: (.*)")
 _REASON = re.compile(r" ERROR .*?: (.*Reason: .*)")
 #: What to do about a file that is not as it was written, where no pipeline knows better.
-REPAIR = "remove the folder that it is in, and make that again"
+REPAIR = "remove the folder that it is in, and run again what made it"
 #: A file of a data set that a task could not read.
 _FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\].*? file:?\s+(?:file:/*(?=/))?(\S+\.parquet)\b")
 #: What says that it is there and may be read.
@@ -60,6 +60,9 @@ def in_a_sentence(repair: str = REPAIR) -> Iterator[None]:
 
 def damaged(file: str, reason: str, repair: str) -> str:
     """The sentence for a ``file`` that is not as it was written."""
+    if "checksum" in reason.lower():
+        reason = "its checksum in .crc does not fit"
+    reason = re.sub(rf"(file:/*)?{re.escape(file)} ?", "", reason)
     return f"{file}: is damaged, or no Parquet ({_short(reason)}); {repair}."
 
 
@@ -114,7 +117,7 @@ def start_sentence(error: BaseException, said: Sequence[str]) -> str:
     elif isinstance(error, Py4JNetworkError) and (found := _ERROR.findall(text)):
         reason = _short(found[-1])
     else:
-        reason = _named_cause(error) or first_line(error)
+        reason = innermost(error)
     return f"Spark does not start: {reason}."
 
 
@@ -125,6 +128,11 @@ def first_line(error: BaseException) -> str:
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return _short(_FOR_PROGRAMS.sub("", lines[0])) if lines else type(error).__name__
+
+
+def innermost(error: BaseException) -> str:
+    """What the exception says that ``error`` of Spark comes from in the end."""
+    return _named_cause(error) or first_line(error)
 
 
 def _whole(error: BaseException) -> str:
