@@ -99,7 +99,8 @@ def spark_session(
             try:
                 session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
             except (Py4JError, PySparkException) as error:
-                raise InputError(start_sentence(error, printed.until_end())) from None
+                cluster = None if (master or "local").startswith("local") else master
+                raise InputError(start_sentence(error, printed.until_end(), cluster)) from None
             with in_a_sentence():
                 yield session
         finally:
@@ -111,7 +112,7 @@ def spark_session(
 
 @contextmanager
 def _signals_of_session() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, and so ends Spark in good order; PySpark's handler of SIGINT goes with it.
+    """SIGTERM does what Ctrl-C does, and so ends Spark in good order; PySpark's handler of SIGINT is undone.
 
     Another exception would leave Py4J's connection with an answer that nobody reads.
     """

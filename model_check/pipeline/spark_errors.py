@@ -102,8 +102,10 @@ def sentence(error: BaseException, repair: str = REPAIR) -> str:
     return f"Spark could not do it: {reason}; {MORE}."
 
 
-def start_sentence(error: BaseException, said: Sequence[str]) -> str:
-    """Why Spark does not start; ``said``: the lines that its virtual machine has printed."""
+def start_sentence(error: BaseException, said: Sequence[str], master: str | None = None) -> str:
+    """Why Spark does not start; ``said``: the lines that its virtual machine has printed; ``master``: the URL
+    of a cluster that is asked for.
+    """
     from py4j.protocol import Py4JNetworkError
 
     text = "\n".join(said)
@@ -118,7 +120,9 @@ def start_sentence(error: BaseException, said: Sequence[str]) -> str:
         reason = _short(found[-1])
     else:
         reason = innermost(error)
-    return f"Spark does not start: {reason}."
+    if master is None:
+        return f"Spark does not start: {reason}."
+    return f"Spark does not start on {master}: {reason}; is a cluster there? See --master."
 
 
 def first_line(error: BaseException) -> str:

@@ -124,8 +124,8 @@ def _signals_wait() -> Iterator[None]:
     finally:
         for number, handler in kept.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        for each in came[:1]:
+            signal.raise_signal(each)
 
 
 def start(conf: SparkConf, printed: Printed) -> Any:

@@ -58,7 +58,7 @@ def test_what_is_foreign_partial_or_not_there_is_refused(spark: Any, tmp_path: P
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "_SUCCESS").touch()
     (tmp_path / "text" / "part-0.parquet").write_text("no Parquet")
-    with pytest.raises(InputError, match="part-0.parquet: is damaged, or no Parquet "):
+    with pytest.raises(InputError, match=r"part-0\.parquet: is damaged, or no Parquet "):
         read(spark, VOTES, str(tmp_path / "text"))
 
 

@@ -70,6 +70,14 @@ class Store:
 
     def planned(self) -> DataFrame:
         """The cells of the campaign. Raises InputError where there is none."""
+        give = "give a folder in which a campaign has kept its results (--results)"
+        if not datasets.exists(self.spark, self.path):
+            raise InputError(f"{self.path}: there is no such folder; {give}.")
+        place, system = datasets.located(self.spark, self.path)
+        if not len(system.listStatus(place)):
+            raise InputError(f"{self.path}: is empty; {give}.")
+        if not datasets.exists(self.spark, f"{self.path}/plan"):
+            raise InputError(f"{self.path}: holds no campaign ('plan' is missing); {give}.")
         return datasets.read(self.spark, PLAN, f"{self.path}/plan")
 
     def scenarios(self) -> DataFrame:
