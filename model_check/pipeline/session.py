@@ -20,7 +20,7 @@ from model_check.errors import InputError
 from model_check.java import find_java
 from model_check.pipeline import daemon
 from model_check.pipeline.spark_errors import first_line as first_line
-from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway, start_sentence
+from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway, start_sentence
 from model_check.pipeline.virtual_machine import Printed, start
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def spark_session(
 
     before = SparkContext._active_spark_context
     session, printed = None, Printed()
-    with _signals_of_session(), quiet_gateway():
+    with _signals_of_session(), quiet_gateway(), interrupts_first():
         try:
             try:
                 session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)

@@ -58,6 +58,22 @@ def in_a_sentence(repair: str = REPAIR) -> Iterator[None]:
         raise InputError(sentence(error, repair)) from None
 
 
+@contextmanager
+def interrupts_first() -> Iterator[None]:
+    """Raises KeyboardInterrupt for an error of the context that an interrupt led to: PySpark asks Java for
+    something even then, and may get no answer.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            cause = cause.__context__
+        raise
+
+
 def damaged(file: str, reason: str, repair: str) -> str:
     """The sentence for a ``file`` that is not as it was written."""
     if "checksum" in reason.lower():
@@ -72,14 +88,15 @@ def quiet_gateway() -> Iterator[None]:
     process ends. Both are told in a sentence; in the context in that alone.
     """
     root = logging.getLogger()
-    root.addFilter(_not_of_gateway)
+    root.addFilter(not_of_gateway)
     try:
         yield
     finally:
-        root.removeFilter(_not_of_gateway)
+        root.removeFilter(not_of_gateway)
 
 
-def _not_of_gateway(record: logging.LogRecord) -> bool:
+def not_of_gateway(record: logging.LogRecord) -> bool:
+    """Whether a record is none of those."""
     return "while sending command" not in str(record.msg)
 
 

@@ -7,6 +7,7 @@ stays: here each is remembered, and ended with this process at the latest.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from model_check.pipeline.spark_errors import not_of_gateway
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -99,12 +102,18 @@ class _Machine(subprocess.Popen[bytes]):
 _running: list[_Machine] = []
 
 
-@atexit.register
 def end_machines(*, starting: bool = False) -> None:
     """End the virtual machines of this process. Signals wait meanwhile: it does not take long."""
     with _signals_wait():
         while _running:
             _running.pop().end(starting=starting)
+
+
+@atexit.register
+def _at_exit() -> None:
+    # Py4J tells the machine even then what Python needs no longer, and logs that it is gone.
+    logging.getLogger().addFilter(not_of_gateway)
+    end_machines()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pytest
 
 from model_check.errors import InputError
 from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway
+from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway
 from model_check.pipeline.virtual_machine import Printed
 
 ROOT = str(Path(__file__).parents[2])
@@ -130,6 +130,16 @@ def test_what_the_gateway_logs_is_left_out(caplog: pytest.LogCaptureFixture) -> 
             logging.error(text)
     logging.error("Exception while sending command.")
     assert [record.msg for record in caplog.records] == ["something else", "Exception while sending command."]
+
+
+def test_an_error_that_an_interrupt_led_to_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupts_first():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise InputError("no answer.")
+    with pytest.raises(InputError), interrupts_first():
+        raise InputError("bad.")
 
 
 def _command(*words: str) -> list[str]:

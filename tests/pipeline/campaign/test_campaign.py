@@ -202,7 +202,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert "there is something that is no campaign" in capsys.readouterr().err
     assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
-    assert "there is nothing" in capsys.readouterr().err
+    assert "there is no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.spark

@@ -197,9 +197,7 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
         with pytest.raises(InputError, match=f"{file}: is damaged, or no Parquet .*; the run is damaged: "):
             on_spark(spark, random_system(RESUMED), folder)
         pq.write_table(pa.table({"a": [1]}), file)
-        with pytest.raises(
-            InputError, match=f"{file}: was not written by .*; the run is damaged"
-        ):
+        with pytest.raises(InputError, match=f"{file}: was not written by .*; the run is damaged"):
             on_spark(spark, random_system(RESUMED), folder)
         file.write_bytes(content)
     keys = max((folder / "keys").glob("0*"))
