@@ -1,7 +1,8 @@
 """The command ``kraftcheck``.
 
 Exit status: 0 all as expected; 1 a verdict, a comparison or a check differs from what was expected; 2 bad
-input; 3 undetermined (a limit was hit first, or the run was interrupted).
+input; 3 undetermined (a limit was hit first, or the run was interrupted); 141 the reader of the output closed
+the pipe first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from model_check.parser import Parser
 from model_check.printable import printable
 
 EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
+#: As shells have it for a process that ended with SIGPIPE: what was to be told was not, so it is no success.
+EXIT_BROKEN_PIPE = 141
 
 #: Commands and their one-line help. Each lives in ``model_check/commands/<name>.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int`` and is imported only when the command is used.
@@ -47,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        return _run(arguments)
+        return _told(arguments)
     except InputError as error:
         sentence = "\n".join(map(printable, str(error).split("\n")))
         print(f"kraftcheck: {sentence}", file=sys.stderr)
@@ -57,7 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_UNDETERMINED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_EXPECTED
+        return EXIT_BROKEN_PIPE
+
+
+def _told(arguments: list[str]) -> int:
+    """The status, after all of the output has gone where it goes."""
+    try:
+        status = _run(arguments)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status
 
 
 def _run(arguments: list[str]) -> int:

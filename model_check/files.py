@@ -70,8 +70,9 @@ def require_folder_can_be_written(path: Path | None, option: str) -> None:
         raise InputError(f"{option}: {there} is no folder; choose another place.")
     try:
         _try(there / "file")
-    except OSError as error:
-        raise _unwritable(option, there, error) from None
+    except (OSError, ValueError):
+        where = path if there == path else f"{path} cannot be made, for {there}"
+        raise InputError(f"{option}: {where} cannot be written; choose another place.") from None
 
 
 def _temporary_beside(path: Path) -> tuple[int, str]:

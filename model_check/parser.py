@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from typing import Any, NoReturn
 
@@ -31,6 +32,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises InputError."""
         raise InputError(f"{message}; see '{self.prog} --help'.")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """``argparse`` would keep quiet of a reader that has closed the pipe."""
+        (file or sys.stderr).write(message or "")
 
     def format_help(self) -> str:
         """The help. ``argparse`` alone would not break a usage within alternatives, however long they are."""

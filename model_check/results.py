@@ -167,9 +167,8 @@ def summarize(out: Console, results: Sequence[CheckResult]) -> None:
     expected = sum(result.as_expected for result in results)
     states = sum(result.exploration.distinct for result in results)
     seconds = sum(result.exploration.seconds for result in results)
-    out.print(
-        f"{expected} of {len(results)} scenarios as expected; {states:,} distinct states in {seconds:.1f} s"
-    )
+    counted = f"{states:,} distinct states in {seconds:.1f} s"
+    say(out, f"{expected} of {len(results)} scenarios as expected; {counted}", hang=2)
 
 
 def exit_status(results: Sequence[CheckResult]) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -40,18 +41,51 @@ def validated(kind: type[M], data: object, where: str, hint: str) -> M:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise InputError(f"{where}: {problem(error)}; {hint}.") from None
+        raise InputError(f"{where}: {problem(error, kind)}; {hint}.") from None
 
 
-def problem(error: ValidationError) -> str:
-    """The key of the first thing that is wrong, what that is, and how many more there are."""
-    first = error.errors()[0]
+def problem(error: ValidationError, kind: type[BaseModel] | None = None) -> str:
+    """The key of the first thing that is wrong, what that is, and how many more there are.
+
+    With ``kind``, what the data should be, keys that it has are named in place of one that it has not.
+    """
+    # A list of which no entry is right is also said to be too short.
+    places = [each["loc"] for each in error.errors()]
+    errors = [
+        each
+        for each in error.errors()
+        if each["type"] != "too_short"
+        or not any(place[: len(each["loc"])] == each["loc"] != place for place in places)
+    ]
+    first = errors[0]
     key = printable(".".join(str(part)[:60] for part in first["loc"])) or "the file"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{key}: {_in_words(first)}{more}"
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    known = _keys(kind, first["loc"][:-1]) if first["type"] == "extra_forbidden" else []
+    named = f"; known are {', '.join(known)}" if known else ""
+    return f"{key}: {_in_words(first)}{named}{more}"
+
+
+def _keys(kind: Any, place: Sequence[int | str]) -> list[str]:
+    """The keys that a table at ``place`` of a ``kind`` has, as files write them; none if that is unknown."""
+    for part in place:
+        if isinstance(part, int) or kind is None:
+            continue
+        fields = kind.model_fields.items()
+        kind = next((_table(field.annotation) for name, field in fields if part in (name, field.alias)), None)
+    return [] if kind is None else [field.alias or name for name, field in kind.model_fields.items()]
+
+
+def _table(annotation: Any) -> type[BaseModel] | None:
+    """The only model that ``annotation`` mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = {model for each in get_args(annotation) if (model := _table(each)) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _in_words(error: ErrorDetails) -> str:
+    if error["type"] in ("tuple_type", "list_type") and isinstance(error["input"], str):
+        return f'should be a list, such as ["{error["input"][:60]}"]'
     if error["type"] in _WORDS:
         return _WORDS[error["type"]]
     if error["type"] == "string_pattern_mismatch":

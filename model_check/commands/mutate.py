@@ -37,7 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "mutants",
         nargs="*",
         metavar="ID|RULE|DEFECT",
-        help="mutants, rules, or former defects of production ('museum': all of those); default: all mutants",
+        help="mutants, rules, or former defects of production ('museum': all of those); "
+        "default, and 'all': all mutants",
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument(
@@ -58,7 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for an unknown mutant or an edit that does not apply."""
-    chosen = choose(arguments.mutants, catalogue.shipped())
+    # As in a campaign; without words there are all of them as well.
+    words = [] if "all" in arguments.mutants else arguments.mutants
+    chosen = choose(words, catalogue.shipped())
     if arguments.list:
         _list(chosen, as_json=arguments.json)
         return EXIT_EXPECTED

@@ -6,13 +6,14 @@ nothing else, and any tool that reads Parquet reads them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from model_check.errors import InputError
-from model_check.pipeline.spark_errors import first_line, spark_errors
+from model_check.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +67,17 @@ class Dataset:
         from pyspark.sql.types import StructField, StructType
 
         first, *others = StructType.fromDDL(self.ddl).fields
-        mark = {_MARK: {"dataset": self.name, "version": self.version}}
-        return StructType([StructField(first.name, first.dataType, True, mark), *others])
+        return StructType([StructField(first.name, first.dataType, True, self.mark), *others])
+
+    @property
+    def mark(self) -> dict[str, object]:
+        """The metadata of the first column."""
+        return {_MARK: {"dataset": self.name, "version": self.version}}
+
+    @property
+    def comment(self) -> str:
+        """What stands for them where Spark keeps only a comment."""
+        return f"kraftcheck: {self.name}, version {self.version}"
 
 
 def write(
@@ -76,7 +86,6 @@ def write(
     path: str,
     *,
     mode: Literal["errorifexists", "overwrite", "append"] = "errorifexists",
-    partition_by: Sequence[str] = (),
 ) -> None:
     """Write ``data``, which has the columns of ``dataset``, to the folder ``path`` of any file system.
 
@@ -88,25 +97,29 @@ def write(
         data[column.name].cast(schema[column.name].dataType).alias(column.name, **_with(mark, number))
         for number, column in enumerate(dataset.columns)
     ]
-    data.select(*columns).write.mode(mode).partitionBy(*partition_by).parquet(path)
+    data.select(*columns).write.mode(mode).parquet(path)
 
 
 def _with(mark: dict[str, object], number: int) -> dict[str, object]:
     return {"metadata": mark} if number == 0 else {}
 
 
-def read(spark: SparkSession, dataset: Dataset, path: str) -> DataFrame:
-    """The data set in the folder ``path``. Raises InputError for what is none, or another, or incomplete."""
+def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAIR) -> DataFrame:
+    """The data set in the folders ``paths``, of which there is one at least.
+
+    Raises InputError for what is none, or another, or incomplete, with what to do about it: ``repair``.
+    """
     what = f"a data set '{dataset.name}' of kraftcheck"
+    (path, *others) = paths
     try:
-        if not exists(spark, path):
+        if not others and not exists(spark, path):
             raise InputError(f"{path}: there is nothing; give {what}.")
-        if not exists(spark, f"{path}/_SUCCESS"):
+        if not others and not exists(spark, f"{path}/_SUCCESS"):
             raise InputError(f"{path}: is not complete (_SUCCESS is missing); make {what} again.")
-        data = spark.read.parquet(path)
+        require_files(spark, dataset, paths, repair)
+        data = spark.read.schema(dataset.schema()).parquet(*paths)
     except spark_errors() as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)}); give {what}.") from None
-    _require(data, dataset, path)
     return data.select(*(column.name for column in dataset.columns))
 
 
@@ -121,22 +134,86 @@ def is_foreign(spark: SparkSession, path: str) -> bool:
     return not any(_MARK in field.metadata for field in data.schema.fields)
 
 
-def _require(data: DataFrame, dataset: Dataset, path: str) -> None:
-    first = dataset.columns[0].name
-    mark = data.schema[first].metadata.get(_MARK) if first in data.columns else None
+def require_files(
+    spark: SparkSession, dataset: Dataset, folders: Sequence[str], repair: str = REPAIR
+) -> None:
+    """Raise InputError unless every file in ``folders`` is Parquet that kraftcheck wrote as ``dataset``.
+
+    Spark itself looks at one file of them, and takes what another one does not have for null.
+    """
+    jvm, settings = spark._jvm, spark._jsc.hadoopConfiguration()
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
+    _, system = located(spark, folders[0])
+    places = spark.sparkContext._gateway.new_array(jvm.org.apache.hadoop.fs.Path, len(folders))
+    for number, folder in enumerate(folders):
+        places[number] = jvm.org.apache.hadoop.fs.Path(folder)
+    shown = jvm.org.apache.parquet.hadoop.util.HiddenFileFilter.INSTANCE
+    files = list(system.listStatus(places, shown))
+    if not files:
+        raise InputError(f"{folders[0]}: has no file; expected a data set '{dataset.name}'; {repair}.")
+    try:
+        footers = reader.readAllFootersInParallel(settings, files, True)
+    except spark_errors():
+        footers = [_footer(reader, settings, file, repair) for file in files]
+    known: set[str] = set()
+    # All are alike as a rule, which a look at all of them together shows.
+    first = _schema_in(footers[0].getParquetMetadata())
+    if first is not None and str(footers.toString()).count(first) == len(files):
+        footers = [footers[0]]
+    for footer in footers:
+        text = _schema_in(footer.getParquetMetadata())
+        if text is None or text not in known:
+            _require(text, dataset, _shown(footer.getFile()), repair)
+            known.add(text or "")
+
+
+def _footer(reader: Any, settings: Any, file: Any, repair: str) -> Any:
+    """What stands at the end of one ``file``. Raises InputError where that cannot be read."""
+    try:
+        return reader.readFooters(settings, file, True)[0]
+    except spark_errors() as error:
+        raise InputError(damaged(_shown(file.getPath()), innermost(error), repair)) from None
+
+
+def _shown(place: Any) -> str:
+    """A path of Hadoop as users write it."""
+    return str(place.toString()).removeprefix("file:")
+
+
+def _schema_in(footer: Any) -> str | None:
+    """The schema that Spark wrote into a file, as JSON."""
+    text = footer.getFileMetaData().getKeyValueMetaData().get("org.apache.spark.sql.parquet.row.metadata")
+    return None if text is None else str(text)
+
+
+def _require(schema: str | None, dataset: Dataset, file: str, repair: str) -> None:
+    from pyspark.sql.types import StructType
+
+    foreign = f"{file}: was not written by kraftcheck; expected a data set '{dataset.name}'; {repair}."
+    try:
+        found = {field.name: field for field in StructType.fromJson(json.loads(schema or "")).fields}
+    except (ValueError, KeyError, TypeError):
+        raise InputError(foreign) from None
+    first = found.get(dataset.columns[0].name)
+    metadata = {} if first is None else first.metadata
+    if metadata.get("comment") == dataset.comment:
+        metadata = dataset.mark
+    mark = metadata.get(_MARK)
     if not isinstance(mark, dict):
-        raise InputError(f"{path}: was not written by kraftcheck; give a data set '{dataset.name}'.")
+        raise InputError(foreign)
     if mark.get("dataset") != dataset.name:
-        raise InputError(f"{path}: holds '{mark.get('dataset')}', expected a data set '{dataset.name}'.")
+        raise InputError(
+            f"{file}: holds '{mark.get('dataset')}', expected a data set '{dataset.name}'; {repair}."
+        )
     if mark.get("version") != dataset.version:
         raise InputError(
-            f"{path}: has version {mark.get('version')} of '{dataset.name}', expected {dataset.version}; "
+            f"{file}: has version {mark.get('version')} of '{dataset.name}', expected {dataset.version}; "
             "make it again with this version of kraftcheck."
         )
-    wanted = {field.name: field.dataType for field in dataset.schema().fields}
-    for name, kind in wanted.items():
-        if name not in data.columns or data.schema[name].dataType != kind:
-            raise InputError(f"{path}: column '{name}' is missing or not {kind.simpleString()}.")
+    for field in dataset.schema().fields:
+        if field.name not in found or found[field.name].dataType != field.dataType:
+            kind = field.dataType.simpleString()
+            raise InputError(f"{file}: column '{field.name}' is missing or not {kind}; {repair}.")
 
 
 def exists(spark: SparkSession, path: str) -> bool:

@@ -7,17 +7,20 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from model_check.errors import InputError
 from model_check.java import find_java
 from model_check.pipeline import daemon
 from model_check.pipeline.spark_errors import first_line as first_line
-from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway, start_sentence
+from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway, start_sentence
 from model_check.pipeline.virtual_machine import Printed, start
 
 if TYPE_CHECKING:
@@ -91,18 +94,43 @@ def spark_session(
 
     before = SparkContext._active_spark_context
     session, printed = None, Printed()
-    try:
+    with _signals_of_session(), quiet_gateway(), interrupts_first():
         try:
-            session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
-        except (Py4JError, PySparkException) as error:
-            raise InputError(start_sentence(error, printed.until_end())) from None
-        with quiet_gateway(), in_a_sentence():
-            yield session
+            try:
+                session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
+            except (Py4JError, PySparkException) as error:
+                cluster = None if (master or "local").startswith("local") else master
+                raise InputError(start_sentence(error, printed.until_end(), cluster)) from None
+            with in_a_sentence():
+                yield session
+        finally:
+            # Whatever is told of an end, Spark adds nothing to it.
+            printed.leave_out()
+            if before is None and (started := session or SparkContext._active_spark_context) is not None:
+                _stop(started)
+
+
+@contextmanager
+def _signals_of_session() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, and so ends Spark in good order; PySpark's handler of SIGINT is undone.
+
+    Another exception would leave Py4J's connection with an answer that nobody reads.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    interrupt, usual = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    if usual == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
     finally:
-        # Whatever is told of an end, Spark adds nothing to it.
-        printed.leave_out()
-        if before is None and (started := session or SparkContext._active_spark_context) is not None:
-            _stop(started)
+        for number, handler in ((signal.SIGTERM, usual), (signal.SIGINT, interrupt)):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:

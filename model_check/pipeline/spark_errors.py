@@ -24,6 +24,16 @@ _CAUSED = re.compile(r"^Caused by: ([\w.$]+): (.*)", re.MULTILINE)
 #: The scheduler of a cluster that cannot be had.
 _ERROR = re.compile(r" ERROR \S+: (.*)")
 _REASON = re.compile(r" ERROR .*?: (.*Reason: .*)")
+#: What to do about a file that is not as it was written, where no pipeline knows better.
+REPAIR = "remove the folder that it is in, and run again what made it"
+#: A file of a data set that a task could not read.
+_FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\].*? file:?\s+(?:file:/*(?=/))?(\S+\.parquet)\b")
+#: What says that it is there and may be read.
+_DAMAGE = re.compile(
+    r"(Checksum error|is not a Parquet file|Could not read footer|corrupt|magic number|ParquetDecoding|"
+    r"EOFException|Reached the end of stream|can not read class|Required field|COLUMN_DATA_TYPE_MISMATCH)",
+    re.IGNORECASE,
+)
 #: What Spark puts after its sentence for programs.
 _FOR_PROGRAMS = re.compile(r"\.? SQLSTATE: \w{5}\.?$")
 
@@ -37,12 +47,39 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def in_a_sentence() -> Iterator[None]:
-    """Raises InputError for an error of Spark, or of one of its tasks, that comes out of the context."""
+def in_a_sentence(repair: str = REPAIR) -> Iterator[None]:
+    """Raises InputError for an error of Spark, or of one of its tasks, that comes out of the context.
+
+    ``repair``: what to do about a file of a data set that is not as it was written.
+    """
     try:
         yield
     except spark_errors() as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, repair)) from None
+
+
+@contextmanager
+def interrupts_first() -> Iterator[None]:
+    """Raises KeyboardInterrupt for an error of the context that an interrupt led to: PySpark asks Java for
+    something even then, and may get no answer.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            cause = cause.__context__
+        raise
+
+
+def damaged(file: str, reason: str, repair: str) -> str:
+    """The sentence for a ``file`` that is not as it was written."""
+    if "checksum" in reason.lower():
+        reason = "its checksum in .crc does not fit"
+    reason = re.sub(rf"(file:/*)?{re.escape(file)} ?", "", reason)
+    return f"{file}: is damaged, or no Parquet ({_short(reason)}); {repair}."
 
 
 @contextmanager
@@ -51,18 +88,19 @@ def quiet_gateway() -> Iterator[None]:
     process ends. Both are told in a sentence; in the context in that alone.
     """
     root = logging.getLogger()
-    root.addFilter(_not_of_gateway)
+    root.addFilter(not_of_gateway)
     try:
         yield
     finally:
-        root.removeFilter(_not_of_gateway)
+        root.removeFilter(not_of_gateway)
 
 
-def _not_of_gateway(record: logging.LogRecord) -> bool:
+def not_of_gateway(record: logging.LogRecord) -> bool:
+    """Whether a record is none of those."""
     return "while sending command" not in str(record.msg)
 
 
-def sentence(error: BaseException) -> str:
+def sentence(error: BaseException, repair: str = REPAIR) -> str:
     """What went wrong in the middle of work; of an InputError of a task its own sentence."""
     from py4j.protocol import Py4JNetworkError
 
@@ -76,11 +114,15 @@ def sentence(error: BaseException) -> str:
         return f"a task of Spark failed: {_named(name, told)}; {MORE}."
     found = _CAUSED.findall(text) or _FROM_TASK.findall(text)
     reason = _named(*found[-1]) if found else first_line(error)
+    if (file := _FILE.search(text)) and _DAMAGE.search(text):
+        return damaged(file[1], reason, repair)
     return f"Spark could not do it: {reason}; {MORE}."
 
 
-def start_sentence(error: BaseException, said: Sequence[str]) -> str:
-    """Why Spark does not start; ``said``: the lines that its virtual machine has printed."""
+def start_sentence(error: BaseException, said: Sequence[str], master: str | None = None) -> str:
+    """Why Spark does not start; ``said``: the lines that its virtual machine has printed; ``master``: the URL
+    of a cluster that is asked for.
+    """
     from py4j.protocol import Py4JNetworkError
 
     text = "\n".join(said)
@@ -94,8 +136,10 @@ def start_sentence(error: BaseException, said: Sequence[str]) -> str:
     elif isinstance(error, Py4JNetworkError) and (found := _ERROR.findall(text)):
         reason = _short(found[-1])
     else:
-        reason = _named_cause(error) or first_line(error)
-    return f"Spark does not start: {reason}."
+        reason = innermost(error)
+    if master is None:
+        return f"Spark does not start: {reason}."
+    return f"Spark does not start on {master}: {reason}; is a cluster there? See --master."
 
 
 def first_line(error: BaseException) -> str:
@@ -105,6 +149,11 @@ def first_line(error: BaseException) -> str:
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return _short(_FOR_PROGRAMS.sub("", lines[0])) if lines else type(error).__name__
+
+
+def innermost(error: BaseException) -> str:
+    """What the exception says that ``error`` of Spark comes from in the end."""
+    return _named_cause(error) or first_line(error)
 
 
 def _whole(error: BaseException) -> str:

@@ -1,17 +1,32 @@
-"""Spark's Java virtual machine, and what it prints: kept while it starts, then handed on."""
+"""Spark's Java virtual machine: what it prints (kept while it starts, then handed on), and its end.
+
+Spark's own start-up lets go of a machine that is still starting when Ctrl-C comes, and that machine then
+stays: here each is remembered, and ended with this process at the latest.
+"""
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import signal
+import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from model_check.pipeline.spark_errors import not_of_gateway
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
 _MOST_LINES = 2_000
+#: Seconds in which a machine ends after it was told to.
+_PATIENCE = 10.0
 
 
 class Printed:
@@ -56,14 +71,86 @@ class Printed:
         return list(self.lines)
 
 
+class _Machine(subprocess.Popen[bytes]):
+    """The process of a virtual machine, with all that it starts in a group of its own."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        with _signals_wait():
+            super().__init__(*words, **options, process_group=0)
+            _running.append(self)
+
+    def end(self, *, starting: bool) -> None:
+        """End it, and wait for that. One that is up ends in good order once nobody can write to it."""
+        with suppress(OSError):
+            if self.stdin is not None:
+                self.stdin.close()
+        if starting or not self._ends():
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(OSError):
+                    os.killpg(self.pid, number)
+                if self._ends():
+                    return
+
+    def _ends(self) -> bool:
+        try:
+            self.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+_running: list[_Machine] = []
+
+
+def end_machines(*, starting: bool = False) -> None:
+    """End the virtual machines of this process. Signals wait meanwhile: it does not take long."""
+    with _signals_wait():
+        while _running:
+            _running.pop().end(starting=starting)
+
+
+@atexit.register
+def _at_exit() -> None:
+    # Py4J tells the machine even then what Python needs no longer, and logs that it is gone.
+    logging.getLogger().addFilter(not_of_gateway)
+    end_machines()
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that would end the process do so after the context."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    kept = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for each in came[:1]:
+            signal.raise_signal(each)
+
+
 def start(conf: SparkConf, printed: Printed) -> Any:
     """A gateway to a new virtual machine that has the settings of ``conf``. Raises PySparkException."""
-    from pyspark.java_gateway import launch_gateway
+    from pyspark import java_gateway
 
     receive, send = os.pipe()
     threading.Thread(target=printed.read, args=(receive,), name="printed-by-spark", daemon=True).start()
+    # Its process is a local variable there, which nobody has where the function does not return.
+    usual, java_gateway.Popen = java_gateway.Popen, _Machine
     try:
         # Standard output is for what the pipeline says.
-        return launch_gateway(conf, {"stdout": send, "stderr": send})
+        return java_gateway.launch_gateway(conf, {"stdout": send, "stderr": send})
+    except BaseException:
+        end_machines(starting=True)
+        raise
     finally:
+        java_gateway.Popen = usual
         os.close(send)

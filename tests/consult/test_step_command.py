@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model_check import codec
-from model_check.cli import main
+from model_check.cli import EXIT_BROKEN_PIPE, main
 from model_check.consult.registry import TABLES
 from model_check.shortform import parse_replica
 from reference.replica import Replica
@@ -179,7 +179,7 @@ def test_noise_never_gives_a_traceback(capsys: pytest.CaptureFixture[str], argum
     assert main(["step", *arguments]) in (0, 2)
 
 
-def test_a_closed_pipe_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pipe_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -188,8 +188,8 @@ def test_a_closed_pipe_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
             return os.open(os.devnull, os.O_WRONLY)
 
     monkeypatch.setattr("sys.stdout", Closed())
-    assert main(["step", "candidate", "shutdown"]) == 0
-    assert main(["rules", "VOTE"]) == 0
+    assert main(["step", "candidate", "shutdown"]) == EXIT_BROKEN_PIPE
+    assert main(["rules", "VOTE"]) == EXIT_BROKEN_PIPE
 
 
 # Rules.

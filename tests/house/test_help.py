@@ -61,3 +61,13 @@ def test_paragraphs_are_wrapped_and_indented_lines_are_not_joined(monkeypatch: p
     assert text.endswith(
         "\n\nSeveral words that are one\nparagraph.\n\nFor example:\n  one line\n  and another\n"
     )
+
+
+def test_a_summary_is_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["check", "single-voter"]) == 0
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("1 of 1 scenarios as expected; ") and second.startswith("  ")
+    assert max(len(first), len(second)) <= 40

@@ -25,6 +25,7 @@ FOLDERS = {
     "check single-voter --traces": "model_check.commands.check.check",
     "tlc --trace TRACE -o": "model_check.trace.json_form.load",
     "drive --adapter COMMAND --save": "model_check.commands.drive.AdapterProcess",
+    "pipeline logs --make-fleet": "model_check.pipeline.logs.command.make_fleet",
 }
 
 
@@ -72,6 +73,15 @@ def test_a_folder_that_cannot_be_written(
     assert "is no folder" in refused(command, file, work, monkeypatch, capsys)
     assert "is no folder" in refused(command, file / "below", work, monkeypatch, capsys)
     assert file.read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nothing can be made")
+def test_a_folder_that_cannot_be_made_is_named_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, work in FOLDERS.items():
+        said = refused(command, Path("/proc/new/one"), work, monkeypatch, capsys)
+        assert ": /proc/new/one cannot be made, for /proc cannot be written; " in said
 
 
 def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:

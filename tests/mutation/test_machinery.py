@@ -303,5 +303,6 @@ def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]
 
 def test_bad_input_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["mutate", "no-such-mutant"]) == 2
+    assert cli.main(["mutate", "all", "--list"]) == 0
     assert capsys.readouterr().err.count("\n") == 1
     assert cli.main(["mutate", "--jobs", "0"]) == 2

@@ -10,6 +10,7 @@ import pytest
 from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset, make_folder, read, write
 from model_check.pipeline.session import chosen_master, settings_of, spark_session
+from model_check.pipeline.spark_errors import in_a_sentence
 
 VOTES = Dataset(
     "votes", 2, "made up", (Column("node", "int", "a node"), Column("epoch", "bigint", "its epoch"))
@@ -57,8 +58,46 @@ def test_what_is_foreign_partial_or_not_there_is_refused(spark: Any, tmp_path: P
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "_SUCCESS").touch()
     (tmp_path / "text" / "part-0.parquet").write_text("no Parquet")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"part-0\.parquet: is damaged, or no Parquet "):
         read(spark, VOTES, str(tmp_path / "text"))
+
+
+@pytest.mark.spark
+def test_every_file_is_looked_at(spark: Any, tmp_path: Path) -> None:
+    place = tmp_path / "votes"
+    write(spark.createDataFrame(ROWS, "node int, epoch bigint").repartition(3), VOTES, str(place))
+    spark.sql("select 1 a").write.parquet(str(tmp_path / "foreign"))
+    (foreign,) = (tmp_path / "foreign").glob("*.parquet")
+    files = sorted(place.glob("*.parquet"))
+    for crc in place.glob(".*.crc"):
+        crc.unlink()
+    for file in files:
+        content = file.read_bytes()
+        file.write_bytes(foreign.read_bytes())
+        with pytest.raises(InputError, match=f"^{file}: was not written by kraftcheck; expected .*; do it."):
+            read(spark, VOTES, str(place), repair="do it")
+        file.write_bytes(content[: len(content) // 2])
+        with pytest.raises(InputError, match=f"^{file}: is damaged, or no Parquet .*; do it."):
+            read(spark, VOTES, str(place), repair="do it")
+        file.write_bytes(content)
+    # The end is whole, and what is before it is not.
+    data = read(spark, VOTES, str(place))
+    content = files[-1].read_bytes()
+    files[-1].write_bytes(content[:4] + bytes(byte ^ 255 for byte in content[4:60]) + content[60:])
+    with (
+        pytest.raises(InputError, match=f"^{files[-1]}: is damaged, or no Parquet .*; do it."),
+        in_a_sentence("do it"),
+    ):
+        data.collect()
+
+
+@pytest.mark.spark
+def test_a_file_cut_short_beside_its_checksum(spark: Any, tmp_path: Path) -> None:
+    place = Path(_write(spark, tmp_path / "votes"))
+    (file, *_) = sorted(place.glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(InputError, match=f"^{file}: is damaged, or no Parquet .*; remove the folder"):
+        read(spark, VOTES, str(place))
 
 
 @pytest.mark.spark

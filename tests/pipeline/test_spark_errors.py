@@ -15,7 +15,7 @@ import pytest
 
 from model_check.errors import InputError
 from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import in_a_sentence, quiet_gateway
+from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway
 from model_check.pipeline.virtual_machine import Printed
 
 ROOT = str(Path(__file__).parents[2])
@@ -86,6 +86,8 @@ def test_why_spark_does_not_start(said: list[str], reason: str) -> None:
 
     error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
     assert start_sentence(error, said) == f"Spark does not start: {reason}."
+    named = f"Spark does not start on spark://x:1: {reason}; is a cluster there? See --master."
+    assert start_sentence(error, said, "spark://x:1") == named
 
 
 @pytest.mark.spark
@@ -128,6 +130,16 @@ def test_what_the_gateway_logs_is_left_out(caplog: pytest.LogCaptureFixture) -> 
             logging.error(text)
     logging.error("Exception while sending command.")
     assert [record.msg for record in caplog.records] == ["something else", "Exception while sending command."]
+
+
+def test_an_error_that_an_interrupt_led_to_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupts_first():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise InputError("no answer.")
+    with pytest.raises(InputError), interrupts_first():
+        raise InputError("bad.")
 
 
 def _command(*words: str) -> list[str]:
@@ -189,3 +201,42 @@ def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
     assert process.returncode == 3 and out == ""
     assert err.splitlines()[0].endswith("of which 0 are finished")
     assert err.splitlines()[1:] == ["kraftcheck: interrupted."]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_spark_starts_leaves_nothing_behind(
+    tmp_path: Path, number: signal.Signals, group: bool
+) -> None:
+    pytest.importorskip("pyspark")
+    with subprocess.Popen(
+        _command("campaign", "--report", str(tmp_path), "--master", "local[1]"),
+        env={**os.environ, "PYTHONPATH": ROOT, "KRAFTCHECK_TEST": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        mark = f"KRAFTCHECK_TEST={tmp_path}".encode()
+        while len(_with(mark)) < 2 and process.poll() is None:
+            time.sleep(0.1)
+        # The machine is there, and does not listen yet.
+        time.sleep(0.7)
+        (os.killpg if group else os.kill)(process.pid, number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (3, "", "kraftcheck: interrupted.\n")
+    assert _with(mark) == []
+
+
+def _with(mark: bytes) -> list[str]:
+    """The processes whose environment has ``mark``."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            found += [place.parent.name] if mark in place.read_bytes() else []
+        except OSError:
+            continue
+    return found

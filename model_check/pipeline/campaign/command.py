@@ -93,7 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
         with spark_session("campaign", arguments.master, settings) as spark:
             return _report(spark, arguments.report, arguments)
     campaign = _campaign(arguments)
-    cells = expand(campaign, lambda sentence: print(sentence, file=sys.stderr))
+    try:  # of all that the file names: scenarios, mutants, bounds
+        cells = expand(campaign, lambda sentence: print(sentence, file=sys.stderr))
+    except InputError as error:
+        where = "" if arguments.campaign in (None, campaign.name) else f"{arguments.campaign}: "
+        raise InputError(f"{where}{error}") from None
     if arguments.list:
         _list(cells, as_json=arguments.json)
         return EXIT_EXPECTED

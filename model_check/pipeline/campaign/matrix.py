@@ -79,6 +79,15 @@ class Matrix(_Table):
             raise ValueError("give scenarios or tags")
         return self
 
+    @field_validator("bounds")
+    @classmethod
+    def _bounds(cls, texts: Words) -> Words:
+        for setting in " ".join(texts).split():
+            key, _, value = setting.partition("=")
+            if ".." in value and not _RANGE.fullmatch(value):
+                raise ValueError(f"{key}: expected a number or a range such as 0..2, not '{value[:40]}'")
+        return texts
+
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, text: str) -> str:

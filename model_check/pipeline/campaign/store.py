@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMES = ("plan", "scenarios")
+#: What to do about a batch that is not as it was written.
+REPAIR = "remove the folder of this batch and run the campaign again: only its cells are repeated"
 
 
 class Store:
@@ -68,6 +70,14 @@ class Store:
 
     def planned(self) -> DataFrame:
         """The cells of the campaign. Raises InputError where there is none."""
+        give = "give a folder in which a campaign has kept its results (--results)"
+        if not datasets.exists(self.spark, self.path):
+            raise InputError(f"{self.path}: there is no such folder; {give}.")
+        place, system = datasets.located(self.spark, self.path)
+        if not len(system.listStatus(place)):
+            raise InputError(f"{self.path}: is empty; {give}.")
+        if not datasets.exists(self.spark, f"{self.path}/plan"):
+            raise InputError(f"{self.path}: holds no campaign ('plan' is missing); {give}.")
         return datasets.read(self.spark, PLAN, f"{self.path}/plan")
 
     def scenarios(self) -> DataFrame:
@@ -79,9 +89,7 @@ class Store:
         batches = self._batches()
         if not batches:
             return self.spark.createDataFrame([], CELLS.schema())
-        # All are alike: the version is in the folder's name. One of them is looked at.
-        datasets.read(self.spark, CELLS, batches[-1])
-        data = self.spark.read.schema(CELLS.schema()).parquet(*batches)
+        data = datasets.read(self.spark, CELLS, *batches, repair=REPAIR)
         return data.dropDuplicates(["cell"])
 
     def finished_ids(self) -> set[str]:

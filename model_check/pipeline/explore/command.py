@@ -22,6 +22,7 @@ from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
+from model_check.pipeline.spark_errors import in_a_sentence
 from model_check.results import as_data, exit_status, progress_line, report, summarize
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find
@@ -105,10 +106,11 @@ def _check(
 ) -> tuple[CheckResult, Spent]:
     from model_check.pipeline.explore.level import Spent
     from model_check.pipeline.explore.search import Options, explore_on_spark
+    from model_check.pipeline.explore.store import repair
 
     spent = Spent()
     purpose = f"{source_digest()} {scenario.model_dump_json()}"
-    with _folder(scenario, arguments, spark) as folder:
+    with _folder(scenario, arguments, spark) as folder, in_a_sentence(repair(folder)):
         options = Options(
             folder,
             hashlib.sha256(purpose.encode()).hexdigest(),

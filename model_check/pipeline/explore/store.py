@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from model_check.engine.checkpoint import Found, Sums
 from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, ddl, write
+from model_check.pipeline.datasets import Column, Dataset, ddl, read, require_files, write
 from model_check.pipeline.explore.files import Files
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Store:
         place = self.files.whole_path(folder).replace("'", r"\'")
         # A table keeps no other metadata of its columns; this travels with the files.
         first, others = dataset.columns[:1], dataset.columns[1:]
-        mark = f"COMMENT 'kraftcheck: {dataset.name}, version {dataset.version}'"
+        mark = f"COMMENT '{dataset.comment}'"
         self.spark.sql(
             f"CREATE TABLE {self._name(what)} ({ddl(first)} {mark}, {ddl(others)}) USING parquet "
             f"CLUSTERED BY (part) INTO {len(self.parts)} BUCKETS LOCATION '{place}'"
@@ -163,6 +163,8 @@ class Store:
                 self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
         self._create("visited", VISITED, "visited")
         last = len(manifest.levels) - 1
+        for dataset, folder in ((LEVELS, f"levels/{last:05d}"), (VISITED, "visited")):
+            require_files(self.spark, dataset, [self.files.path(folder)], repair(self.files.folder))
         (row,) = self.level(last).selectExpr("coalesce(sum(states), 0)").collect()
         if row[0] != manifest.levels[last]:
             raise self._not_whole(last)
@@ -220,7 +222,8 @@ class Store:
         """By level, how the states of a run of levels in the driver were reached: (states, 2)."""
         if begin not in self._read:
             pieces: dict[int, list[bytes]] = {}
-            data = self.spark.read.parquet(self.files.path(f"links/{begin:05d}"))
+            place = self.files.path(f"links/{begin:05d}")
+            data = read(self.spark, LINKS, place, repair=repair(self.files.folder))
             for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
                 pieces.setdefault(row["level"], []).append(row["links"])
             # One run of levels at a time: there may be many.
@@ -309,9 +312,12 @@ class Store:
 
     def damaged(self, name: str, what: str) -> InputError:
         """The error for what is not as it was written."""
-        return InputError(
-            f"{self.files.path(name)}: {what}; the run is damaged: remove {self.files.folder} to begin anew."
-        )
+        return InputError(f"{self.files.path(name)}: {what}; {repair(self.files.folder)}.")
+
+
+def repair(folder: str) -> str:
+    """What to do about the run in ``folder`` where a file is not as it was written."""
+    return f"the run is damaged: remove {folder} to begin anew"
 
 
 _OURS = {"run", "levels", "links", "visited", "keys", "complete"}

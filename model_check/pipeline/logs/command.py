@@ -10,6 +10,7 @@ from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import console
 from model_check.errors import InputError
+from model_check.files import require_folder_can_be_written
 from model_check.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
 from model_check.logs.reader import Options, Reader
 from model_check.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
@@ -75,6 +76,7 @@ def _make(arguments: argparse.Namespace) -> int:
         raise InputError("--make-fleet writes logs; read them in a run without it.")
     if not arguments.clusters:
         raise InputError("--clusters: expected at least 1.")
+    require_folder_can_be_written(arguments.make_fleet, "--make-fleet")
     options = FleetOptions(arguments.clusters, arguments.lines, arguments.seed, arguments.faults)
     made = make_fleet(arguments.make_fleet, options)
     nodes = sum(len(one["nodes"]) for one in made["clusters"])

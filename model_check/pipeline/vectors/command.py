@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from model_check import scenario as scenarios
-from model_check.arguments import whole_number
+from model_check.arguments import positive
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument(
         "--per-feature",
-        type=whole_number,
+        type=positive,
         default=1,
         metavar="N",
         help="N vectors for each rule and outcome where there are so many (default: 1)",
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     amount.add_argument("--all", action="store_true", help="every step that was found")
     parser.add_argument(
         "--max-states",
-        type=whole_number,
+        type=positive,
         default=MAX_STATES,
         metavar="N",
         help=f"explore each scenario up to N distinct states (default: {MAX_STATES})",
@@ -63,8 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         return _check(arguments)
     if arguments.output is None:
         raise InputError("say where the set goes (-o DIR), or which one is to be checked (--check DIR).")
-    if not arguments.per_feature or not arguments.max_states:
-        raise InputError("--per-feature, --max-states: expected a number from 1 on.")
     require_folder_can_be_written(arguments.output, "-o")
     files.require_free(arguments.output)
     chosen = _scenarios(arguments.scenarios)

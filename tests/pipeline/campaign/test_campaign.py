@@ -19,11 +19,14 @@ from model_check.errors import InputError
 from model_check.pipeline.campaign import driver, report
 from model_check.pipeline.campaign.matrix import Campaign, expand
 from model_check.pipeline.campaign.report_text import markdown
+from model_check.pipeline.campaign.schemas import CELLS
 from model_check.pipeline.campaign.store import Store
+from model_check.pipeline.datasets import write
 from model_check.run import check
 from model_check.scenario import find
 from model_check.sources import source_digest
 
+ONE = Campaign.model_validate({"matrix": [{"scenarios": ["single-voter"]}]})
 MUTANT = "vote-for-an-id"
 CAMPAIGN = Campaign.model_validate(
     {
@@ -85,6 +88,44 @@ def _require_what_was_found(found: dict[str, Any]) -> None:
     assert "VOTE-2" in found["coverage"]["data"]["rules"]["exercised"]
     assert json.loads(json.dumps(found)) == found
     assert f"| {MUTANT} |" in markdown(found)
+
+
+@pytest.mark.spark
+def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Path) -> None:
+    sources, cells = source_digest(), expand(ONE)
+    store = Store(spark, str(tmp_path / "results"))
+    store.plan(cells, [cell.id(sources) for cell in cells], sources, "one")
+    row = spark.createDataFrame([], CELLS.schema())
+    for _ in range(2):
+        write(row, CELLS, store.new_batch())
+    spark.sql("select 1 a").coalesce(1).write.parquet(str(tmp_path / "foreign"))
+    (foreign,) = (tmp_path / "foreign").glob("*.parquet")
+    for crc in (tmp_path / "results").rglob(".*.crc"):
+        crc.unlink()
+    for file in (tmp_path / "results" / "cells.v1").glob("*/*.parquet"):
+        content = file.read_bytes()
+        for wrong in (foreign.read_bytes(), content[:99]):
+            file.write_bytes(wrong)
+            # For the report, and for the run that goes on.
+            for look in (lambda: report.make(store), store.finished_ids):
+                with pytest.raises(InputError, match=f"^{file}: .*; remove the folder of this batch and run"):
+                    look()
+        file.write_bytes(content)
+    assert report.make(store)["cells"]["finished"] == 0
+
+
+@pytest.mark.spark
+def test_where_no_campaign_is_it_is_said_why(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "text").touch()
+    for name, said in (
+        ("none", "there is no such folder"),
+        ("empty", "is empty"),
+        ("foreign", r"holds no campaign \('plan' is missing\)"),
+    ):
+        with pytest.raises(InputError, match=f"^{tmp_path / name}: {said}; give a folder in which"):
+            report.make(Store(spark, str(tmp_path / name)))
 
 
 BROKER_MUTANT = "former-life-accepted"
@@ -161,7 +202,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert "there is something that is no campaign" in capsys.readouterr().err
     assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
-    assert "there is nothing" in capsys.readouterr().err
+    assert "there is no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.spark

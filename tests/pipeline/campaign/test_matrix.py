@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model_check.cli import main
 from model_check.errors import InputError
 from model_check.mutation import catalogue
 from model_check.pipeline.campaign.cells import Cell, Limits, from_task
@@ -183,6 +184,24 @@ def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> Non
         ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka follower-pre-vote']", "SWITCH=VALUE"),
         ("matrix = 1", "matrix: should be a list"),
         ("[[matrix]]", "matrix.0: give scenarios or tags"),
+        (
+            "[[matrix]]\nscenarios = ['flip-flop']\nboundz = ['x']",
+            "matrix.0.boundz: is not a known key; known are scenarios, tags, protocols, mutants, mutants-in, "
+            "bounds, engines, seeds, walks, depth, keep-going, coverage; see ",
+        ),
+        (
+            "limitz = 1\n[[matrix]]\ntags = ['ci']",
+            "limitz: is not a known key; known are name, about, matrix, ",
+        ),
+        (
+            "[[matrix]]\nscenarios = 'single-voter'",
+            'campaign.toml: matrix.0.scenarios: should be a list, such as ["single-voter"]; see ',
+        ),
+        (
+            "[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.crashes=0..']",
+            "campaign.toml: matrix.0.bounds: budgets.crashes: expected a number or a range such as 0..2, not "
+            "'0..'; see ",
+        ),
         ("[[matrix]]\ntags = ['no-such-tag']", "no shipped scenario has the tag 'no-such-tag'"),
         ("[[matrix]]\nscenarios = ['nowhere']", "there is no scenario 'nowhere'"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nseeds = '9..1'", "seeds: expected 1 to 1,000,000 numbers"),
@@ -203,6 +222,14 @@ def test_a_bad_campaign_is_refused_in_one_sentence(tmp_path: Path, text: str, sa
     with pytest.raises(InputError) as caught:
         expand(find_campaign(written(tmp_path, text)))
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_a_file_names_is_refused_with_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, "[[matrix]]\nscenarios = ['nowhere']")
+    assert main(["pipeline", "campaign", file, "--list"]) == 2
+    assert capsys.readouterr().err.startswith(f"kraftcheck: {file}: there is no scenario 'nowhere'")
 
 
 def test_a_campaign_that_is_not_there_is_named() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from model_check.cli import main
@@ -189,6 +191,15 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
     with pytest.raises(InputError, match="or some twice; the run is damaged"):
         on_spark(spark, random_system(RESUMED), folder)
     rows.write_bytes(content)
+    for file in (rows, min((folder / "visited").glob("*.parquet"))):
+        content = file.read_bytes()
+        file.write_bytes(content[:99])
+        with pytest.raises(InputError, match=f"{file}: is damaged, or no Parquet .*; the run is damaged: "):
+            on_spark(spark, random_system(RESUMED), folder)
+        pq.write_table(pa.table({"a": [1]}), file)
+        with pytest.raises(InputError, match=f"{file}: was not written by .*; the run is damaged"):
+            on_spark(spark, random_system(RESUMED), folder)
+        file.write_bytes(content)
     keys = max((folder / "keys").glob("0*"))
     keys.write_bytes(keys.read_bytes() + b"12345678")
     with pytest.raises(InputError, match=r"keys.*is not what was written; the run is damaged"):

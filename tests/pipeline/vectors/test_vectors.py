@@ -205,6 +205,20 @@ def test_bad_arguments_are_refused(words: list[str], tmp_path: Path, monkeypatch
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--per-feature", "0"], "argument --per-feature: expected a whole number greater than 0, not '0'"),
+        (["--max-states", "0"], "argument --max-states: expected a whole number greater than 0, not '0'"),
+    ],
+)
+def test_a_number_that_is_none_is_named(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["pipeline", "vectors", "-o", str(tmp_path / "set"), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
     lambda inner: (

@@ -1,0 +1,29 @@
+"""Who reads the output may close the pipe: what is not told is no success, and nothing else is said of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from model_check.cli import EXIT_BROKEN_PIPE
+
+
+@pytest.mark.parametrize(
+    "words", ["step candidate shutdown", "simulate single-voter --walks 3", "rules --help"]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_reader_closes_the_pipe(words: str, unbuffered: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "model_check", *words.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == EXIT_BROKEN_PIPE
