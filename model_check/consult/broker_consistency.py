@@ -377,10 +377,12 @@ def _of_legacy(broker: Broker) -> Iterator[str]:
     for name in ("fenced", "superseded"):
         if getattr(broker, name):
             yield f".{name}: expected no of a legacy process, found yes"
-    for name, only in (("wish", BrokerState.ACTIVE), ("state", BrokerState.INITIAL)):
-        found = getattr(broker, name)
-        if found is not only:
-            yield f".{name}: expected {only.name.lower()} of a legacy process, found {found.name.lower()}"
+    if broker.state is not BrokerState.INITIAL:
+        yield f".state: expected initial of a legacy process, found {broker.state.name.lower()}"
+    if broker.wish not in (BrokerState.ACTIVE, BrokerState.INACTIVE):
+        yield f".wish: expected active or inactive of a legacy process, found {broker.wish.name.lower()}"
+    if broker.wish is BrokerState.INACTIVE and not broker.accepted:
+        yield ".wish: expected active of a legacy process without accepted requests, found inactive"
     if broker.ticks:
         yield f".ticks: expected 0 of a legacy process, found {broker.ticks}"
     if Api.HEARTBEAT in broker.awaiting:

@@ -154,7 +154,12 @@ PROCESS = "broker id=1 incarnation=1 controller=1 "
         (
             "draft",
             "legacy=yes fenced=no wish=stopping",
-            ".wish: expected active of a legacy process, found stopping",
+            ".wish: expected active or inactive of a legacy process, found stopping",
+        ),
+        (
+            "draft",
+            "legacy=yes fenced=no wish=inactive",
+            ".wish: expected active of a legacy process without accepted requests, found inactive",
         ),
         *(
             (
@@ -187,6 +192,7 @@ def test_a_process_that_no_cluster_has_is_refused(form: str, fields: str, says: 
         # It has fenced itself since, or its answer came too late.
         ("draft", "state=active"),
         ("draft", "legacy=yes fenced=no accepted=1 awaiting=[]"),
+        ("draft", "legacy=yes fenced=no accepted=1 wish=inactive"),
         ("draft", "ended=yes"),
         ("shipped", "ended=yes"),
         ("shipped", "epoch=4 offset=3"),
