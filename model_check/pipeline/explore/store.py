@@ -147,6 +147,10 @@ class Store:
     def _append(self, data: DataFrame, what: str, dataset: Dataset) -> None:
         data.select(*(column.name for column in dataset.columns)).write.insertInto(self._name(what))
 
+    def _require_files(self, dataset: Dataset, folder: str) -> None:
+        """Raise InputError unless every file in ``folder`` is one of ``dataset``."""
+        require_files(self.spark, dataset, [self.files.path(folder)], repair(self.files.folder))
+
     def write_level(self, data: DataFrame, level: int) -> None:
         """Write the states of a level, in place of what an earlier run left of it."""
         self._require_own()
@@ -164,7 +168,7 @@ class Store:
         self._create("visited", VISITED, "visited")
         last = len(manifest.levels) - 1
         for dataset, folder in ((LEVELS, f"levels/{last:05d}"), (VISITED, "visited")):
-            require_files(self.spark, dataset, [self.files.path(folder)], repair(self.files.folder))
+            self._require_files(dataset, folder)
         (row,) = self.level(last).selectExpr("coalesce(sum(states), 0)").collect()
         if row[0] != manifest.levels[last]:
             raise self._not_whole(last)

@@ -319,6 +319,9 @@ class InMemory(Store):
         self._wrote()
         self.memory.rows[folder] += rows
 
+    def _require_files(self, dataset: Dataset, folder: str) -> None:
+        assert folder in self.memory.rows
+
     def _named(self, what: str) -> Any:
         dataset, folder = self._places[self._name(what)]
         rows = list(self.memory.rows[folder])
