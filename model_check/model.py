@@ -7,7 +7,7 @@ A kind of system (replicas of a quorum, brokers and their controller) is a :clas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,7 @@ from model_check.engine.system import GlobalState, Outcome, PathStep, System, Vi
 from model_check.errors import InputError
 
 if TYPE_CHECKING:
+    from model_check.coverage.guards import Guard
     from model_check.engine.graph import Graph
     from model_check.engine.representatives import Represent
     from model_check.scenario import Scenario
@@ -238,8 +239,7 @@ class Model(Protocol):
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
     what of local states is asked for in graphs, with "-" for blanks; ``fold``: by which of them graphs are
-    folded unless others are named. ``has_guards``: whether guards of its reference are watched
-    (:mod:`model_check.coverage.guards`).
+    folded unless others are named. ``asking``: the functions by which its steps ask the reference.
     """
 
     @property
@@ -253,7 +253,7 @@ class Model(Protocol):
     @property
     def fold(self) -> tuple[str, ...]: ...
     @property
-    def has_guards(self) -> bool: ...
+    def asking(self) -> tuple[Callable[..., Any], ...]: ...
     @property
     def words(self) -> Words: ...
     @property
@@ -295,6 +295,10 @@ class Model(Protocol):
         run: Run | None,
     ) -> tuple[str, ...]:
         """The sentences that say which part of a violated property does not hold."""
+        ...
+
+    def guards(self) -> Mapping[str, Guard]:
+        """By place the guards of the reference through which its steps run."""
         ...
 
     def covered(self, step: Any) -> Iterator[tuple[str, str]]:

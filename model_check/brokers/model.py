@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from model_check.brokers import coverage, explain, words
+from model_check.brokers.asking import step
 from model_check.brokers.build import build
 from model_check.brokers.files import BrokerFiles
 from model_check.brokers.history import History
@@ -17,6 +18,7 @@ from model_check.brokers.scenario import MOST_TICKS, BrokerScenario, Check
 from model_check.brokers.step import Step
 from model_check.brokers.switches import BrokerVariants
 from model_check.brokers.system import BrokerSystem
+from model_check.coverage.guards import guards_of_brokers
 from model_check.engine.system import GlobalState
 from model_check.model import Model, Place, Run
 from reference.brokers.effects import BrokerEffect, ControllerEffect
@@ -49,12 +51,13 @@ class Brokers:
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
     fold = ("role", "fenced", "link", "brokers", "registrations", "partition")
-    has_guards = False
+    asking = (step,)
     words = BrokerWords()
     files = BrokerFiles()
     liveness = BrokerLiveness()
     variants = BrokerVariants()
     build = staticmethod(build)
+    guards = staticmethod(guards_of_brokers)
     explain = staticmethod(explain.explain)
 
     def interchangeable(self, system: BrokerSystem, scenario: BrokerScenario) -> tuple[int, ...]:

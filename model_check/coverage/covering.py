@@ -6,12 +6,12 @@ reached then say what was covered. The engine does nothing for it, and where thi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from model_check.coverage.guards import Seen, Watch
+from model_check.coverage.guards import Guard, Seen, Watch
 from model_check.coverage.items import Item
 from model_check.engine.system import Exploration, Outcome
 from model_check.kinds import model_of
@@ -38,18 +38,30 @@ class Covered:
         return Covered(self.items | other.items, guards, self.complete and other.complete)
 
 
+def guards_of(systems: Iterable[ModelSystem]) -> Mapping[str, Guard]:
+    """The guards of the reference that are watched in these systems, by place.
+
+    None where components are interchangeable: what a step does is the same for all, by which lines it need
+    not be.
+    """
+    found: dict[str, Guard] = {}
+    for system in systems:
+        if len(system.permutations) < 2:
+            found |= model_of(system).guards()
+    return found
+
+
 class Covering:
     """``system``, whose outcomes have goals that say what they cover.
 
-    guards: whether guards are watched as well, where the system runs the reference of replicas. Where they
-    are interchangeable they are not: what a step does is the same for all, by which lines need not be.
+    guards: whether guards are watched as well, where that says something (:func:`guards_of`).
     """
 
     def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
         self.inner = system
         self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
-        watched = guards and model_of(system).has_guards and len(system.permutations) < 2
-        self._watch = Watch() if watched else None
+        watched = guards_of([system]) if guards else {}
+        self._watch = Watch(watched, model_of(system).asking) if watched else None
         self._complete = True
 
     def __getattr__(self, name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,6 @@ from typing import Any
 
 import reference
 from model_check.consult.citations import BROKERS, OUTSIDE_BROKER_STEPS, OUTSIDE_STEPS, looks_like_id
-from model_check.kraft import node
 
 #: Modules of the reference without decisions of a step, or that say what comes of one.
 _VALUES = ("disk", "effects", "errors", "events", "messages", "protocol")
@@ -55,7 +54,7 @@ def _folder() -> Path:
 
 
 @cache
-def guards() -> Mapping[str, Guard]:
+def guards_of_replicas() -> Mapping[str, Guard]:
     """All guards of a replica by place, in the order of files and lines."""
     return _guards_in(_folder(), (*OUTSIDE_STEPS, *_VALUES))
 
@@ -104,20 +103,21 @@ def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 class Watch:
-    """Watches the reference; ``seen`` are the guards that were asked, with their answers.
+    """Watches the reference; ``seen`` are those of ``guards`` that were asked, with their answers.
 
-    Only what :mod:`model_check.kraft.node` runs is watched: properties ask the reference as well.
+    Only what ``asking`` run is watched, the functions by which steps come about: properties ask the
+    reference as well.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guards: Mapping[str, Guard], asking: Iterable[Callable[..., Any]]) -> None:
         self.seen: set[Seen] = set()
         self._at: dict[str, dict[int, Guard]] = {}
         folder = _folder()
-        for guard in guards().values():
+        for guard in guards.values():
             path = str(folder / guard.place.partition(":")[0])
             lines = self._at.setdefault(path, {})
             lines.update(dict.fromkeys(range(guard.first, guard.last + 1), guard))
-        self._running = {node.execute.__code__, node.boot.__code__}
+        self._running = {function.__code__ for function in asking}
         self._depth = 0
 
     @contextmanager

@@ -8,8 +8,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from model_check.coverage.covering import Covered
-from model_check.coverage.guards import Guard, guards
+from model_check.coverage.covering import Covered, guards_of
+from model_check.coverage.guards import Guard
 from model_check.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
 from model_check.drive.coverage import reason_of_silence
 from model_check.kinds import MODELS
@@ -23,10 +23,13 @@ _MOST_GUARDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``covered`` by scenarios, and by kind the names of what there is to cover by their protocols."""
+    """``covered`` by scenarios; ``known``, by kind, the names of what there is to cover by their protocols;
+    the ``guards`` that were watched, by place.
+    """
 
     covered: Covered
     known: Mapping[str, Sequence[str]]
+    guards: Mapping[str, Guard]
 
     def exercised(self, kind: str) -> list[str]:
         """The names of a kind that are covered, in the order of ``known``; others last."""
@@ -56,7 +59,7 @@ class Report:
         if self.covered.guards is None:
             return None
         found: dict[str, list[Guard]] = {"both": [], "true": [], "false": [], "never": []}
-        for place, guard in guards().items():
+        for place, guard in self.guards.items():
             went = [(place, answer) in self.covered.guards for answer in (True, False)]
             how = "both" if all(went) else "true" if went[0] else "false" if went[1] else "never"
             found[how].append(guard)
@@ -77,9 +80,9 @@ class Report:
         yield "votes", "; ".join(told) or "none"
         answers = self.answers()
         if answers is None:
-            yield "guards", "not watched: only those of replicas that are not interchangeable are"
+            yield "guards", "not watched: those of interchangeable replicas are not"
         else:
-            yield "guards", f"{len(answers['both'])} of {len(guards())} went both ways"
+            yield "guards", f"{len(answers['both'])} of {len(self.guards)} went both ways"
             for how, says in (("true", "never false"), ("false", "never true"), ("never", "never asked")):
                 yield from _guards(answers[how], says, verbose)
         if not self.covered.complete:
@@ -131,11 +134,11 @@ def together(results: Iterable[CheckResult]) -> Report:
     """What ``results`` exercise together, of what their protocols have."""
     results = [result for result in results if result.covered is not None]
     covered = [result.covered for result in results if result.covered is not None]
-    known = to_cover([result.system for result in results])
+    systems = [result.system for result in results]
     with_guards = [each for each in covered if each.guards is not None]
     whole = reduce(or_, covered, Covered(guards=frozenset()))
     watched = reduce(or_, with_guards, Covered(guards=frozenset())).guards if with_guards else None
-    return Report(Covered(whole.items, watched, whole.complete), known)
+    return Report(Covered(whole.items, watched, whole.complete), to_cover(systems), guards_of(systems))
 
 
 def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from model_check.consult.effect_text import describe_effect
+from model_check.coverage.guards import guards_of_replicas
 from model_check.coverage.items import covered, everything, in_force
 from model_check.engine.system import GlobalState, Outcome, PathStep
-from model_check.kraft import alike, liveness, prelude, words
+from model_check.kraft import alike, liveness, node, prelude, words
 from model_check.kraft.build import build
 from model_check.kraft.faults import FAULTS
 from model_check.kraft.files import KRaftFiles
@@ -104,7 +105,7 @@ class KRaft:
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
     fold = ("role", "epoch")
-    has_guards = True
+    asking = (node.execute, node.boot)
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
         "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",
@@ -117,6 +118,7 @@ class KRaft:
     files = KRaftFiles()
     liveness = KRaftLiveness()
     variants = KRaftVariants()
+    guards = staticmethod(guards_of_replicas)
 
     def build(
         self, scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False

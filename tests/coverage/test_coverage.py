@@ -10,7 +10,7 @@ import pytest
 
 from model_check.cli import main
 from model_check.coverage.covering import Covering
-from model_check.coverage.guards import Watch, guards
+from model_check.coverage.guards import Watch, guards_of_brokers, guards_of_replicas
 from model_check.coverage.items import (
     ACTION,
     KINDS,
@@ -31,6 +31,7 @@ from model_check.engine.steps import broken_invariants, initial_states, steps
 from model_check.engine.system import Limits, System
 from model_check.errors import InputError
 from model_check.kraft.build import build
+from model_check.kraft.model import KRAFT
 from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import find
@@ -104,20 +105,20 @@ def test_guards_are_decisions_of_the_reference() -> None:
     import reference
 
     folder = Path(str(reference.__file__)).parent
-    for place, guard in guards().items():
+    for place, guard in guards_of_replicas().items():
         file, _, line = place.partition(":")
         text = (folder / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip()
         assert text.startswith(("if ", "elif ", "return ")) or guard.then == 0
         assert guard.text and guard.first <= guard.last
-    assert len({guard.function for guard in guards().values()}) > 50
+    assert len({guard.function for guard in guards_of_replicas().values()}) > 50
 
 
 def test_guards_go_the_ways_that_happen() -> None:
     granting = check(find("scenario-a-granting-by-log"), coverage=True)
     assert granting.covered is not None and granting.covered.guards is not None
-    assert {place for place, _ in granting.covered.guards} <= guards().keys()
-    decides = [place for place, guard in guards().items() if guard.function == "would_grant_vote"]
-    by_log = next(place for place in decides if guards()[place].text.startswith("is_up_to_date"))
+    assert {place for place, _ in granting.covered.guards} <= guards_of_replicas().keys()
+    decides = [place for place, guard in guards_of_replicas().items() if guard.function == "would_grant_vote"]
+    by_log = next(place for place in decides if guards_of_replicas()[place].text.startswith("is_up_to_date"))
     assert (by_log, True) in granting.covered.guards and (by_log, False) not in granting.covered.guards
 
 
@@ -128,10 +129,33 @@ def test_only_what_replicas_do_is_watched() -> None:
 
     system = build(find("scenario-a"))
     replica = next(node.replica for node in system.nodes if node.replica is not None)
-    watch = Watch()
+    watch = Watch(KRAFT.guards(), KRAFT.asking)
     with watch.watching() as seen:
         step(KAFKA, replica, Poll(()))
     assert not seen
+
+
+def test_guards_of_brokers_go_the_ways_that_happen() -> None:
+    """Links are cut and heal here; nothing else goes wrong, and nobody has clocks."""
+    result = check(find("brokers-cut-off-fences"), coverage=True)
+    assert result.covered is not None and result.covered.guards
+    assert {place for place, _ in result.covered.guards} <= guards_of_brokers().keys()
+    answers = together([result]).answers()
+    assert answers is not None and sum(map(len, answers.values())) == len(guards_of_brokers())
+    by_text = {(guard.function, guard.text): how for how, found in answers.items() for guard in found}
+    assert by_text["reached_controller", "work.broker.fenced"] == "both"
+    assert by_text["reached_controller", "timeout is not None and ticks >= timeout"] == "false"
+    assert by_text["_is_current", "request.incarnation >= known"] == "true"
+
+
+def test_guards_of_both_kinds_of_systems_count_together() -> None:
+    results = [check(find(name), coverage=True) for name in ("scenario-a", "brokers-cut-off-fences")]
+    report = together(results)
+    assert set(report.guards) == {*guards_of_replicas(), *guards_of_brokers()}
+    assert report.covered.guards is not None
+    assert report.covered.guards == {
+        seen for each in results if each.covered is not None for seen in each.covered.guards or ()
+    }
 
 
 def test_interchangeable_replicas_are_covered_without_guards() -> None:
@@ -205,4 +229,4 @@ def test_the_report(capsys: Any) -> None:
     assert data["rules"]["exercised"] == report.exercised(RULE)
     assert set(data["rules"]["never"]).isdisjoint(data["rules"]["exercised"])
     answers = data["guards"]
-    assert sum(map(len, answers.values())) == len(guards())
+    assert sum(map(len, answers.values())) == len(guards_of_replicas())

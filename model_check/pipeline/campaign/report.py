@@ -208,14 +208,15 @@ def _coverage(store: Store) -> dict[str, Any] | None:
 
 
 def _as_report(store: Store, told: list[str]) -> Report:
-    from model_check.coverage.covering import Covered
+    from model_check.coverage.covering import Covered, guards_of
     from model_check.coverage.report import Report, to_cover
 
     parted = [text.partition(" ") for text in told]
     items = frozenset((kind, name) for kind, _, name in parted if kind != "guard")
     guards = [name.rpartition(" ") for kind, _, name in parted if kind == "guard"]
     seen = frozenset((place, answer == "true") for place, _, answer in guards)
-    return Report(Covered(items, seen or None), to_cover(_systems(store)))
+    systems = _systems(store)
+    return Report(Covered(items, seen or None), to_cover(systems), guards_of(systems))
 
 
 def _systems(store: Store) -> list[ModelSystem]:
