@@ -64,9 +64,9 @@ Leave(c, id, leavesIsr) ==
         ELSE IF isr # c.partition.isr THEN WritePartition(c, [c.partition EXCEPT !.isr = isr])
         ELSE c
 
-\* A broker can lead again, what has it in its ISR and has no leader.
+\* A broker is active or unfenced again: it leads what has it in its ISR and has no leader.    (HBK-7)
 Come(c, id) ==
-    IF c.partition # None /\ c.partition.leader = None /\ id \in c.partition.isr /\ CanLead(c, id)
+    IF c.partition # None /\ c.partition.leader = None /\ id \in c.partition.isr
     THEN ChangeLeader(c, c.partition.isr, id)
     ELSE c
 

@@ -206,9 +206,18 @@ def _of_log(log: MetadataLog) -> Iterator[str]:
 def _leaders(controller: Controller) -> Iterator[str]:
     """In the step in which a broker cannot lead any more others lead, or nobody (HBK-4, HBK-6)."""
     for index, partition in enumerate(controller.durable.partitions):
-        if partition.leader is not None and not views.can_lead(controller, partition.leader):
+        if partition.leader is not None and not leads_at_times(controller, partition.leader):
             expected = "expected none, or a registered broker, not fenced and not in controlled shutdown"
             yield f".durable.partitions[{index}].leader: {expected}, found {partition.leader}"
+
+
+def leads_at_times(controller: Controller, broker: int) -> bool:
+    """Whether in the form that shipped a broker leads in some reached state: if it can, or was unfenced again
+    after a controlled shutdown that is forgotten (HBK-7).
+    """
+    known, session = views.registration(controller, broker), views.session(controller, broker)
+    unfenced = known is not None and not known.fenced
+    return unfenced and (session is None or session.shutdown_offset is None)
 
 
 def _below_end(where: str, log: MetadataLog, offset: int) -> Iterator[str]:

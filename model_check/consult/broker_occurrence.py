@@ -6,6 +6,7 @@ out. Some of them occur in one protocol and not in another one, so that a situat
 
 from __future__ import annotations
 
+from model_check.consult.broker_consistency import leads_at_times
 from model_check.consult.broker_words import BROKER
 from reference.brokers import alter_partition, pending_isrs, shutdown, views
 from reference.brokers.broker import Api, Broker, Life
@@ -73,8 +74,9 @@ def _store(controller: Controller) -> Store:
 
 
 def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller) -> bool:
-    """Who cannot lead leads nothing, and who can leads what nobody leads and has it in its ISR. Who cannot
-    has left every ISR that has others, and AlterPartition takes it into none.
+    """Who is fenced leads nothing, nor does who shuts down, until it is fenced and unfenced again (HBK-7).
+    Who can lead leads what nobody leads and has it in its ISR. Who cannot has left every ISR that has others,
+    and AlterPartition takes it into none.
     """
     return all(
         _shipped_partition_occurs(protocol, controller, each) for each in controller.durable.partitions
@@ -82,12 +84,12 @@ def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller)
 
 
 def _shipped_partition_occurs(protocol: BrokerProtocol, controller: Controller, partition: Partition) -> bool:
-    can_lead = [views.can_lead(controller, each) for each in partition.isr]
     if partition.leader is None:
-        return not any(can_lead)
+        return not any(views.can_lead(controller, each) for each in partition.isr)
     checks_members = protocol.isr_changes is IsrChanges.ALTER_PARTITION
-    leads = views.can_lead(controller, partition.leader)
-    return leads and (len(can_lead) == 1 or not checks_members or all(can_lead))
+    others = (each for each in partition.isr if each != partition.leader)
+    leads = leads_at_times(controller, partition.leader)
+    return leads and (not checks_members or all(views.can_lead(controller, each) for each in others))
 
 
 def _process_occurs(protocol: BrokerProtocol, broker: Broker) -> bool:

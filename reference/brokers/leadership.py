@@ -27,9 +27,12 @@ def leave(work: ControllerWork, broker: int, *, leaves_isr: bool = True) -> None
 
 
 def come(work: ControllerWork, broker: int) -> None:
-    """A broker can lead again: it leads the partitions without leader that have it in their ISR."""
+    """A broker is active or unfenced again: it leads the partitions without leader that have it in their ISR.
+
+    Production does not ask here whether the broker is on its way out (HBK-7).
+    """
     for partition in work.controller.durable.partitions:
-        if partition.leader is None and broker in partition.isr and views.can_lead(work.controller, broker):
+        if partition.leader is None and broker in partition.isr:
             _change_leader(work, partition, partition.isr, broker)
 
 

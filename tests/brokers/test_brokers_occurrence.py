@@ -27,6 +27,7 @@ SMALL = (
     "brokers-two-partitions", "brokers-two-with-one-id", "finding-late-registration",
     "brokers-shipped-hands-over", "brokers-shipped-isr-races", "brokers-shipped-restart",
     "brokers-shipped-shutdown-of-leader", "brokers-shipped-two-with-one-id", "finding-shutdown-failover",
+    "finding-unfenced-on-its-way-out",
 )  # fmt: skip
 ENOUGH = Limits(max_states=2000)
 

@@ -29,7 +29,9 @@ SMALL = (
     "mutants-brokers-isr-names-twice", "mutants-brokers-legacy", "mutants-brokers-timed-gives-up",
     "brokers-shipped-data-crash", "brokers-shipped-hands-over", "brokers-shipped-isr-races",
     "brokers-shipped-restart", "brokers-shipped-shutdown-of-leader", "brokers-shipped-two-with-one-id",
-    "finding-shutdown-failover", "mutants-brokers-shipped-absent-member", "mutants-brokers-shipped-failover",
+    "finding-shutdown-failover",
+    "finding-unfenced-on-its-way-out",
+    "mutants-brokers-shipped-absent-member", "mutants-brokers-shipped-failover",
     "parity-brokers-shipped-lost-answer",
 )  # fmt: skip
 ENOUGH = Limits(max_states=3000)

@@ -21,7 +21,9 @@ SMALL = (
     "brokers-cut-off-fences", "brokers-delayed-heartbeat", "brokers-forgetful-controller",
     "brokers-liveness-known", "brokers-restart-in-shutdown", "brokers-two-with-one-id", "brokers-legacy",
     "brokers-shipped-hands-over", "brokers-shipped-liveness-known", "brokers-shipped-shutdown",
-    "finding-late-registration", "finding-shutdown-failover", "parity-brokers-session-ends",
+    "finding-late-registration", "finding-shutdown-failover",
+    "finding-unfenced-on-its-way-out",
+    "parity-brokers-session-ends",
     "parity-brokers-shipped-start", "parity-brokers-shutdown", "mutants-brokers-legacy-crash",
     "mutants-brokers-leads-again", "mutants-brokers-shutdown",
 )  # fmt: skip

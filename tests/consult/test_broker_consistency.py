@@ -35,7 +35,7 @@ CANNOT_LEAD = (
     ("state", "says"),
     [
         (log(" fenced=yes", led=LED.format("1 2", 1)), f"{CANNOT_LEAD}1"),
-        (log(LEAVING, led=LED.format("1 2", 1)), f"{CANNOT_LEAD}1"),
+        (log(LEAVING, " shutdown-offset=7", led=LED.format("1 2", 1)), f"{CANNOT_LEAD}1"),
         (
             log(led=LED.format("1 3", 3)).replace("replicas=[1 2]", "replicas=[1 3]"),
             f"{CANNOT_LEAD}3",
