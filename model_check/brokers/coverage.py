@@ -8,7 +8,8 @@ from typing import cast, get_args
 import spec
 from model_check.brokers.network import Payload
 from model_check.brokers.step import Action, Step
-from model_check.consult.citations import BROKERS, in_reference
+from model_check.consult.broker_words import error_name
+from model_check.consult.citations import in_broker_steps
 from model_check.coverage.items import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 from reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
 from reference.brokers.errors import BrokerErrorCode
@@ -36,6 +37,8 @@ _ONLY: Mapping[BrokerLiveness | IsrChanges, frozenset[str]] = {
     IsrChanges.ALTER_PARTITION: frozenset({"AlterPartitionRequest", "AlterPartitionResponse"}),
 }  # fmt: skip
 _MESSAGES = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
+#: The responses whose error codes have the names of KIP-343.
+_OF_DRAFT = frozenset({"MetadataHeartbeatResponse", "IsrChangeResponse"})
 
 
 def covered(step: Step) -> Iterator[tuple[str, str]]:
@@ -51,8 +54,9 @@ def covered(step: Step) -> Iterator[tuple[str, str]]:
         elif isinstance(effect, Tell):
             yield MESSAGE, type(effect.update).__name__
         elif isinstance(effect, Reply | StoreReply):
-            yield MESSAGE, type(effect.response).__name__
-            yield from ((ERROR, code.name) for code in _errors(effect.response))
+            name = type(effect.response).__name__
+            yield MESSAGE, name
+            yield from ((ERROR, _name_of(code, name)) for code in _errors(effect.response))
 
 
 def is_transition(goal: str) -> bool:
@@ -82,12 +86,7 @@ def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...
     """By kind what there is to cover by these variants; without any, by all of them."""
     given = tuple(protocols)
     chosen = [_choices(each) for each in given]
-    cited = {
-        rule
-        for rule, places in in_reference().items()
-        if any(place.startswith(f"reference/{BROKERS}/") for place in places)
-    }
-    rules = spec.load().rules
+    cited, rules = in_broker_steps(), spec.load().rules
     foreign = _foreign(given)
     actions = (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload)))
     messages = tuple(name for name in _MESSAGES if name not in foreign)
@@ -113,7 +112,15 @@ def _foreign(protocols: Sequence[BrokerProtocol]) -> frozenset[str]:
 def _codes(messages: Iterable[str]) -> Iterator[str]:
     """The error codes that responses among ``messages`` may have."""
     known = spec.load().errors
-    requests = {name.removesuffix("Response") for name in messages if name.endswith("Response")} | {"all"}
+    responses = [name for name in messages if name.endswith("Response")]
     for code in BrokerErrorCode:
-        if code is not BrokerErrorCode.NONE and requests & set(known[code.name].used_by):
-            yield code.name
+        if code is BrokerErrorCode.NONE:
+            continue
+        users = known[code.name].used_by
+        having = (each for each in responses if {each.removesuffix("Response"), "all"} & set(users))
+        yield from dict.fromkeys(_name_of(code, each) for each in having)
+
+
+def _name_of(code: BrokerErrorCode, response: str) -> str:
+    """The name that an error code has in a response."""
+    return error_name(code, draft=response in _OF_DRAFT)

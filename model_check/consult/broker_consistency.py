@@ -350,6 +350,7 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
     if list(broker.awaiting) != order:
         yield f".awaiting: expected each once, as in [{' '.join(api.value for api in order)}]"
     yield from _ascending(".visible", broker.visible, ("broker",))
+    yield from _lives_told(protocol, broker)
     yield from _known_partitions(".partitions", broker.partitions)
     yield from _pending(protocol, broker)
     if not broker.ended:
@@ -363,6 +364,22 @@ def _of_broker(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
         yield ".request_ticks: expected 0 without --set contact-time=request"
     if broker.request_ticks and Api.HEARTBEAT not in broker.awaiting:
         yield f".request_ticks: expected 0 without a heartbeat under way, found {broker.request_ticks}"
+
+
+def _lives_told(protocol: BrokerProtocol, broker: Broker) -> Iterator[str]:
+    """Each life is of one broker, the own one too; in the shipped form it is an offset that was read."""
+    own, life = ("incarnation", broker.incarnation) if protocol.is_draft else ("epoch", broker.epoch)
+    told = [
+        (f".visible[{index}].life", each.broker, each.life)
+        for index, each in enumerate(broker.visible)
+        if each.life is not None
+    ]
+    yield from _of_one_broker([(f".{own}", broker.id, life), *told])
+    if not protocol.is_draft:
+        for where, _, known in told:
+            if known > broker.offset:
+                expected = f"expected at most the offset that was read, {broker.offset}"
+                yield f"{where}: {expected}, found {known}"
 
 
 def _in_its_state(broker: Broker) -> Iterator[str]:

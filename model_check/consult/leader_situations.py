@@ -153,6 +153,7 @@ def _client(given: Given, *, draft: bool) -> Situation | None:
     if draft:
         state, wish = BrokerState[given["state"]], BrokerState[given["wish"]]
         broker = draft_process(state, wish=wish, fenced=given["fenced"] == "yes")
+        broker = replace(broker, legacy=given["process"] == "legacy")
     else:
         broker = shipped_process(Life(given["life"]))
     accepted = {"none": 0, "one": 1, "several": 2}[given["accepted"]]
@@ -215,7 +216,11 @@ def _of_requests(*, draft: bool) -> tuple[BrokerTable, ...]:
 
 
 def _of_others(*, draft: bool) -> tuple[BrokerTable, ...]:
-    life = {"state": tuple(BrokerState.__members__), "wish": ("ACTIVE", "STOPPING", "INACTIVE")}
+    life = {
+        "process": ("usual", "legacy"),
+        "state": tuple(BrokerState.__members__),
+        "wish": ("ACTIVE", "STOPPING", "INACTIVE"),
+    }
     return (
         BrokerTable(
             "metadata-received",

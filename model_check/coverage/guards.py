@@ -111,11 +111,12 @@ class Watch:
 
     def __init__(self, guards: Mapping[str, Guard], asking: Iterable[Callable[..., Any]]) -> None:
         self.seen: set[Seen] = set()
-        self._at: dict[str, dict[int, Guard]] = {}
+        # By function as well: what generators and lambdas within a condition do is not how it is decided.
+        self._at: dict[tuple[str, str], dict[int, Guard]] = {}
         folder = _folder()
         for guard in guards.values():
             path = str(folder / guard.place.partition(":")[0])
-            lines = self._at.setdefault(path, {})
+            lines = self._at.setdefault((path, guard.function), {})
             lines.update(dict.fromkeys(range(guard.first, guard.last + 1), guard))
         self._running = {function.__code__ for function in asking}
         self._depth = 0
@@ -136,7 +137,7 @@ class Watch:
         if code in self._running:
             self._depth += 1
             return self._until_return
-        lines = self._at.get(code.co_filename) if self._depth else None
+        lines = self._at.get((code.co_filename, code.co_name)) if self._depth else None
         return None if lines is None else _Frame(lines, self.seen).on_event
 
     def _until_return(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:

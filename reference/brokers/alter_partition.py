@@ -171,8 +171,12 @@ def handle_response(work: BrokerWork, node: int, response: AlterPartitionRespons
     if not work.answered(Api.ISR):
         return
     # epoch
-    if response.error is BrokerErrorCode.NOT_CONTROLLER:
-        work.lose_controller(node)
+    if response.error is not BrokerErrorCode.NONE:
+        if response.error is BrokerErrorCode.NOT_CONTROLLER:
+            work.by("AISR-1")
+            work.lose_controller(node)
+        pending_isrs.keep(work)
+        return
     # decide, effects
     changes = {(change.topic, change.index): change for change in pending_isrs.asked(work.broker)}
     for result in response.partitions:

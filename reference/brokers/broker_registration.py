@@ -6,6 +6,8 @@ BrokerLifecycleManager.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reference.brokers import leadership, views
 from reference.brokers.broker import Api
 from reference.brokers.controller import BrokerRegistration
@@ -13,6 +15,13 @@ from reference.brokers.effects import BrokerFenced
 from reference.brokers.errors import BrokerErrorCode
 from reference.brokers.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
 from reference.brokers.work import BrokerWork, ControllerWork
+
+#: The rules by which a process is refused and waits; NOT_CONTROLLER sends it to another node.
+_REFUSED_BY: Mapping[BrokerErrorCode, tuple[str, ...]] = {
+    BrokerErrorCode.INCONSISTENT_CLUSTER_ID: ("REG-1",),
+    BrokerErrorCode.DUPLICATE_BROKER_REGISTRATION: ("REG-2",),
+    BrokerErrorCode.UNSUPPORTED_VERSION: ("REG-5",),
+}
 
 
 def handle_request(
@@ -73,7 +82,10 @@ def handle_response(work: BrokerWork, node: int, response: BrokerRegistrationRes
     if not work.answered(Api.REGISTRATION):
         return
     if response.error is BrokerErrorCode.NOT_CONTROLLER:
+        work.by("REG-1")
         work.lose_controller(node)
     elif response.error is BrokerErrorCode.NONE:
         work.by("REG-3")
         work.update(epoch=response.epoch)
+    else:
+        work.by(*_REFUSED_BY.get(response.error, ()))

@@ -19,7 +19,7 @@ def request(work: BrokerWork) -> None:
     elif serves:
         work.by("BSTATE-4")
     elif work.broker.legacy:
-        work.by("COMPAT-1")
+        work.by("COMPAT-5")
     else:
         work.by("FENCE-2", *(("FENCE-9",) if work.broker.state is BrokerState.INITIAL else ()))
     if serves:

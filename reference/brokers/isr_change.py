@@ -80,7 +80,7 @@ def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) ->
         elif response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
             work.by("ISR-3")
             work.update(superseded=True)
-        pending_isrs.settle(work)
+        pending_isrs.keep(work)
         return
     # decide, effects
     work.by("ISR-8", "ISR-9")

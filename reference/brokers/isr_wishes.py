@@ -37,7 +37,7 @@ def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
     if draft:
         work.by("ISR-9")
     if again:
-        work.by("ISR-10" if draft else "AISR-6")
+        work.by(pending_isrs.rule_of(work))
     work.update(pending=(*broker.pending, *new))
     work.send(Api.ISR, (isr_change if draft else alter_partition).request_of(work, (*again, *new)))
 

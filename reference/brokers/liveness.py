@@ -79,11 +79,13 @@ def _expire(work: ControllerWork, broker: int) -> None:
 
 def take_over(work: ControllerWork) -> None:
     """What a new controller, which remembers nothing, takes the brokers for."""
+    work.by("INC-5")
     for registration in work.store.registrations:
-        work.by("INC-5")
         incarnation = registration.incarnation if work.protocol.rebuilds_incarnations else None
         state = BrokerState.INACTIVE
-        if work.protocol.new_controller is NewController.TAKES_AS_ACTIVE:
+        if views.is_legacy(work.controller, registration.broker):
+            work.by("COMPAT-3")
+        elif work.protocol.new_controller is NewController.TAKES_AS_ACTIVE:
             work.by("HEARTBEAT-11")
             state = BrokerState.ACTIVE
         remember(work, Liveness(registration.broker, incarnation, state))

@@ -26,6 +26,11 @@ def is_pending(broker: Broker, topic: str, index: int) -> bool:
     return any((change.topic, change.index) == (topic, index) for change in broker.pending)
 
 
+def rule_of(work: BrokerWork) -> str:
+    """The rule about changes of which nobody knows what became of them."""
+    return "AISR-6" if work.protocol.isr_changes is IsrChanges.ALTER_PARTITION else "ISR-10"
+
+
 def drop(work: BrokerWork, change: PendingIsr) -> None:
     """It is known what became of ``change``."""
     work.update(pending=tuple(each for each in work.broker.pending if each != change))
@@ -39,13 +44,20 @@ def refuse(work: BrokerWork, change: PendingIsr) -> None:
     work.update(pending=tuple(refused if each == change else each for each in work.broker.pending))
 
 
+def keep(work: BrokerWork) -> None:
+    """No answer came to the request that was under way, or an error: what it asked for stays pending."""
+    if asked(work.broker):
+        work.by(rule_of(work))
+    settle(work)
+
+
 def give_up(work: BrokerWork) -> None:
     """No answer comes to the request under way. What it asked for stays pending; a legacy broker, which
     writes the store itself, forgets it.
     """
     if work.broker.legacy:
         work.update(pending=())
-    settle(work)
+    keep(work)
 
 
 def settle(work: BrokerWork) -> None:
@@ -61,7 +73,7 @@ def settle(work: BrokerWork) -> None:
         return
     kept = tuple(change for change in broker.pending if not _is_settled(broker, change, by_epoch=by_epoch))
     if kept != broker.pending:
-        work.by("AISR-6" if by_epoch else "ISR-10")
+        work.by(rule_of(work))
         work.update(pending=kept)
 
 

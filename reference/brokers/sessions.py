@@ -60,7 +60,7 @@ def unfence(work: ControllerWork, broker: int) -> None:
 
 def take_over(work: ControllerWork) -> None:
     """A new controller gives every broker that is not fenced a whole session; what it said is forgotten."""
+    work.by("HBK-11")
     for known in work.log.registrations:
         if not known.fenced:
-            work.by("HBK-11")
             work.keep_session(known.broker, Session(known.broker))

@@ -17,7 +17,7 @@ def wish(work: BrokerWork) -> None:
     if not work.protocol.is_draft:
         _wish_by_life(work)
     elif work.broker.legacy:
-        work.by("COMPAT-1", "CONFIG-15")
+        work.by("CONFIG-15", "COMPAT-5")
         work.update(wish=BrokerState.INACTIVE)
         end_if_done(work)
     elif work.broker.wish is BrokerState.ACTIVE:
@@ -54,7 +54,7 @@ def end_if_done(work: BrokerWork) -> None:
         let_go = broker.life is Life.SHUTTING_DOWN
     if let_go and broker.accepted == 0:
         if work.protocol.is_draft:
-            work.by("COMPAT-1" if broker.legacy else "BSTATE-9")
+            work.by("COMPAT-5" if broker.legacy else "BSTATE-9")
         _end(work)
 
 

@@ -191,10 +191,11 @@ def _on_broker(work: BrokerWork, event: ControllerEvent | BrokerEvent) -> None:
 
 def _give_up(work: BrokerWork, api: Api) -> None:
     """No answer came. Whether a change of an ISR was applied is not known: it stays pending."""
+    under_way = api in work.broker.awaiting
     work.forget(api)
     if api is Api.HEARTBEAT:
         fencing.restart_request(work)
-    elif api is Api.ISR:
+    elif api is Api.ISR and under_way:
         pending_isrs.give_up(work)
 
 

@@ -170,6 +170,29 @@ PROCESS = "broker id=1 incarnation=1 controller=1 "
             for life in ("recovery", "running", "pending-controlled-shutdown", "shutting-down")
         ),
         ("shipped", "accepted=3", ".accepted: expected 0 of a process whose life is starting, found 3"),
+        *(
+            (
+                form,
+                f"{fields}visible=[visible-broker(broker=1 life=3) visible-broker(broker=2 life=3)]",
+                ".visible[1].life: expected one of its own, found 3, that of broker 1",
+            )
+            for form, fields in (("draft", ""), ("shipped", "life=running epoch=3 offset=9 "))
+        ),
+        (
+            "draft",
+            "visible=[visible-broker(broker=2 life=1)]",
+            ".visible[0].life: expected one of its own, found 1, that of broker 1",
+        ),
+        (
+            "shipped",
+            "epoch=4 offset=9 visible=[visible-broker(broker=2 life=4)]",
+            ".visible[0].life: expected one of its own, found 4, that of broker 1",
+        ),
+        (
+            "shipped",
+            "epoch=4 offset=9 visible=[visible-broker(broker=2 life=30)]",
+            ".visible[0].life: expected at most the offset that was read, 9, found 30",
+        ),
         (
             "shipped",
             "life=recovery epoch=4 offset=4 accepted=1",
@@ -196,6 +219,12 @@ def test_a_process_that_no_cluster_has_is_refused(form: str, fields: str, says: 
         ("draft", "ended=yes"),
         ("shipped", "ended=yes"),
         ("shipped", "epoch=4 offset=3"),
+        # Its own former life, and one that the controller does not know.
+        ("draft", "visible=[visible-broker(broker=1 life=3) visible-broker(broker=2)]"),
+        (
+            "shipped",
+            "epoch=4 offset=9 visible=[visible-broker(broker=1 life=3) visible-broker(broker=2 life=9)]",
+        ),
         ("shipped", "life=recovery epoch=4 offset=4"),
         ("shipped", "life=shutting-down epoch=4 offset=4 accepted=1"),
     ],

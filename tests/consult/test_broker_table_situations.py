@@ -225,7 +225,9 @@ def test_the_state_of_a_process_of_the_draft() -> None:
     }
     assert after == {"ACTIVE": {"ACTIVE, serves"}, "STOPPING": {"as before"}, "NOT_CONTROLLER": {"as before"}}
     for name in ("metadata-heartbeat-response", "contact-lost", "client-request"):
-        serving = {"fenced": "no"} if name == "client-request" else {"process": "serves"}
+        serving = {"process": "serves"}
+        if name == "client-request":
+            serving = {"process": "usual", "fenced": "no"}
         named = {value for column, value in occurring(name, KIP343, **serving) if column == "state"}
         assert named == {"ACTIVE", "STOPPING"}
 

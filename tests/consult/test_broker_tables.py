@@ -232,6 +232,17 @@ def test_a_legacy_write_asks_for_nothing_but_the_version_of_the_node() -> None:
     assert "COMPAT-1" in rules("store-isr-request", KIP343)
 
 
+def test_a_legacy_process_that_was_let_go_completes_and_ends() -> None:
+    let_go = {"process": "legacy", "wish": "INACTIVE"}
+    assert only("client-request", KIP343, **let_go, event="client-request") == {
+        ("refuses", "as before", "as before")
+    }
+    assert only("client-request", KIP343, **let_go, event="client-request-done", accepted="one") == {
+        ("completes, ends", "gone", "as before")
+    }
+    assert rules("client-request", KIP343, **let_go, event="client-request") == {"COMPAT-5"}
+
+
 def test_a_leader_is_moved_away_if_it_is_stopping() -> None:
     known = {"partition": "known", "controller": "there is one", "other_member": "can lead"}
     assert only("leader-move", KIP343, **known, leader="STOPPING") == {

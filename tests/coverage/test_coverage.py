@@ -8,11 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from model_check.brokers import asking, coverage
+from model_check.brokers.step import Action, Execution, Step
 from model_check.cli import main
 from model_check.coverage.covering import Covering
 from model_check.coverage.guards import Watch, guards_of_brokers, guards_of_replicas
 from model_check.coverage.items import (
     ACTION,
+    ERROR,
     KINDS,
     RULE,
     TRANSITION,
@@ -28,7 +31,7 @@ from model_check.engine.checkpoint import Checkpoint
 from model_check.engine.explorer import explore
 from model_check.engine.simulate import Cached
 from model_check.engine.steps import broken_invariants, initial_states, steps
-from model_check.engine.system import Limits, System
+from model_check.engine.system import Limits, Outcome, System
 from model_check.errors import InputError
 from model_check.kraft.build import build
 from model_check.kraft.model import KRAFT
@@ -36,6 +39,21 @@ from model_check.kraft.system import KRaftSystem
 from model_check.run import check
 from model_check.scenario import find
 from model_check.trace.build import details
+from reference.brokers.effects import Reply
+from reference.brokers.errors import BrokerErrorCode
+from reference.brokers.events import RequestReceived
+from reference.brokers.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrChangeResponse,
+    IsrMember,
+    PartitionProposal,
+    Process,
+)
+from reference.brokers.messages import Response as BrokerResponse
+from reference.brokers.partition import Partition
+from reference.brokers.protocol import KIP343, SHIPPED
+from reference.brokers.starting import running_cluster
 from reference.protocol import KAFKA
 from tests.kraft.small import changed
 
@@ -146,6 +164,47 @@ def test_guards_of_brokers_go_the_ways_that_happen() -> None:
     assert by_text["reached_controller", "work.broker.fenced"] == "both"
     assert by_text["reached_controller", "timeout is not None and ticks >= timeout"] == "false"
     assert by_text["_is_current", "request.incarnation >= known"] == "true"
+
+
+def test_generators_within_a_condition_are_not_its_answer() -> None:
+    """Their frames run the same line: broker 1 is eligible, and broker 3 is not."""
+    members = (IsrMember(1, 1), IsrMember(3, 9))
+    led_by_1 = Partition("t", 0, (1, 2, 3), (1,), leader=1)
+    controller, _ = running_cluster(SHIPPED, (1, 2), (led_by_1,))
+    request = AlterPartitionRequest(1, 1, (PartitionProposal("t", 0, 0, 0, members),))
+    watch = Watch(guards_of_brokers(), (asking.step,))
+    with watch.watching() as seen:
+        asking.step(SHIPPED, controller, RequestReceived(1, Process(1, 1), request))
+    asked = [(guards_of_brokers()[place], went) for place, went in seen]
+    assert [went for guard, went in asked if guard.text.startswith("not all(lives.is_eligible(")] == [True]
+
+
+def test_what_brokers_of_the_draft_can_cover() -> None:
+    """No step names what is wrong with time-outs; error codes have the names of the draft's messages."""
+    draft, shipped = (coverage.to_cover([protocol]) for protocol in (KIP343, SHIPPED))
+    assert "FENCE-3" in draft[RULE] and "FENCE-4" not in draft[RULE]
+    assert set(draft[ERROR]) == {
+        "INVALID_INCARNATION_ID", "INVALID_REQUEST", "NOT_CONTROLLER", "NOT_LEADER_FOR_PARTITION",
+    }  # fmt: skip
+    assert {"STALE_BROKER_EPOCH", "INCONSISTENT_CLUSTER_ID"} <= set(shipped[ERROR])
+    assert {*draft[ERROR], *shipped[ERROR]} == set(coverage.to_cover([])[ERROR])
+
+
+@pytest.mark.parametrize(
+    ("response", "name"),
+    [
+        (IsrChangeResponse(BrokerErrorCode.INVALID_INCARNATION_ID), "INVALID_INCARNATION_ID"),
+        (
+            IsrChangeResponse(results=(BrokerErrorCode.NOT_LEADER_FOR_PARTITION,)),
+            "NOT_LEADER_FOR_PARTITION",
+        ),
+        (AlterPartitionResponse(BrokerErrorCode.STALE_BROKER_EPOCH), "STALE_BROKER_EPOCH"),
+    ],
+)
+def test_errors_have_the_names_that_the_message_gives_them(response: BrokerResponse, name: str) -> None:
+    reply = Reply(1, Process(1, 1), response)
+    step = Step(Outcome(Action("request", "controller"), (), ()), Execution((), (reply,), ()))
+    assert [code for kind, code in coverage.covered(step) if kind == ERROR] == [name]
 
 
 def test_guards_of_both_kinds_of_systems_count_together() -> None:

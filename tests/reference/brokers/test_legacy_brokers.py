@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reference.brokers import views
 from reference.brokers.broker import Api
 from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
@@ -54,12 +56,12 @@ def test_a_legacy_broker_that_shuts_down_completes_what_it_has_accepted() -> Non
     broker = starting(KIP343, Process(1, 1), controller=1, legacy=True)
     busy = step(KIP343, broker, ClientRequest()).state
     wished = step(KIP343, busy, ShutdownWished())
-    assert wished.rules == ("COMPAT-1", "CONFIG-15") and wished.effects == ()
+    assert wished.rules == ("CONFIG-15", "COMPAT-5") and wished.effects == ()
     refused = step(KIP343, wished.state, ClientRequest())
     assert refused.effects == (Refused(),) and refused.state == wished.state
-    assert refused.rules == ("COMPAT-1",)
+    assert refused.rules == ("COMPAT-5",)
     ended = step(KIP343, wished.state, ClientRequestDone())
-    assert ended.effects == (Completed(), Stop()) and ended.state.ended and ended.rules == ("COMPAT-1",)
+    assert ended.effects == (Completed(), Stop()) and ended.state.ended and ended.rules == ("COMPAT-5",)
 
 
 def test_a_legacy_registration_is_active_always() -> None:
@@ -74,6 +76,18 @@ def test_a_legacy_registration_is_active_always() -> None:
         protocol = replace(KIP343, new_controller=new_controller)
         taken_over = step(protocol, controller, Failover(2)).state
         assert views.state_of(taken_over, 1) is BrokerState.ACTIVE
+
+
+@pytest.mark.parametrize("new_controller", NewController)
+def test_what_a_new_controller_takes_registered_brokers_for_is_not_asked_of_legacy_ones(
+    new_controller: NewController,
+) -> None:
+    """HEARTBEAT-11 decides nothing where COMPAT-3 does."""
+    protocol = replace(KIP343, new_controller=new_controller)
+    controller, *_ = cluster(protocol, legacy=(1, 2))
+    taken_over = step(protocol, controller, Failover(2))
+    assert taken_over.rules == ("INC-5", "COMPAT-3", "BSTATE-7", "BSTATE-8")
+    assert taken_over.state == step(KIP343, controller, Failover(2)).state
 
 
 def test_a_legacy_leader_writes_the_store_itself() -> None:
