@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,27 @@ def test_a_bad_campaign_is_refused_in_one_sentence(tmp_path: Path, text: str, sa
     with pytest.raises(InputError) as caught:
         expand(find_campaign(written(tmp_path, text)))
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = (resources.files("model_check") / "scenarios" / "single-voter.toml").read_text(encoding="utf-8")
+    same, other = tmp_path / "same.toml", tmp_path / "other.toml"
+    same.write_text(shipped)
+    other.write_text(shipped.replace("appends = 1", "appends = 2"))
+    assert same.read_text() != other.read_text()
+    assert len(cells_of({"scenarios": ["single-voter", str(same)]})) == 1
+    blocks: tuple[list[dict[str, Any]], ...] = (
+        [{"scenarios": [str(same), str(other)]}],
+        [{"scenarios": [str(same)]}, {"scenarios": [str(other)]}],
+        [{"scenarios": [str(other)], "tags": ["ci"]}],
+        [{"mutants": ["own-log-not-counted"], "mutants-in": "own"}, {"scenarios": [str(other)]}],
+    )
+    for matrices in blocks:
+        with pytest.raises(InputError, match=r"^two scenarios are called 'single-voter', .*; rename one\.$"):
+            cells_of(*matrices)
+    options = [part for file in (same, other) for part in ("--scenario", str(file))]
+    assert main(["pipeline", "campaign", *options, "--list"]) == 2
+    assert f"differ: {same} and {other}; rename one." in capsys.readouterr().err
 
 
 def test_what_a_file_names_is_refused_with_the_file(
