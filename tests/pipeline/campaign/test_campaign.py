@@ -195,14 +195,39 @@ def test_a_folder_with_something_else_is_left_alone(
     (tmp_path / "mine" / "letters").write_text("kept")
     options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
     assert main(["pipeline", "campaign", *options]) == 2
-    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
+    # A plan, but of somebody else: it would be written over.
+    (tmp_path / "mine" / "plan").mkdir()
+    (tmp_path / "mine" / "plan" / "of-a-house").write_text("kept")
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
+    assert (tmp_path / "mine" / "plan" / "of-a-house").read_text() == "kept"
     plan = tmp_path / "other" / "plan"
     spark.range(3).write.parquet(str(plan))
     assert main(["pipeline", "campaign", *options[:-1], str(plan.parent)]) == 2
-    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert "there is something that is no campaign: 'plan'; choose" in capsys.readouterr().err
     assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
     assert "there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_plain_files_may_lie_beside_a_campaign(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
+    assert main(["pipeline", "campaign", *options, "-o", str(tmp_path / "first.md")]) == 3
+    report = results / "report.md"
+    assert main(["pipeline", "campaign", "--report", str(results), "-o", str(report)]) == 3
+    (results / ".DS_Store").touch()
+    capsys.readouterr()
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 cells, of which 1 are finished" in capsys.readouterr().err
+    assert report.read_text() == (tmp_path / "first.md").read_text()
+    (results / "holidays").mkdir()
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert "there is something that is no campaign: 'holidays'; choose" in capsys.readouterr().err
 
 
 @pytest.mark.spark
