@@ -267,8 +267,12 @@ def test_a_campaign_that_is_not_there_is_named() -> None:
         ({"verdicts": {"failed": 1}}, 1),
         ({"open": 1}, 3),
         ({"finished": 4}, 3),
+        ({"verdicts": {"invalid": 1}}, 3),
+        ({"mutant": "undetermined"}, 3),
+        ({"mutant": "survived"}, 0),
     ],
 )
 def test_exit_status(changed: dict[str, Any], status: int) -> None:
+    mutants = {"status": {"one": "refuted", "other": changed.pop("mutant", "refuted")}}
     cells = {"planned": 5, "finished": 5, "not_as_expected": 0, "open": 0, "verdicts": {"holds": 5}}
-    assert exit_status({"cells": cells | changed}) == status
+    assert exit_status({"cells": cells | changed, "mutants": mutants}) == status
