@@ -48,8 +48,8 @@ class Matrix(_Table):
 
     scenarios, tags: names, files and tags. protocols: a preset and switches ("kip595
     follower-pre-vote=never", "shipped alter-partition-version=2"), or "scenario", what the scenario says, and
-    switches. mutants: "none", "all", or
-    words as ``kraftcheck mutate`` takes them. mutants_in: with "own" each mutant runs in the scenario that it
+    switches. mutants: "none", "all", or words as ``kraftcheck mutate`` takes them; wherever one of them runs
+    the reference as it is runs as well. mutants_in: with "own" each mutant runs in the scenario that it
     names, each property that it is to violate judged alone, beside that scenario without it. bounds:
     "budgets.crashes=2 bounds.max-epoch=2..4", a range stands for all its numbers. seeds, walks, depth: of
     random walks ("0..99").
@@ -199,6 +199,8 @@ def _product(
         left_out[applies.MUTANT] += len(mutants) - len(of_mutants)
         left_out[applies.VARIANT] += len(matrix.protocols) - len(of_protocols)
         left_out[applies.BOUNDS] += len(bounds) - len(of_bounds)
+        if of_mutants and None not in of_mutants:
+            of_mutants.insert(0, None)
         for protocol, bound in product(of_protocols, of_bounds):
             yield from _of_content(scenario, protocol, bound, of_mutants, matrix, limits)
 

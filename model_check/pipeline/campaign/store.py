@@ -1,6 +1,6 @@
 """The folder of a campaign's results, in any file system that the cluster knows.
 
-``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v1/`` holds what finished
+``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v2/`` holds what finished
 cells found, a data set for each batch of them. A batch counts once Spark has marked it complete.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
 from model_check.pipeline import datasets
-from model_check.pipeline.campaign.cells import Cell
+from model_check.pipeline.campaign.cells import NO_MUTANT, Cell
 from model_check.pipeline.campaign.executor import coordinates
 from model_check.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
 from model_check.pipeline.datasets import Dataset
@@ -47,9 +47,13 @@ class Store:
                 f"{self.path}: there is something that is no campaign: {foreign}; choose another folder."
             )
         datasets.make_folder(self.spark, self.path)
+        controls = {
+            cell.control: id_ for cell, id_ in zip(cells, ids, strict=True) if cell.mutant == NO_MUTANT
+        }
         texts = {_digest(cell.content): cell.content for cell in cells}
         rows = [
             coordinates(cell, id_)
+            | {"control": None if cell.mutant == NO_MUTANT else controls[cell.control]}
             | {"content": _digest(cell.content), "coverage": cell.coverage}
             | {"sources": sources, "campaign": campaign}
             for cell, id_ in zip(cells, ids, strict=True)

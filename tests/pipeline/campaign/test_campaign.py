@@ -102,7 +102,7 @@ def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Pa
     (foreign,) = (tmp_path / "foreign").glob("*.parquet")
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v1").glob("*/*.parquet"):
+    for file in (tmp_path / "results" / "cells.v2").glob("*/*.parquet"):
         content = file.read_bytes()
         for wrong in (foreign.read_bytes(), content[:99]):
             file.write_bytes(wrong)
@@ -183,8 +183,8 @@ def test_results_are_reported_without_running_anything(
     assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["limits"]["cells"] == {"max_states": 1} and "Limits hit" in page.read_text()
-    cells = [path for path in before if "cells.v1" in str(path)]
-    assert [path for path in sorted(results.rglob("*")) if "cells.v1" in str(path)] == cells
+    cells = [path for path in before if "cells.v2" in str(path)]
+    assert [path for path in sorted(results.rglob("*")) if "cells.v2" in str(path)] == cells
 
 
 @pytest.mark.spark
@@ -238,7 +238,7 @@ def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
     options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
     assert main(["pipeline", "campaign", *options]) == 3
     shutil.rmtree(results / "plan")
-    (batch,) = (results / "cells.v1").iterdir()
+    (batch,) = (results / "cells.v2").iterdir()
     (batch / "_SUCCESS").unlink()
     assert main(["pipeline", "campaign", *options]) == 3
     assert "1 cells, of which 0 are finished" in capsys.readouterr().err
@@ -305,7 +305,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob("cells.v1/*/_SUCCESS"):
+    for mark in results.glob("cells.v2/*/_SUCCESS"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]

@@ -35,6 +35,8 @@ MATRICES = st.fixed_dictionaries(
     }
 )
 
+BOTH = {"scenarios": ["single-voter", "brokers-delayed-heartbeat"]}
+
 
 def cells_of(*matrices: dict[str, Any]) -> list[Cell]:
     return expand(Campaign.model_validate({"matrix": list(matrices)}))
@@ -53,10 +55,31 @@ def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str,
     seeds = {"0": 1, "7": 1, "3..5": 3}[matrix["seeds"]]
     bounds = sum(4 if ".." in text else 1 for text in matrix["bounds"])
     engines = sum(seeds if engine == "simulate" else 1 for engine in matrix["engines"])
-    others = [len(matrix[name]) for name in ("scenarios", "protocols", "mutants")]
-    assert len(cells) == others[0] * others[1] * others[2] * bounds * engines
+    others = [len(matrix[name]) for name in ("scenarios", "protocols")]
+    assert len(cells) == others[0] * others[1] * len({*matrix["mutants"], "none"}) * bounds * engines
     assert len({cell.id("sources") for cell in cells}) == len(cells)
     assert [cell.id("sources") for cell in cells_of(matrix)] == [cell.id("sources") for cell in cells]
+
+
+@settings(max_examples=25, deadline=None)
+@given(MATRICES)
+def test_the_reference_as_it_is_runs_wherever_a_mutant_does(matrix: dict[str, Any]) -> None:
+    cells = cells_of(matrix | {"coverage": True, "walks": 3}, matrix | {"keep-going": True})
+    controls = {cell.control for cell in cells if cell.mutant == "none"}
+    assert {cell.control for cell in cells if cell.mutant != "none"} <= controls
+    assert all(replace(cell, coverage=False) == cell.control for cell in cells if cell.mutant == "none")
+
+
+def test_the_reference_as_it_is_runs_where_no_mutant_does_only_when_asked_for() -> None:
+    cells = cells_of(
+        BOTH | {"mutants": ["vote-for-an-id"], "engines": ["check", "simulate"], "seeds": "0..1"}
+    )
+    assert [(cell.scenario, cell.mutant, cell.seed) for cell in cells] == [
+        ("single-voter", mutant, seed) for mutant in ("none", "vote-for-an-id") for seed in (None, 0, 1)
+    ]
+    own = cells_of({"mutants": ["vote-for-an-id"], "mutants-in": "own", "coverage": True})
+    (control,) = (cell for cell in own if cell.mutant == "none")
+    assert {cell.control for cell in own} == {replace(control, coverage=False)}
 
 
 @settings(max_examples=25, deadline=None)
@@ -104,9 +127,6 @@ def test_the_mutants_of_the_project_run_as_kraftcheck_mutate_runs_them() -> None
 
 def test_the_campaign_of_variants_has_a_thousand_cells() -> None:
     assert len(expand(find_campaign("variants"))) >= 1000
-
-
-BOTH = {"scenarios": ["single-voter", "brokers-delayed-heartbeat"]}
 
 
 @pytest.mark.parametrize(
