@@ -63,7 +63,7 @@ class _Walks:
         self.seen: set[GlobalState] = set()
         self.violations: dict[str, Violation] = {}
         self.goals: set[str] = set()
-        self.steps = self.deepest = self.deadlocks = 0
+        self.steps = self.deepest = self.deadlocks = self.walks = 0
 
     def report(self, names: Sequence[str], path: Sequence[PathStep], initial: int) -> None:
         for name in names:
@@ -72,6 +72,7 @@ class _Walks:
                 self.violations[name] = Violation(name, len(path), tuple(path), initial)
 
     def walk(self, depth: int) -> None:
+        self.walks += 1
         start = self.random.randrange(len(self.initial))
         state = self.initial[start]
         path: list[PathStep] = []
@@ -139,5 +140,6 @@ def simulate(
         deadlocks=state.deadlocks,
         calls=state.cached.calls,
         limit=limit,
+        walks=state.walks,
     )
     return replace(result, seconds=time.monotonic() - begin, peak_memory=resident_bytes())

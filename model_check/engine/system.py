@@ -298,7 +298,7 @@ class Exploration:
     ``constrained``: successors cut by the state constraint or the network's capacity, by reason
     (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
     ``System.deliver`` and ``System.actions``; ``collision_probability``: upper estimate of the chance that
-    any two distinct states share a fingerprint.
+    any two distinct states share a fingerprint; ``walks``: random walks taken, where that is how.
     """
 
     verdict: Verdict
@@ -319,6 +319,7 @@ class Exploration:
     visited_bytes: int = 0
     collision_probability: float = 0.0
     limit: str | None = None
+    walks: int = 0
 
 
 class Interrupted(KeyboardInterrupt):

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from model_check.errors import InputError
 from model_check.mutation import catalogue, patch
@@ -120,12 +120,12 @@ def _limits(timeout: float | None) -> Limits:
 
 def _summary(name: str | None, result: CheckResult) -> dict[str, Any]:
     found = result.exploration
-    property_, steps = next(iter(violated(result)), (None, None))
+    first = next(iter(violated(result)), None)
     return {
         "judged": name,
         "verdict": verdict(result),
-        "property": property_,
-        "steps": steps,
+        "property": None if first is None else first.property,
+        "steps": None if first is None else first.steps,
         "states": found.distinct,
         "seconds": round(found.seconds, 3),
         "limit": result.limit,
@@ -137,18 +137,26 @@ def verdict(result: CheckResult) -> str:
     return "violated" if violated(result) else result.verdict.name.lower()
 
 
-def violated(result: CheckResult) -> list[tuple[str, int | None]]:
-    """What is violated, and by how many steps: properties, those of safety by their length and first, and
-    then goals that are never reached.
+class Violated(NamedTuple):
+    """What is violated, and the steps of the counterexample; ``None``: there is none, as of goals."""
+
+    property: str
+    kind: Literal["safety", "eventually", "goal"]
+    steps: int | None
+
+
+def violated(result: CheckResult) -> list[Violated]:
+    """What is violated: properties, those of safety by their length and first, and then goals that were not
+    reached, be it because a violation ended the exploration.
     """
     found = result.exploration
     safety = sorted(found.violations, key=lambda violation: violation.depth)
     unfair = [judged for judged in result.judged if not judged.holds]
     missing = found.missing_goals if not result.undetermined else ()
     return [
-        *((violation.property, violation.depth) for violation in safety),
-        *((judged.name, judged.stem + judged.cycle) for judged in unfair),
-        *((goal, None) for goal in missing),
+        *(Violated(violation.property, "safety", violation.depth) for violation in safety),
+        *(Violated(judged.name, "eventually", judged.stem + judged.cycle) for judged in unfair),
+        *(Violated(goal, "goal", None) for goal in missing),
     ]
 
 

@@ -43,7 +43,7 @@ def violated(without):
     if without is not None and told["eventually"] == asked.eventually:
         told["without"] = (*asked.without, without)
     scenario = scenario.model_copy(update={"check": asked.model_copy(update=told)})
-    return [found for found, _ in worker.violated(check(scenario))]
+    return [found.property for found in worker.violated(check(scenario))]
 
 print(json.dumps([violated(None), violated(name)]))
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -67,6 +67,19 @@ class Cell:
             return "holds" if self.judged is None else f"violated: {self.judged}"
         expect = json.loads(self.content)["expect"]
         return "holds" if expect["verdict"] == "holds" else f"violated: {', '.join(expect['violates'])}"
+
+    @property
+    def control(self) -> Cell:
+        """The reference as it is in the same place; whether its coverage is noted makes no difference."""
+        return replace(
+            self,
+            mutant=NO_MUTANT,
+            mutant_content=None,
+            judged=None,
+            mutant_alone=False,
+            expects=self.protocol == self.bounds == AS_WRITTEN,
+            coverage=False,
+        )
 
     def task(self, sources: str) -> str:
         """What an executor needs to run it, as JSON."""

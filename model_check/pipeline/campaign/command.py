@@ -17,6 +17,7 @@ from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
+from model_check.mutation.campaign import Status
 from model_check.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.validation import validated
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Exit status: 0 every cell whose result is known beforehand is as expected, 1 one is not or failed, "
-        "3 undetermined. See docs/pipeline/campaign.md."
+        "3 one, or a mutant, is undetermined, or one is invalid. See docs/pipeline/campaign.md."
     )
     parser.add_argument(
         "campaign",
@@ -196,9 +197,12 @@ def _report(spark: SparkSession, path: str, arguments: argparse.Namespace) -> in
 
 
 def exit_status(found: dict[str, Any]) -> int:
-    """1: a cell is not as expected, or failed; 3: one is undetermined, or not finished; else 0."""
+    """1: a cell is not as expected, or failed; 3: one is undetermined, invalid or not finished, or it is
+    undetermined what became of a mutant; else 0.
+    """
     cells = found["cells"]
     if cells["not_as_expected"] or cells["verdicts"].get("failed"):
         return EXIT_DIFFERS
-    open_ = cells["planned"] - cells["finished"] + cells["open"]
-    return EXIT_UNDETERMINED if open_ else EXIT_EXPECTED
+    unjudged = cells["planned"] - cells["finished"] + cells["open"] + cells["verdicts"].get("invalid", 0)
+    undetermined = Status.UNDETERMINED.value in found["mutants"]["status"].values()
+    return EXIT_UNDETERMINED if unjudged or undetermined else EXIT_EXPECTED

@@ -54,13 +54,15 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         max_states=cell.limits.states, max_memory=cell.limits.memory, max_seconds=cell.limits.seconds
     )
     result = check(scenario, limits=limits, keep_going=cell.keep_going, coverage=cell.coverage)
+    judged_to = _judged_to(cell, result)
+    # What ends early has not come to all goals.
+    violated = [each for each in worker.violated(result) if each.kind != "goal" or judged_to is None]
     verdict = worker.verdict(result)
     found = _counts(result.exploration) | {
         "verdict": verdict,
-        "violated": [
-            {"property": name, "steps": steps, "trace": None} for name, steps in worker.violated(result)
-        ],
-        "as_expected": _as_expected(cell, result, verdict),
+        "violated": [each._asdict() | {"trace": None} for each in violated],
+        "judged_to": judged_to,
+        "as_expected": _as_expected(cell, result, violated),
         "differences": list(result.differences) if cell.expects and cell.mutant_content is None else [],
         "limit": result.limit,
         "covered": _covered(result.covered) if cell.coverage else None,
@@ -70,12 +72,25 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         _tell_traces(cell, found, result.traces, tell)
 
 
-def _as_expected(cell: Cell, result: CheckResult, verdict: str) -> bool | None:
-    if not cell.expects or verdict == "undetermined":
+def _judged_to(cell: Cell, result: CheckResult) -> int | None:
+    """The last level that was explored as a whole; -1: none, ``None``: all there are."""
+    found = result.exploration
+    if result.prelude is not None:
+        return -1
+    if found.limit is not None:
+        return found.depth - 1
+    if found.violations and not cell.keep_going:
+        # The search ends after the level in which the first violation appears.
+        return min(violation.depth for violation in found.violations)
+    return None
+
+
+def _as_expected(cell: Cell, result: CheckResult, violated: Sequence[worker.Violated]) -> bool | None:
+    if not cell.expects or worker.verdict(result) == "undetermined":
         return None
     if cell.mutant_content is None:
         return None if result.undetermined else result.as_expected
-    names = [name for name, _ in worker.violated(result)]
+    names = [each.property for each in violated]
     return cell.judged in names if cell.judged is not None else not names
 
 
@@ -94,17 +109,19 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     assert cell.seed is not None and cell.walks is not None and cell.depth is not None
     system = model_of(scenario).build(scenario)
     covering = Covering(system, guards=True) if cell.coverage else None
+    keep_going = cell.keep_going or len(scenario.expect.violates) > 1
     exploration = simulate(
         cast(System, covering or system),
         cell.seed,
         cell.walks,
         cell.depth,
-        keep_going=cell.keep_going or len(scenario.expect.violates) > 1,
+        keep_going=keep_going,
         max_seconds=cell.limits.seconds,
     )
     covered = None
     if covering is not None:
         exploration, covered = covering.split(exploration)
+    ended = exploration.walks < cell.walks or bool(exploration.violations and not keep_going)
     shrunk = tuple(shrink(system, each).violation for each in exploration.violations)
     exploration = replace(exploration, violations=shrunk)
     unexpected = unexpected_violations(scenario, exploration)
@@ -116,7 +133,11 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         as_expected = True
     found = _counts(exploration) | {
         "verdict": "violated" if shrunk else "undetermined",
-        "violated": [{"property": each.property, "steps": each.depth, "trace": None} for each in shrunk],
+        "violated": [
+            worker.Violated(each.property, "safety", each.depth)._asdict() | {"trace": None}
+            for each in shrunk
+        ],
+        "judged_to": exploration.walks if ended else None,
         "as_expected": as_expected,
         "differences": [f"{name} is violated" for name in unexpected] if cell.expects else [],
         "limit": None if shrunk else exploration.limit,

@@ -48,8 +48,8 @@ class Matrix(_Table):
 
     scenarios, tags: names, files and tags. protocols: a preset and switches ("kip595
     follower-pre-vote=never", "shipped alter-partition-version=2"), or "scenario", what the scenario says, and
-    switches. mutants: "none", "all", or
-    words as ``kraftcheck mutate`` takes them. mutants_in: with "own" each mutant runs in the scenario that it
+    switches. mutants: "none", "all", or words as ``kraftcheck mutate`` takes them; wherever one of them runs
+    the reference as it is runs as well. mutants_in: with "own" each mutant runs in the scenario that it
     names, each property that it is to violate judged alone, beside that scenario without it. bounds:
     "budgets.crashes=2 bounds.max-epoch=2..4", a range stands for all its numbers. seeds, walks, depth: of
     random walks ("0..99").
@@ -143,11 +143,12 @@ def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]
     pairs of coordinates do not apply to each other, if there are some. Raises InputError.
     """
     found: dict[Cell, None] = {}
+    known: dict[str, Scenario] = {}
     limits, left_out = campaign.limits.limits, Counter[str]()
     for number, matrix in enumerate(campaign.matrix):
         apart, empty = Counter[str](), True
         own = matrix.mutants_in == "own"
-        for cell in _of_own(matrix, limits) if own else _product(matrix, limits, apart):
+        for cell in _of_own(matrix, limits, known) if own else _product(matrix, limits, apart, known):
             found[cell], empty = None, False
             if len(found) > MOST_CELLS:
                 raise InputError(f"{campaign.name}: more than {MOST_CELLS:,} cells; divide the campaign.")
@@ -159,11 +160,12 @@ def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]
     return list(found)
 
 
-def _of_own(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
-    controls, known = set(), shipped()
+def _of_own(matrix: Matrix, limits: Limits, known: dict[str, Scenario]) -> Iterator[Cell]:
+    controls, scenarios = set(), shipped()
     for mutant in _mutants(matrix.mutants):
         assert mutant is not None
-        scenario = known[mutant.scenario]
+        scenario = scenarios[mutant.scenario]
+        _require_one_of_a_name(scenario, known)
         content = scenario.model_dump_json(by_alias=True)
         if mutant.scenario not in controls:
             controls.add(mutant.scenario)
@@ -180,10 +182,12 @@ def _of_own(matrix: Matrix, limits: Limits) -> Iterator[Cell]:
             )
 
 
-def _product(matrix: Matrix, limits: Limits, left_out: Counter[str]) -> Iterator[Cell]:
+def _product(
+    matrix: Matrix, limits: Limits, left_out: Counter[str], known: dict[str, Scenario]
+) -> Iterator[Cell]:
     mutants = list(_mutants(matrix.mutants))
     bounds = [each for text in matrix.bounds for each in _ranges(text)]
-    scenarios = list(_scenarios(matrix))
+    scenarios = _scenarios(matrix, known)
     for text in matrix.protocols:
         applies.require_variant(text, scenarios[0])
     for text in bounds:
@@ -195,6 +199,8 @@ def _product(matrix: Matrix, limits: Limits, left_out: Counter[str]) -> Iterator
         left_out[applies.MUTANT] += len(mutants) - len(of_mutants)
         left_out[applies.VARIANT] += len(matrix.protocols) - len(of_protocols)
         left_out[applies.BOUNDS] += len(bounds) - len(of_bounds)
+        if of_mutants and None not in of_mutants:
+            of_mutants.insert(0, None)
         for protocol, bound in product(of_protocols, of_bounds):
             yield from _of_content(scenario, protocol, bound, of_mutants, matrix, limits)
 
@@ -231,14 +237,31 @@ def _walks(cell: Cell, matrix: Matrix) -> Iterator[Cell]:
         yield replace(cell, engine="simulate", seed=seed, walks=matrix.walks, depth=matrix.depth)
 
 
-def _scenarios(matrix: Matrix) -> Iterator[Scenario]:
-    chosen = {scenario.name: scenario for scenario in map(find, matrix.scenarios)}
-    for tag in matrix.tags:
-        tagged = {name: scenario for name, scenario in shipped().items() if tag in scenario.tags}
+def _scenarios(matrix: Matrix, known: dict[str, Scenario]) -> list[Scenario]:
+    """The scenarios of a block, each once. Raises InputError where two of one name differ."""
+    chosen = []
+    for tag in reversed(matrix.tags):
+        tagged = [scenario for scenario in shipped().values() if tag in scenario.tags]
         if not tagged:
             raise InputError(f"no shipped scenario has the tag '{tag}'; {HINT}.")
-        chosen = tagged | chosen
-    yield from chosen.values()
+        chosen += tagged
+    chosen += map(find, matrix.scenarios)
+    for scenario in chosen:
+        _require_one_of_a_name(scenario, known)
+    return list(dict.fromkeys(chosen))
+
+
+def _require_one_of_a_name(scenario: Scenario, known: dict[str, Scenario]) -> None:
+    """Note ``scenario`` in ``known``. Raises InputError where another one there is called the same.
+
+    What is found is told by the names of scenarios.
+    """
+    other = known.setdefault(scenario.name, scenario)
+    if other != scenario:
+        raise InputError(
+            f"two scenarios are called '{scenario.name}', and differ: {other.file} and {scenario.file}; "
+            "rename one."
+        )
 
 
 def _mutants(words: Sequence[str]) -> Iterator[Mutant | None]:

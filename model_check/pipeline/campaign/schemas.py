@@ -18,10 +18,15 @@ _COORDINATES = (
 
 PLAN = Dataset(
     "campaign-plan",
-    1,
+    2,
     "The cells of the campaign that ran last.",
     (
         *_COORDINATES,
+        Column(
+            "control",
+            "string",
+            "of a mutant: id of the cell of the reference as it is in the same place; null: it is none",
+        ),
         Column("content", "string", "id of the scenario that is explored, in 'campaign-scenarios'"),
         Column("coverage", "boolean", "whether it is noted what the steps exercise"),
         Column("sources", "string", "digest of the sources of kraftcheck that are to run it"),
@@ -41,7 +46,7 @@ SCENARIOS = Dataset(
 
 CELLS = Dataset(
     "campaign-cells",
-    1,
+    2,
     "What finished cells found, a row each.",
     (
         *_COORDINATES,
@@ -50,10 +55,17 @@ CELLS = Dataset(
         Column("differences", "array<string>", "where it is not as expected, in words"),
         Column(
             "violated",
-            "array<struct<property:string,steps:int,trace:string>>",
-            "violated properties and goals never reached: steps of the counterexample (null: there is none) "
+            "array<struct<property:string,kind:string,steps:int,trace:string>>",
+            "violated properties and goals never reached: of which kind ('safety', 'eventually', 'goal'), "
+            "steps of the counterexample (null: there is none) "
             "and the counterexample as `kraftcheck trace` reads it (null: none, no time was left, or a state "
             "of a mutant cannot be shown)",
+        ),
+        Column(
+            "judged_to",
+            "int",
+            "of 'check' the last level, of 'simulate' the walk, up to which every violation of a safety "
+            "property would have been found; -1: none, null: the whole was explored",
         ),
         Column("distinct", "bigint", "distinct states"),
         Column("states", "bigint", "those and their images under renaming of interchangeable replicas"),

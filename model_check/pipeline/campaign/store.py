@@ -1,12 +1,13 @@
 """The folder of a campaign's results, in any file system that the cluster knows.
 
-``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v1/`` holds what finished
+``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v2/`` holds what finished
 cells found, a data set for each batch of them. A batch counts once Spark has marked it complete.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
 from model_check.pipeline import datasets
-from model_check.pipeline.campaign.cells import Cell
+from model_check.pipeline.campaign.cells import NO_MUTANT, Cell
 from model_check.pipeline.campaign.executor import coordinates
 from model_check.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
 from model_check.pipeline.datasets import Dataset
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMES = ("plan", "scenarios")
+#: The folder of cells, of whatever version.
+_CELLS = re.compile(r"cells\.v\d+", re.ASCII)
 #: What to do about a batch that is not as it was written.
 REPAIR = "remove the folder of this batch and run the campaign again: only its cells are repeated"
 
@@ -38,12 +41,19 @@ class Store:
 
     def plan(self, cells: Sequence[Cell], ids: Sequence[str], sources: str, campaign: str) -> None:
         """Write down what the campaign consists of. Raises InputError where something else is there."""
-        if not self._is_free():
-            raise InputError(f"{self.path}: there is something that is no campaign; choose another folder.")
+        foreign = self._foreign()
+        if foreign is not None:
+            raise InputError(
+                f"{self.path}: there is something that is no campaign: {foreign}; choose another folder."
+            )
         datasets.make_folder(self.spark, self.path)
+        controls = {
+            cell.control: id_ for cell, id_ in zip(cells, ids, strict=True) if cell.mutant == NO_MUTANT
+        }
         texts = {_digest(cell.content): cell.content for cell in cells}
         rows = [
             coordinates(cell, id_)
+            | {"control": None if cell.mutant == NO_MUTANT else controls[cell.control]}
             | {"content": _digest(cell.content), "coverage": cell.coverage}
             | {"sources": sources, "campaign": campaign}
             for cell, id_ in zip(cells, ids, strict=True)
@@ -52,17 +62,25 @@ class Store:
         self._write(scenarios, SCENARIOS, "scenarios")
         self._write(rows, PLAN, "plan")
 
-    def _is_free(self) -> bool:
-        """Whether there is nothing but what a campaign leaves, even one that was killed as it began."""
+    def _foreign(self) -> str | None:
+        """What is there that no campaign leaves, even one that was killed as it began; ``None``: nothing.
+
+        Beside a campaign plain files may lie, such as its report: nothing is written over them.
+        """
         if not datasets.exists(self.spark, self.path):
-            return True
+            return None
         place, system = datasets.located(self.spark, self.path)
         if not system.getFileStatus(place).isDirectory():
-            return False
-        names = [str(each.getPath().getName()) for each in system.listStatus(place)]
-        if not all(name in _NAMES or name.startswith("cells.v") for name in names):
-            return False
-        return not any(datasets.is_foreign(self.spark, f"{self.path}/{name}") for name in _NAMES)
+            return "it is a file"
+        for name in _NAMES:
+            if datasets.is_foreign(self.spark, f"{self.path}/{name}"):
+                return f"'{name}'"
+        entries = {str(each.getPath().getName()): bool(each.isFile()) for each in system.listStatus(place)}
+        others = sorted(name for name in entries if name not in _NAMES and not _CELLS.fullmatch(name))
+        begun = any(map(_CELLS.fullmatch, entries)) or datasets.exists(
+            self.spark, f"{self.path}/plan/_SUCCESS"
+        )
+        return next((f"'{name}'" for name in others if not (begun and entries[name])), None)
 
     def _write(self, rows: list[Row], dataset: Dataset, name: str) -> None:
         data = self.spark.createDataFrame(rows, dataset.schema()).coalesce(1)

@@ -102,7 +102,7 @@ def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Pa
     (foreign,) = (tmp_path / "foreign").glob("*.parquet")
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v1").glob("*/*.parquet"):
+    for file in (tmp_path / "results" / "cells.v2").glob("*/*.parquet"):
         content = file.read_bytes()
         for wrong in (foreign.read_bytes(), content[:99]):
             file.write_bytes(wrong)
@@ -183,8 +183,8 @@ def test_results_are_reported_without_running_anything(
     assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["limits"]["cells"] == {"max_states": 1} and "Limits hit" in page.read_text()
-    cells = [path for path in before if "cells.v1" in str(path)]
-    assert [path for path in sorted(results.rglob("*")) if "cells.v1" in str(path)] == cells
+    cells = [path for path in before if "cells.v2" in str(path)]
+    assert [path for path in sorted(results.rglob("*")) if "cells.v2" in str(path)] == cells
 
 
 @pytest.mark.spark
@@ -195,14 +195,39 @@ def test_a_folder_with_something_else_is_left_alone(
     (tmp_path / "mine" / "letters").write_text("kept")
     options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
     assert main(["pipeline", "campaign", *options]) == 2
-    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
+    # A plan, but of somebody else: it would be written over.
+    (tmp_path / "mine" / "plan").mkdir()
+    (tmp_path / "mine" / "plan" / "of-a-house").write_text("kept")
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
+    assert (tmp_path / "mine" / "plan" / "of-a-house").read_text() == "kept"
     plan = tmp_path / "other" / "plan"
     spark.range(3).write.parquet(str(plan))
     assert main(["pipeline", "campaign", *options[:-1], str(plan.parent)]) == 2
-    assert "there is something that is no campaign" in capsys.readouterr().err
+    assert "there is something that is no campaign: 'plan'; choose" in capsys.readouterr().err
     assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
     assert "there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_plain_files_may_lie_beside_a_campaign(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
+    assert main(["pipeline", "campaign", *options, "-o", str(tmp_path / "first.md")]) == 3
+    report = results / "report.md"
+    assert main(["pipeline", "campaign", "--report", str(results), "-o", str(report)]) == 3
+    (results / ".DS_Store").touch()
+    capsys.readouterr()
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 cells, of which 1 are finished" in capsys.readouterr().err
+    assert report.read_text() == (tmp_path / "first.md").read_text()
+    (results / "holidays").mkdir()
+    assert main(["pipeline", "campaign", *options]) == 2
+    assert "there is something that is no campaign: 'holidays'; choose" in capsys.readouterr().err
 
 
 @pytest.mark.spark
@@ -213,7 +238,7 @@ def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
     options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
     assert main(["pipeline", "campaign", *options]) == 3
     shutil.rmtree(results / "plan")
-    (batch,) = (results / "cells.v1").iterdir()
+    (batch,) = (results / "cells.v2").iterdir()
     (batch / "_SUCCESS").unlink()
     assert main(["pipeline", "campaign", *options]) == 3
     assert "1 cells, of which 0 are finished" in capsys.readouterr().err
@@ -280,7 +305,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob("cells.v1/*/_SUCCESS"):
+    for mark in results.glob("cells.v2/*/_SUCCESS"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]

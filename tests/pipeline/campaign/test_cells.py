@@ -18,6 +18,7 @@ from model_check.pipeline.campaign.cells import Cell
 from model_check.pipeline.campaign.executor import run_cell
 from model_check.pipeline.campaign.matrix import Campaign, expand
 from model_check.pipeline.campaign.schemas import CELLS
+from model_check.scenario import find
 from model_check.sources import source_digest
 from model_check.trace import json_form
 
@@ -72,6 +73,32 @@ def test_walks_of_a_seed_are_the_same_again(caller: int) -> None:
 def test_a_limit_leaves_the_verdict_undetermined(caller: int) -> None:
     found = told(cell_of({"states": 10}, scenarios=["single-voter"]), caller)
     assert (found["verdict"], found["limit"], found["as_expected"]) == ("undetermined", "max_states", None)
+
+
+def test_a_cell_says_how_far_it_was_judged(caller: int) -> None:
+    finding = "finding-restart-as-candidate"
+    found = told(cell_of(scenarios=[finding]), caller)
+    assert (found["violated"][0]["steps"], found["judged_to"]) == (4, 4)
+    found = told(cell_of(scenarios=[finding], **{"keep-going": True}), caller)
+    assert found["verdict"] == "violated" and found["judged_to"] is None
+    found = told(cell_of({"states": 10}, scenarios=["single-voter"]), caller)
+    assert found["judged_to"] == found["depth"] - 1
+    walks = {"scenarios": [finding], "engines": ["simulate"], "depth": 20}
+    found = told(cell_of(**walks), caller)
+    assert found["verdict"] == "violated" and 0 < found["judged_to"] < 100
+    few = told(cell_of(walks=found["judged_to"] - 1, **walks), caller)
+    assert (few["verdict"], few["judged_to"]) == ("undetermined", None)
+    found = told(cell_of(**walks, **{"keep-going": True}), caller)
+    assert found["verdict"] == "violated" and found["judged_to"] is None
+
+
+def test_goals_that_an_end_came_before_are_not_violated(caller: int) -> None:
+    scenario = find("finding-restart-as-candidate")
+    goals = scenario.check.model_copy(update={"goals": ("GoalValueCommitted",)})
+    content = scenario.model_copy(update={"check": goals}).model_dump_json(by_alias=True)
+    for keep_going, violated in ((False, ["NoFatal"]), (True, ["NoFatal", "GoalValueCommitted"])):
+        cell = Cell(scenario.name, content, keep_going=keep_going)
+        assert [each["property"] for each in told(cell, caller)["violated"]] == violated
 
 
 def test_bounds_that_contradict_the_scenario_make_a_cell_invalid(caller: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ MATRICES = st.fixed_dictionaries(
     }
 )
 
+BOTH = {"scenarios": ["single-voter", "brokers-delayed-heartbeat"]}
+
 
 def cells_of(*matrices: dict[str, Any]) -> list[Cell]:
     return expand(Campaign.model_validate({"matrix": list(matrices)}))
@@ -52,10 +55,31 @@ def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str,
     seeds = {"0": 1, "7": 1, "3..5": 3}[matrix["seeds"]]
     bounds = sum(4 if ".." in text else 1 for text in matrix["bounds"])
     engines = sum(seeds if engine == "simulate" else 1 for engine in matrix["engines"])
-    others = [len(matrix[name]) for name in ("scenarios", "protocols", "mutants")]
-    assert len(cells) == others[0] * others[1] * others[2] * bounds * engines
+    others = [len(matrix[name]) for name in ("scenarios", "protocols")]
+    assert len(cells) == others[0] * others[1] * len({*matrix["mutants"], "none"}) * bounds * engines
     assert len({cell.id("sources") for cell in cells}) == len(cells)
     assert [cell.id("sources") for cell in cells_of(matrix)] == [cell.id("sources") for cell in cells]
+
+
+@settings(max_examples=25, deadline=None)
+@given(MATRICES)
+def test_the_reference_as_it_is_runs_wherever_a_mutant_does(matrix: dict[str, Any]) -> None:
+    cells = cells_of(matrix | {"coverage": True, "walks": 3}, matrix | {"keep-going": True})
+    controls = {cell.control for cell in cells if cell.mutant == "none"}
+    assert {cell.control for cell in cells if cell.mutant != "none"} <= controls
+    assert all(replace(cell, coverage=False) == cell.control for cell in cells if cell.mutant == "none")
+
+
+def test_the_reference_as_it_is_runs_where_no_mutant_does_only_when_asked_for() -> None:
+    cells = cells_of(
+        BOTH | {"mutants": ["vote-for-an-id"], "engines": ["check", "simulate"], "seeds": "0..1"}
+    )
+    assert [(cell.scenario, cell.mutant, cell.seed) for cell in cells] == [
+        ("single-voter", mutant, seed) for mutant in ("none", "vote-for-an-id") for seed in (None, 0, 1)
+    ]
+    own = cells_of({"mutants": ["vote-for-an-id"], "mutants-in": "own", "coverage": True})
+    (control,) = (cell for cell in own if cell.mutant == "none")
+    assert {cell.control for cell in own} == {replace(control, coverage=False)}
 
 
 @settings(max_examples=25, deadline=None)
@@ -103,9 +127,6 @@ def test_the_mutants_of_the_project_run_as_kraftcheck_mutate_runs_them() -> None
 
 def test_the_campaign_of_variants_has_a_thousand_cells() -> None:
     assert len(expand(find_campaign("variants"))) >= 1000
-
-
-BOTH = {"scenarios": ["single-voter", "brokers-delayed-heartbeat"]}
 
 
 @pytest.mark.parametrize(
@@ -224,6 +245,27 @@ def test_a_bad_campaign_is_refused_in_one_sentence(tmp_path: Path, text: str, sa
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = (resources.files("model_check") / "scenarios" / "single-voter.toml").read_text(encoding="utf-8")
+    same, other = tmp_path / "same.toml", tmp_path / "other.toml"
+    same.write_text(shipped)
+    other.write_text(shipped.replace("appends = 1", "appends = 2"))
+    assert same.read_text() != other.read_text()
+    assert len(cells_of({"scenarios": ["single-voter", str(same)]})) == 1
+    blocks: tuple[list[dict[str, Any]], ...] = (
+        [{"scenarios": [str(same), str(other)]}],
+        [{"scenarios": [str(same)]}, {"scenarios": [str(other)]}],
+        [{"scenarios": [str(other)], "tags": ["ci"]}],
+        [{"mutants": ["own-log-not-counted"], "mutants-in": "own"}, {"scenarios": [str(other)]}],
+    )
+    for matrices in blocks:
+        with pytest.raises(InputError, match=r"^two scenarios are called 'single-voter', .*; rename one\.$"):
+            cells_of(*matrices)
+    options = [part for file in (same, other) for part in ("--scenario", str(file))]
+    assert main(["pipeline", "campaign", *options, "--list"]) == 2
+    assert f"differ: {same} and {other}; rename one." in capsys.readouterr().err
+
+
 def test_what_a_file_names_is_refused_with_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,8 +287,12 @@ def test_a_campaign_that_is_not_there_is_named() -> None:
         ({"verdicts": {"failed": 1}}, 1),
         ({"open": 1}, 3),
         ({"finished": 4}, 3),
+        ({"verdicts": {"invalid": 1}}, 3),
+        ({"mutant": "undetermined"}, 3),
+        ({"mutant": "survived"}, 0),
     ],
 )
 def test_exit_status(changed: dict[str, Any], status: int) -> None:
+    mutants = {"status": {"one": "refuted", "other": changed.pop("mutant", "refuted")}}
     cells = {"planned": 5, "finished": 5, "not_as_expected": 0, "open": 0, "verdicts": {"holds": 5}}
-    assert exit_status({"cells": cells | changed}) == status
+    assert exit_status({"cells": cells | changed, "mutants": mutants}) == status

@@ -1,0 +1,190 @@
+"""What the report says of mutants: each is held against the reference as it is in the same place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_check.cli import main
+from model_check.mutation import catalogue
+from model_check.pipeline.campaign import mutants
+from model_check.pipeline.campaign.schemas import CELLS, PLAN
+
+Row = dict[str, Any]
+HOLDS: Row = {"verdict": "holds"}
+WALKED: Row = {"verdict": "undetermined", "limit": "walks"}
+
+
+def violates(*kinds: tuple[str, str, int | None], judged_to: int | None = None) -> Row:
+    """A cell that violates what ``kinds`` say: property, kind and steps."""
+    violated = [
+        {"property": name, "kind": kind, "steps": steps, "trace": None} for name, kind, steps in kinds
+    ]
+    return {"verdict": "violated", "violated": violated, "judged_to": judged_to}
+
+
+def ends(name: str, steps: int) -> Row:
+    """A cell whose exploration ends at a violation."""
+    return violates((name, "safety", steps), judged_to=steps)
+
+
+def walks(name: str, walk: int) -> Row:
+    """A cell whose walks end at a violation, which is shown by 2 steps."""
+    return violates((name, "safety", 2), judged_to=walk) | {"engine": "simulate"}
+
+
+OPEN = {"verdict": "undetermined", "limit": "max_states"}
+FAILED, INVALID = {"verdict": "failed", "error": "broken"}, {"verdict": "invalid", "error": "contradicts"}
+SAFETY = ("P", "safety", 4)
+UNKNOWN = "violates Q; that the reference as it is does not is not known, as it violates P there"
+SAME = "ends at P there, which the reference as it is violates as well"
+
+#: By the name of the scenario: the control, the mutant, and what became of it. ``None``: is not finished.
+CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
+    "refuted": (HOLDS, ends("Q", 9), "refuted", None),
+    "survives": (HOLDS, HOLDS, "survived", None),
+    "no-control": (None, ends("Q", 4), "undetermined", "the reference as it is has not run there"),
+    "no-control-holds": (None, HOLDS, "undetermined", "the reference as it is has not run there"),
+    "control-fails": (FAILED, ends("Q", 4), "undetermined", "the reference as it is has failed there"),
+    "control-invalid": (INVALID, ends("Q", 4), "undetermined", "the reference as it is is invalid there"),
+    "control-open": (OPEN, ends("Q", 4), "undetermined", "the reference as it is: max_states reached there"),
+    "same": (ends("P", 4), ends("P", 4), "undetermined", SAME),
+    "same-whole": (violates(SAFETY), violates(SAFETY), "survived", None),
+    "in-time": (ends("P", 4), ends("Q", 4), "refuted", None),
+    "too-late": (ends("P", 4), ends("Q", 5), "undetermined", UNKNOWN),
+    "late-and-whole": (violates(SAFETY), ends("Q", 5), "refuted", None),
+    "in-a-run-before": (violates(SAFETY, judged_to=-1), ends("Q", 0), "undetermined", UNKNOWN),
+    "cut": (violates(SAFETY, judged_to=6) | {"limit": "max_states"}, ends("Q", 7), "undetermined", UNKNOWN),
+    "eventually": (HOLDS, violates(("Q", "eventually", 3)), "refuted", None),
+    "eventually-ends": (ends("P", 4), violates(("Q", "eventually", 3)), "undetermined", UNKNOWN),
+    "eventually-whole": (violates(SAFETY), violates(("Q", "eventually", 3)), "undetermined", UNKNOWN),
+    "goal": (HOLDS, violates(("Q", "goal", None)), "refuted", None),
+    "goal-ends": (ends("P", 4), violates(("Q", "goal", None)), "undetermined", UNKNOWN),
+    "goal-whole": (violates(SAFETY), violates(("Q", "goal", None)), "refuted", None),
+    "walks": (WALKED, walks("Q", 7), "refuted", None),
+    "walks-nothing": (WALKED, WALKED, "survived", None),
+    "walks-in-time": (walks("P", 3), walks("Q", 3), "refuted", None),
+    "walks-too-late": (walks("P", 3), walks("Q", 4), "undetermined", UNKNOWN),
+    "fails": (HOLDS, FAILED, "failed", "failed: broken"),
+    "invalid": (INVALID, INVALID, "undetermined", "invalid: contradicts"),
+    "limit": (HOLDS, OPEN, "undetermined", "max_states reached"),
+    "unfinished": (HOLDS, None, "undetermined", "not finished"),
+}
+
+
+def views(spark: Any, plan: list[Row], cells: list[Row]) -> None:
+    """What the report makes views of."""
+    for name, dataset, rows in (("plan", PLAN, plan), ("cells", CELLS, cells)):
+        nothing = {column.name: None for column in dataset.columns}
+        spark.createDataFrame([nothing | row for row in rows], dataset.schema()).createOrReplaceTempView(name)
+
+
+def place(scenario: str, mutant: str, control: Row | None, found: Row | None) -> tuple[list[Row], list[Row]]:
+    """Plan and finished cells of a mutant and its control."""
+    rows = [
+        (f"{scenario} none", "none", None, control),
+        (f"{scenario} mutant", mutant, f"{scenario} none", found),
+    ]
+    plan, cells = [], []
+    for cell, name, beside, row in rows:
+        where = {
+            "cell": cell,
+            "scenario": scenario,
+            "mutant": name,
+            "engine": (row or {}).get("engine", "check"),
+        }
+        plan.append(where | {"control": beside})
+        cells += [] if row is None else [where | row]
+    return plan, cells
+
+
+@pytest.mark.spark
+def test_a_mutant_is_refuted_by_what_the_reference_was_judged_by(spark: Any) -> None:
+    plan, cells = [], []
+    for name, (control, row, _, _) in CASES.items():
+        planned, finished = place(name, f"m-{name}", control, row)
+        plan += planned
+        cells += finished
+    views(spark, plan, cells)
+    became, kills = mutants.found(spark)
+    assert became["status"] == {f"m-{name}": status for name, (_, _, status, _) in CASES.items()}
+    assert became["reasons"] == {
+        f"m-{name}": f"{name}: {why}" for name, (_, _, _, why) in CASES.items() if why is not None
+    }
+    refuted = {f"m-{name}" for name, (_, _, status, _) in CASES.items() if status == "refuted"}
+    assert {each["mutant"] for each in kills} == refuted and {each["property"] for each in kills} == {"Q"}
+
+
+@pytest.mark.spark
+def test_what_became_of_a_mutant_in_several_places(spark: Any) -> None:
+    parts = [
+        *(
+            place(f"{one}-{number}", "killed", *CASES[one][:2])
+            for number, one in enumerate(("same", "refuted"))
+        ),
+        *(place(f"{one}-2", "open", *CASES[one][:2]) for one in ("same", "survives", "too-late")),
+        *(place(f"{one}-3", "survivor", *CASES[one][:2]) for one in ("survives", "invalid")),
+    ]
+    views(spark, [row for plan, _ in parts for row in plan], [row for _, cells in parts for row in cells])
+    became, _ = mutants.found(spark)
+    assert became["status"] == {"killed": "refuted", "open": "undetermined", "survivor": "survived"}
+    assert became["reasons"] == {"open": f"same-2: {SAME} (one of 2 cells)"}
+
+
+@pytest.mark.spark
+def test_a_mutant_in_its_own_scenario_is_not_refuted_before_all_of_it_is_finished(spark: Any) -> None:
+    mutant = next(each for each in catalogue.shipped().values() if len(each.expect) == 2)
+    first, second = mutant.expect
+    where = {"scenario": mutant.scenario, "engine": "check"}
+    cells = [{**where, "cell": "none", "mutant": "none"} | HOLDS]
+    plan = [{**where, "cell": "none", "mutant": "none"}]
+    for name in (first, second):
+        own = {**where, "cell": name, "mutant": mutant.id, "judged": name, "expected": f"violated: {name}"}
+        plan.append(own | {"control": "none"})
+        cells.append(own | ends(name, 3))
+    views(spark, plan, cells[:2])
+    became, kills = mutants.found(spark)
+    assert became["status"] == {mutant.id: "undetermined"} and len(kills) == 1
+    assert became["reasons"] == {mutant.id: f"{mutant.scenario}: not finished"}
+    views(spark, plan, cells[1:])
+    assert mutants.found(spark)[0]["status"] == {mutant.id: "undetermined"}
+    full = [cell | {"distinct": 1, "explored_seconds": 0.1, "differences": []} for cell in cells]
+    views(spark, plan, full)
+    assert mutants.found(spark)[0] == {"status": {mutant.id: "refuted"}, "reasons": {}}
+
+
+@pytest.mark.spark
+def test_what_the_reference_violates_as_well_refutes_nothing(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--scenario", "finding-restart-as-candidate", "--mutant", "VOTE-8", "--json", "--results"]
+    assert main(["pipeline", "campaign", *options, str(tmp_path / "first")]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["cells"]["planned"] == 4
+    assert [(each["mutant"], each["property"]) for each in found["kills"]] == [
+        ("grant-without-looking-at-vote", "VotedOncePerEpoch")
+    ]
+    assert set(found["mutants"]["reasons"]) == {"vote-for-an-id", "vote-written-again"}
+    assert main(["pipeline", "campaign", "--keep-going", *options, str(tmp_path / "whole")]) == 0
+    assert sorted(json.loads(capsys.readouterr().out)["mutants"]["status"].values()) == [
+        "refuted",
+        "survived",
+        "survived",
+    ]
+
+
+@pytest.mark.spark
+def test_cells_that_are_all_invalid_leave_a_mutant_undetermined(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--scenario", "alter-quorum", "--protocol", "kafka", "--results", str(tmp_path / "results")]
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert "1 of 1 cells are finished: 1 invalid." in capsys.readouterr().out
+    assert main(["pipeline", "campaign", *options, "--mutant", "vote-for-an-id", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["cells"]["verdicts"] == {"invalid": 2}
+    assert found["mutants"]["status"] == {"vote-for-an-id": "undetermined"}
+    assert found["mutants"]["reasons"]["vote-for-an-id"].startswith("alter-quorum: invalid: ")
