@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,17 @@ def test_rotated_files_follow_each_other_in_time(tmp_path: Path, noise: int) -> 
     assert times == sorted(times) and any("said" not in line for line in lines)
     # Two of a hundred lines of other loggers begin no record.
     assert sum(path.read_text().count("\n") for path in log.paths) == log.total >= 271 + 9 * noise
+
+
+def test_of_nodes_that_know_the_same_the_smallest_id_is_named() -> None:
+    for nodes in permutations((1, 2, 3)):
+        findings = Findings()
+        cluster = Cluster(findings)
+        for node in nodes:
+            cluster.high_watermark(5, Seen(100, node, Where(f"{node}.log", 1), b""))
+        cluster.starts(6, Seen(90, 2, Where("2.log", 9), b""))
+        cluster.finish()
+        assert [problem.earlier for problem in findings.problems] == [Where("1.log", 1)]
 
 
 @pytest.mark.parametrize("wiped_first", [True, False])
