@@ -87,6 +87,8 @@ def _with_contents(spark: SparkSession, files: DataFrame) -> DataFrame:
 
     files = files.distinct()
     places = {name: [row.path for row in files.where(f.col("name") == name).collect()] for name in FILES}
+    for path in (*places[_SUMMARY], *places[_TRACE]):
+        datasets.require_plain(path)
     summaries = _read(spark, places[_SUMMARY], "summary").toArrow()
     known = f.broadcast(spark.createDataFrame(summaries))
     traces = _read(spark, places[_TRACE], "trace")
