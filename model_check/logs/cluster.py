@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from model_check.logs.checks import Where
-from model_check.logs.findings import PROBLEMS_KEPT, Findings
+from model_check.logs.findings import Findings
 from model_check.logs.states import Key
 
 #: About 50 MB of facts in three-voter clusters.
@@ -190,7 +190,7 @@ class Cluster:
         self._votes -= 1
 
     def _disagree(self, one: Disagreement) -> None:
-        if len(self.disagreements) < PROBLEMS_KEPT:
+        if len(self.disagreements) < self.findings.kept:
             self.disagreements.append(one)
         else:
             self._more[one.voter] += 1
@@ -204,7 +204,9 @@ class Cluster:
     def high_watermark(self, epoch: int, seen: Seen) -> None:
         """A node in ``epoch`` knows the high watermark ``seen.value``."""
         entry = self._epoch(epoch)
-        if entry.high is None or seen.value > entry.high.value:
+        known = entry.high
+        # Of nodes that know the same, the smallest id: files may be read in any order, or side by side.
+        if known is None or (seen.value, -seen.node) > (known.value, -known.node):
             entry.high = seen
 
     def committed_set(self, offset: int, voters: frozenset[Key], seen: Seen) -> None:

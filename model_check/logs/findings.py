@@ -16,6 +16,8 @@ PROBLEMS_KEPT: Final = 1000
 class Findings:
     """What was found in all files."""
 
+    kept: int = PROBLEMS_KEPT
+    """So many problems are kept in full at a time."""
     problems: list[Problem] = field(default_factory=list)
     problem_counts: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
@@ -35,7 +37,7 @@ class Findings:
     ) -> None:
         """Add a problem; ``cites`` are ids beside those of the check."""
         self.problem_counts[check] += 1
-        if len(self.problems) < PROBLEMS_KEPT:
+        if len(self.problems) < self.kept:
             ids = tuple(dict.fromkeys((*CHECKS[check].cites, *cites)))
             shown = time.decode("ascii", "replace")
             self.problems.append(Problem(check, node, where, shown, expected, found, earlier, ids))

@@ -69,7 +69,8 @@ class NodeLog:
             second = now // 1000
         while self.noise and second * 1000 <= now:
             within = now - second * 1000
-            due = self.noise if within >= 999 else within * self.noise // 1000
+            # All whose time is not after `now`: a file may end here, and no line of the next one is earlier.
+            due = min(self.noise, -(-(within + 1) * self.noise // 1000))
             if due > done:
                 text, starts = _block(self.noise, second % 8)
                 text = text[starts[done] : starts[due]]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MARK = "kraftcheck"
+#: What Spark, in the path of something to read, takes for more than a character.
+_WILDCARDS = "*?[]{}\\"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +148,22 @@ def require_files(
     _, system = located(spark, folders[0])
     places = spark.sparkContext._gateway.new_array(jvm.org.apache.hadoop.fs.Path, len(folders))
     for number, folder in enumerate(folders):
+        require_plain(folder)
         places[number] = jvm.org.apache.hadoop.fs.Path(folder)
     shown = jvm.org.apache.parquet.hadoop.util.HiddenFileFilter.INSTANCE
-    files = list(system.listStatus(places, shown))
+    # Spark does not look into folders either.
+    files = [each for each in system.listStatus(places, shown) if each.isFile()]
     if not files:
         raise InputError(f"{folders[0]}: has no file; expected a data set '{dataset.name}'; {repair}.")
     try:
         footers = reader.readAllFootersInParallel(settings, files, True)
+        # All are alike as a rule, which a look at all of them together shows.
+        first = _schema_in(footers[0].getParquetMetadata())
+        if first is not None and str(footers.toString()).count(first) == len(files):
+            footers = [footers[0]]
     except spark_errors():
         footers = [_footer(reader, settings, file, repair) for file in files]
     known: set[str] = set()
-    # All are alike as a rule, which a look at all of them together shows.
-    first = _schema_in(footers[0].getParquetMetadata())
-    if first is not None and str(footers.toString()).count(first) == len(files):
-        footers = [footers[0]]
     for footer in footers:
         text = _schema_in(footer.getParquetMetadata())
         if text is None or text not in known:
@@ -232,9 +236,22 @@ def exists(spark: SparkSession, path: str) -> bool:
 
 
 def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """``path`` and its file system, as Hadoop has them."""
+    """``path`` and its file system, as Hadoop has them. Raises InputError for one that Spark cannot read."""
     place = spark._jvm.org.apache.hadoop.fs.Path(path)
-    return place, place.getFileSystem(spark._jsc.hadoopConfiguration())
+    system = place.getFileSystem(spark._jsc.hadoopConfiguration())
+    # The whole one: the working folder may have such a name as well.
+    require_plain(_shown(system.makeQualified(place)))
+    return place, system
+
+
+def require_plain(path: str) -> None:
+    """Raise InputError for a ``path`` that Spark takes for a pattern: it would read other folders."""
+    for character in _WILDCARDS:
+        if character in path:
+            raise InputError(
+                f"{path}: Spark takes the '{character}' for a wildcard; name a path that has none of "
+                f"{_WILDCARDS}."
+            )
 
 
 def make_folder(spark: SparkSession, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from model_check.logs.cluster import Cluster, Seen
 from model_check.logs.faults import FAULTS
 from model_check.logs.findings import Findings
 from model_check.logs.make_fleet import FleetOptions, make_fleet
+from model_check.logs.node_log import NodeLog
 from model_check.logs.reader import Options, read_logs
 from tests.logs.fleets import Finding, unlike_planted
 
@@ -70,6 +72,32 @@ def test_the_same_options_give_the_same_text(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     with pytest.raises(InputError, match="is not an empty folder"):
         make_fleet(tmp_path / "a", options)
+
+
+@pytest.mark.parametrize("noise", [1, 7, 160])
+def test_rotated_files_follow_each_other_in_time(tmp_path: Path, noise: int) -> None:
+    """Otherwise the first lines of a file would be taken for an overlap with the one before."""
+    log = NodeLog(1, tmp_path, skew=0, zipped=False, noise=noise)
+    for now in range(1_000_000, 1_010_000, 37):
+        log.say(now, "[{}] INFO said\n")
+        log.rotate()
+    log.finish()
+    lines = [line for path in log.paths for line in path.read_text().splitlines() if line.startswith("[")]
+    times = [line[1:24] for line in lines]
+    assert times == sorted(times) and any("said" not in line for line in lines)
+    # Two of a hundred lines of other loggers begin no record.
+    assert sum(path.read_text().count("\n") for path in log.paths) == log.total >= 271 + 9 * noise
+
+
+def test_of_nodes_that_know_the_same_the_smallest_id_is_named() -> None:
+    for nodes in permutations((1, 2, 3)):
+        findings = Findings()
+        cluster = Cluster(findings)
+        for node in nodes:
+            cluster.high_watermark(5, Seen(100, node, Where(f"{node}.log", 1), b""))
+        cluster.starts(6, Seen(90, 2, Where("2.log", 9), b""))
+        cluster.finish()
+        assert [problem.earlier for problem in findings.problems] == [Where("1.log", 1)]
 
 
 @pytest.mark.parametrize("wiped_first", [True, False])

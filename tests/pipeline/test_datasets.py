@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
 
 from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, make_folder, read, write
+from model_check.pipeline.datasets import Column, Dataset, exists, make_folder, read, require_files, write
 from model_check.pipeline.session import chosen_master, settings_of, spark_session
 from model_check.pipeline.spark_errors import in_a_sentence
 
@@ -98,6 +99,45 @@ def test_a_file_cut_short_beside_its_checksum(spark: Any, tmp_path: Path) -> Non
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(InputError, match=f"^{file}: is damaged, or no Parquet .*; remove the folder"):
         read(spark, VOTES, str(place))
+
+
+@pytest.mark.spark
+def test_folders_within_a_data_set_are_not_read(spark: Any, tmp_path: Path) -> None:
+    path = _write(spark, tmp_path / "votes")
+    (tmp_path / "votes" / "empty").mkdir()
+    _write(spark, tmp_path / "votes" / "more")
+    assert sorted(tuple(row) for row in read(spark, VOTES, path).collect()) == ROWS
+
+
+@pytest.mark.spark
+def test_files_are_looked_at_one_by_one_where_it_does_not_go_together(spark: Any, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    def fail(*arguments: Any) -> Any:
+        raise PySparkException("no thread is left")
+
+    data = spark.createDataFrame(ROWS, "node int, epoch bigint").repartition(2)
+    write(data, VOTES, str(tmp_path / "votes"))
+    apache = spark._jvm.org.apache
+    usual = apache.parquet.hadoop.ParquetFileReader
+    reader = Namespace(readFooters=usual.readFooters, readAllFootersInParallel=fail)
+    parquet = Namespace(hadoop=Namespace(ParquetFileReader=reader, util=apache.parquet.hadoop.util))
+    machine = Namespace(org=Namespace(apache=Namespace(hadoop=apache.hadoop, parquet=parquet)))
+    session: Any = Namespace(_jvm=machine, _jsc=spark._jsc, sparkContext=spark.sparkContext)
+    require_files(session, VOTES, [str(tmp_path / "votes")])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("character", list("*?[]{}\\"))
+def test_a_path_that_spark_takes_for_a_pattern_is_refused(spark: Any, tmp_path: Path, character: str) -> None:
+    place = tmp_path / f"results{character}1"
+    _write(spark, place)
+    for use in (exists, make_folder, lambda spark, path: read(spark, VOTES, path)):
+        with pytest.raises(InputError) as caught:
+            use(spark, str(place))
+        assert str(caught.value).startswith(
+            f"{place}: Spark takes the '{character}' for a wildcard; name a path"
+        )
 
 
 @pytest.mark.spark

@@ -123,9 +123,9 @@ class Store:
         """The folders of complete batches, the oldest first."""
         if not datasets.exists(self.spark, self._cells):
             return []
-        place, system = datasets.located(self.spark, f"{self._cells}/*/_SUCCESS")
+        place, system = datasets.located(self.spark, self._cells)
         # One request for all batches: a folder of a campaign may have thousands of them.
-        marks = system.globStatus(place) or []
+        marks = system.globStatus(self.spark._jvm.org.apache.hadoop.fs.Path(place, "*/_SUCCESS")) or []
         return sorted(str(each.getPath().getParent().toString()) for each in marks)
 
 

@@ -5,33 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
+from model_check.pipeline.datasets import located
 from model_check.pipeline.spark_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: What Spark, in the path of something to read, takes for more than a character.
-_WILDCARDS = "*?[]{}\\"
-
-
 class Files:
     """Small files below a folder of any file system. Raises InputError where that is not possible."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
-        for character in _WILDCARDS:
-            if character in folder:
-                raise InputError(
-                    f"{folder}: Spark takes the '{character}' for a wildcard; name another folder with --dir."
-                )
         # Py4J looks for a class of each part of a name, in every archive: once is enough.
         self._path = spark._jvm.org.apache.hadoop.fs.Path
         self._streams = spark._jvm.org.apache.commons.io.IOUtils
         self._errors = spark_errors()
         self.folder = folder
         try:
-            root = self._path(folder)
-            self._system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+            root, self._system = located(spark, folder)
             self._whole = str(self._system.makeQualified(root).toString())
             self._system.mkdirs(root)
         except self._errors as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Final
 
 from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
@@ -16,6 +17,16 @@ from model_check.logs.reader import Options, Reader
 from model_check.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
 from model_check.pipeline.progress import told
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
+
+#: Problems shown in full.
+_LIMIT: Final = 20
+#: How large a made-up fleet is.
+_SIZE: Final = {
+    "clusters": "clusters",
+    "lines": "lines of all clusters, about",
+    "faults": "faults of each kind",
+    "seed": "what chance begins with",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,29 +50,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write the Parquet data sets there")
     parser.add_argument("--json", action="store_true", help="print the machine-readable report")
     parser.add_argument(
-        "--limit", type=whole_number, default=20, metavar="N", help="problems shown in full (default: 20)"
+        "--limit",
+        type=whole_number,
+        default=_LIMIT,
+        metavar="N",
+        help=f"problems shown in full (default: {_LIMIT})",
     )
     add_session_options(parser)
     made = parser.add_argument_group("made-up fleets, for tests")
     made.add_argument(
         "--make-fleet", type=Path, metavar="FOLDER", help="write logs with faults planted there"
     )
-    usual = FleetOptions()
-    for name, value, what in (
-        ("clusters", usual.clusters, "clusters"),
-        ("lines", usual.lines, "lines of all clusters, about"),
-        ("faults", usual.faults, "faults of each kind"),
-        ("seed", usual.seed, "what chance begins with"),
-    ):
-        made.add_argument(
-            f"--{name}", type=whole_number, default=value, metavar="N", help=f"{what} (default: {value})"
-        )
+    for name, what in _SIZE.items():
+        shown = f"{what} (default: {getattr(FleetOptions(), name)})"
+        # Not there unless it is given, so that it can be refused.
+        made.add_argument(f"--{name}", type=whole_number, default=argparse.SUPPRESS, metavar="N", help=shown)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pipeline; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
     if arguments.make_fleet is not None:
         return _make(arguments)
+    if sizes := [f"--{name}" for name in _SIZE if name in arguments]:
+        raise InputError(f"{sizes[0]}: is for --make-fleet; leave it out.")
     if not arguments.paths:
         raise InputError("no log files given; see 'kraftcheck pipeline logs --help'.")
     options = Options(arguments.pattern, arguments.release)
@@ -74,10 +85,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _make(arguments: argparse.Namespace) -> int:
     if arguments.paths:
         raise InputError("--make-fleet writes logs; read them in a run without it.")
-    if not arguments.clusters:
+    of_reading = {
+        "-o": arguments.output,
+        "--json": arguments.json,
+        "--layout": arguments.layout,
+        "--pattern": arguments.pattern,
+        "--release": arguments.release,
+        "--limit": arguments.limit != _LIMIT,
+        "--master": arguments.master,
+        "--conf": arguments.conf,
+    }
+    for option, given in of_reading.items():
+        if given not in (None, False, []):
+            raise InputError(f"{option}: is for reading logs, which --make-fleet does not; leave it out.")
+    options = FleetOptions(**{name: getattr(arguments, name) for name in _SIZE if name in arguments})
+    if not options.clusters:
         raise InputError("--clusters: expected at least 1.")
     require_folder_can_be_written(arguments.make_fleet, "--make-fleet")
-    options = FleetOptions(arguments.clusters, arguments.lines, arguments.seed, arguments.faults)
     made = make_fleet(arguments.make_fleet, options)
     nodes = sum(len(one["nodes"]) for one in made["clusters"])
     console().print(

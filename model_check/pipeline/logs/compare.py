@@ -6,6 +6,7 @@ Nothing here orders lines of different nodes by their times.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,9 @@ def epochs(rows: DataFrame) -> DataFrame:
 
     kind, line = f.col("kind"), ("value", "node", "file", "line", "time")
     first = f.when(kind == "epoch start", f.struct("number", "step", *line))
-    high = f.when(
-        kind == "epoch high",
-        f.struct("value", (-f.col("number")).alias("n"), (-f.col("step")).alias("s"), *line[1:]),
-    )
+    # The largest; of those the one that `Cluster.high_watermark` keeps.
+    order = ((-f.col(name)).alias(f"minus_{name}") for name in ("node", "number", "step"))
+    high = f.when(kind == "epoch high", f.struct("value", *order, *line[1:]))
     facts = rows.where(kind.isin(*_SAID, "epoch start", "epoch high"))
     by_epoch = facts.groupBy("cluster", "epoch").agg(
         f.array_sort(f.collect_set(f.when(kind == "leader", f.col("value").cast("int")))).alias("leaders"),
@@ -103,9 +103,9 @@ def _seen(row: dict[str, Any]) -> Seen:
 
 
 def _replay(table: pa.Table) -> pa.Table:
-    """The problems of one epoch."""
+    """The problems of one epoch, no more than there are facts of it."""
     facts = _in_order(table)
-    cluster = Cluster(Findings())
+    cluster = Cluster(Findings(sys.maxsize))
     for fact in facts:
         if fact["kind"] == "leader":
             cluster.leader(fact["epoch"], _seen(fact))
@@ -122,9 +122,9 @@ def _replay(table: pa.Table) -> pa.Table:
 
 
 def _replay_sets(table: pa.Table) -> pa.Table:
-    """The problems of the voter sets at one offset."""
+    """The problems of the voter sets at one offset, no more than there are facts of it."""
     facts = _in_order(table)
-    cluster = Cluster(Findings())
+    cluster = Cluster(Findings(sys.maxsize))
     for fact in facts:
         voters = frozenset(_key(name) for name in fact["names"])
         cluster.committed_set(fact["value"], voters, _seen(fact))

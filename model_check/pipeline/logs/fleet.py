@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from model_check.errors import InputError
 from model_check.logs.reader import Options
-from model_check.pipeline.datasets import exists, make_folder, remove, write
+from model_check.pipeline.datasets import exists, remove, write
 from model_check.pipeline.logs import tables
 from model_check.pipeline.logs.compare import epochs, problems
 from model_check.pipeline.logs.files import LogFile
 from model_check.pipeline.logs.plan import plan
 from model_check.pipeline.logs.scan import ROWS, Row, scan_folders
+from model_check.pipeline.whole_folder import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,22 +103,23 @@ def check_fleet(
     for name in ("findings", "files", "nodes"):
         found[name] = found[name].persist(StorageLevel.DISK_ONLY)
     try:
-        if output is not None:
-            make_folder(spark, output)
-            for name, dataset in tables.DATASETS.items():
-                write(found[name], dataset, f"{output}/{name}")
-        report = _report(found, limit)
-        if output is not None and not report.relevant:
-            remove(spark, output)
-        return report
-    except BaseException:
+        if output is None:
+            return _report(found, limit)
         # Of nine data sets some alone would look like a fleet of which nothing else is known.
-        if output is not None:
-            remove(spark, output)
-        raise
+        return write_whole(spark, output, partial(_write, spark, found, output, limit))
     finally:
         for data in (found["findings"], found["files"], found["nodes"], rows, planned):
             data.unpersist()
+
+
+def _write(spark: SparkSession, found: dict[str, DataFrame], output: str, limit: int) -> FleetReport:
+    """Write the data sets into the folder ``output``, which is removed where there is nothing to keep."""
+    for name, dataset in tables.DATASETS.items():
+        write(found[name], dataset, f"{output}/{name}")
+    report = _report(found, limit)
+    if not report.relevant:
+        remove(spark, output)
+    return report
 
 
 def _tables(rows: DataFrame, planned: DataFrame) -> dict[str, DataFrame]:

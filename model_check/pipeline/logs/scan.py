@@ -6,6 +6,7 @@ What is compared between nodes is not compared here but kept as rows, and so is 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -94,7 +95,8 @@ class Recorder:
 
     def __init__(self, cluster: str, folder: str) -> None:
         self.rows: list[Row] = []
-        self.findings = Findings()
+        # Bounded all the same: `take_problems` takes them away after each step of a file.
+        self.findings = Findings(sys.maxsize)
         self.number = 0
         self._cluster, self._folder = cluster, folder
         self._step = 0

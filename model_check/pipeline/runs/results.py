@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from model_check.conform.report import RunResult
@@ -14,6 +15,7 @@ from model_check.pipeline.runs.rows import from_rows
 from model_check.pipeline.runs.schemas import DIFFERENCES, FINDINGS, NESTED, RULES, RUNS
 from model_check.pipeline.session import sql_settings
 from model_check.pipeline.spark_errors import first_line, spark_errors
+from model_check.pipeline.whole_folder import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,13 +49,8 @@ def judge(
         )
         judged = judged.persist()
         try:
-            datasets.make_folder(spark, out)
-            count = judged.count()
-            _write(judged.coalesce(max(1, count // _ROWS_OF_FILE)), out)
-        except BaseException:
             # Of four data sets some alone would look like runs without differences.
-            datasets.remove(spark, out)
-            raise
+            write_whole(spark, out, partial(_write, judged, out))
         finally:
             judged.unpersist()
 
@@ -87,6 +84,8 @@ def _with_contents(spark: SparkSession, files: DataFrame) -> DataFrame:
 
     files = files.distinct()
     places = {name: [row.path for row in files.where(f.col("name") == name).collect()] for name in FILES}
+    for path in (*places[_SUMMARY], *places[_TRACE]):
+        datasets.require_plain(path)
     summaries = _read(spark, places[_SUMMARY], "summary").toArrow()
     known = f.broadcast(spark.createDataFrame(summaries))
     traces = _read(spark, places[_TRACE], "trace")
@@ -105,6 +104,7 @@ def _read(spark: SparkSession, paths: list[str], name: str) -> DataFrame:
 
 
 def _write(judged: DataFrame, out: str) -> None:
+    judged = judged.coalesce(max(1, judged.count() // _ROWS_OF_FILE))
     datasets.write(judged, RUNS, f"{out}/runs")
     for dataset, column, name in (
         (DIFFERENCES, "differences", "differences"),

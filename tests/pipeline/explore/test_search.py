@@ -297,10 +297,10 @@ def test_a_folder_of_any_name(spark: Any, tmp_path: Path) -> None:
     require_same(explore_on_spark(random_system(VIOLATED), spark=spark, options=options), found)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("character", list("*?[]{}\\"))
-def test_a_folder_whose_name_is_a_pattern_is_refused(character: str) -> None:
-    spark: Any = None
-    with pytest.raises(InputError, match=r"takes the .* for a wildcard; name another folder"):
+def test_a_folder_whose_name_is_a_pattern_is_refused(spark: Any, character: str) -> None:
+    with pytest.raises(InputError, match=r"takes the .* for a wildcard; name a path"):
         Files(spark, f"file:///run{character}1")
 
 

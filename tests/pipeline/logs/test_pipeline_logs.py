@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from model_check.cli import main
 from model_check.errors import InputError
 from model_check.logs.make_fleet import FleetOptions, make_fleet
 from model_check.logs.reader import Options, read_logs
@@ -16,6 +17,7 @@ from model_check.pipeline.datasets import read
 from model_check.pipeline.logs import tables
 from model_check.pipeline.logs.files import compile_layout, find_files, whose
 from tests.logs.fleets import Finding, unlike_planted
+from tests.logs.log_lines import change, state, text_of
 
 _SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
 
@@ -104,6 +106,89 @@ def test_of_logs_without_a_raft_node_nothing_is_left(spark: Any, tmp_path: Path)
     files = find_files([str(tmp_path / "fleet")], None)
     report = check_fleet(spark, files, Options(), str(tmp_path / "out"), 5)
     assert not report.relevant and not (tmp_path / "out").exists()
+
+
+def _write_cluster(folder: Path, falls: int) -> None:
+    """Nodes 1 and 3 know the same high watermark, and node 2 leads with less; that of node 3 falls then."""
+    before, follower = state("Unattached", 5), state("Follower", 5, leader=2)
+    later, again = state("Unattached", 6), state("Follower", 6, leader=2)
+    high = "Follower high watermark updated to {}"
+    known = [*change(before, None), *change(follower, before), high.format(100)]
+    standing = state("Prospective", 5, 2, granted=frozenset({2, 3}))
+    candidate = state("Candidate", 6, 2, voted=2, granted=frozenset({2, 3}))
+    elected = [*change(before, None), *change(standing, before), *change(candidate, standing)]
+    elected += change(state("Leader", 6, 2, start=90), candidate)
+    falling = [high.format(9_000 - number) for number in range(falls + 1)]
+    files = {
+        "1/server.log.1": text_of(known, 1),
+        "3/server.log": text_of(
+            [*known, *change(later, follower), *change(again, later), *falling], 3, start=1
+        ),
+        "1/server.log": text_of(change(later, follower), 1, start=50_000),
+        "2/server.log": text_of(elected, 2, start=60_000),
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text)
+
+
+@pytest.mark.spark
+def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path) -> None:
+    from model_check.pipeline.logs.fleet import check_fleet
+
+    one, two = tmp_path / "fleet" / "one", tmp_path / "fleet" / "two"
+    _write_cluster(one, 0)
+    _write_cluster(two, 1_500)
+    alone, single = (read_logs([folder], Options()).findings for folder in (one, two))
+    assert single.problem_counts == {"high-watermark-monotone": 1_500, "leader-complete": 1}
+    report = check_fleet(spark, find_files([str(tmp_path / "fleet")], None), Options(), None, 1)
+    assert report.problem_counts == single.problem_counts + alone.problem_counts
+    (expected,), (found,) = alone.problems, report.problems
+    assert (found["earlier_file"], found["earlier_line"]) == expected.earlier
+    assert found["expected"] == expected.expected
+
+
+@pytest.mark.spark
+def test_all_problems_of_an_epoch_and_of_a_voter_set_are_kept(spark: Any) -> None:
+    import pyarrow as pa
+
+    from model_check.pipeline.logs.compare import _replay, _replay_sets
+    from model_check.pipeline.logs.scan import Row, batch_of
+
+    def table(kind: str, **same: Any) -> pa.Table:
+        rows = [
+            Row(kind, "one", "", 0, step, node=1, file="a", line=step, time="", **same, **_of(kind, step))
+            for step in range(1_501)
+        ]
+        return pa.Table.from_batches([batch_of(rows)])
+
+    def _of(kind: str, step: int) -> dict[str, Any]:
+        return {"value": min(step, 1)} if kind == "grant" else {"names": ["1", "2" if step else "3"]}
+
+    assert len(_replay(table("grant", epoch=5, voter=2))) == 1_500
+    assert len(_replay_sets(table("committed", value=7))) == 1_500
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--make-fleet {} -o x", "-o"),
+        ("--make-fleet {} --json", "--json"),
+        ("--make-fleet {} --layout {{node}}/", "--layout"),
+        ("--make-fleet {} --limit 0", "--limit"),
+        ("--make-fleet {} --master local[1]", "--master"),
+        ("{} --clusters 0", "--clusters"),
+        ("{} --seed 1", "--seed"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "fleet"
+    assert main(["pipeline", "logs", *words.format(place).split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"kraftcheck: {said}: is for ") and err.count("\n") == 1
+    assert not place.exists()
 
 
 @pytest.mark.spark

@@ -72,6 +72,20 @@ def test_what_is_no_run_is_named(spark: Any, tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.spark
+def test_a_path_that_spark_takes_for_a_pattern_is_refused(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "some" / "run-1", small_recording())
+    write(tmp_path / "in[1]" / "run-1", small_recording())
+    write(tmp_path / "below" / "run-[1]", small_recording())
+    for runs, out in (("some", "out[1]"), ("in[1]", "out"), ("below", "out")):
+        assert main(["pipeline", "runs", str(tmp_path / runs), "-o", str(tmp_path / out)]) == 2
+        err = capsys.readouterr().err
+        assert "Spark takes the '[' for a wildcard" in err and err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
 def test_nothing_half_written_is_left(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
