@@ -186,8 +186,7 @@ def _learn(work: BrokerWork, node: int, change: PendingIsr, result: PartitionRes
     the current one, and so that nothing was applied.
     """
     if result.error is BrokerErrorCode.NONE:
-        pending_isrs.drop(work, change)
-        _take(work, result)
+        _take(work, change, result)
         return
     work.by("AISR-6")
     if result.error in (BrokerErrorCode.INELIGIBLE_REPLICA, BrokerErrorCode.OPERATION_NOT_ATTEMPTED):
@@ -198,11 +197,18 @@ def _learn(work: BrokerWork, node: int, change: PendingIsr, result: PartitionRes
         pending_isrs.refuse(work, change)
 
 
-def _take(work: BrokerWork, result: PartitionResult) -> None:
-    """Use the new ISR, unless what was told meanwhile is newer."""
+def _take(work: BrokerWork, change: PendingIsr, result: PartitionResult) -> None:
+    """Use the new ISR. One of another leadership, or older than what is known, does not end the change."""
     known = views.partition_of(work.broker, result.topic, result.index)
-    if known is None or known.leader_epoch != result.leader_epoch:
+    if (
+        known is None
+        or known.leader_epoch != result.leader_epoch
+        or result.partition_epoch < known.partition_epoch
+    ):
+        work.by("AISR-6")
+        pending_isrs.refuse(work, change)
         return
+    pending_isrs.drop(work, change)
     if result.partition_epoch > known.partition_epoch:
         work.by("AISR-5")
         work.change_partition(

@@ -192,7 +192,6 @@ def test_the_leader_uses_the_isr_of_the_answer() -> None:
     for result in (
         PartitionResult("t", 0, E.INELIGIBLE_REPLICA),
         PartitionResult("t", 0, E.OPERATION_NOT_ATTEMPTED),
-        PartitionResult("t", 0, E.NONE, 1, 1, 1, (1,)),  # of another leader epoch
         PartitionResult("t", 0, E.NONE, 1, 0, 0, (1,)),  # not newer than what is known
     ):
         kept = answer(SHIPPED, asked.state, AlterPartitionResponse(partitions=(result,)))
@@ -223,6 +222,21 @@ def test_errors_after_which_metadata_says_what_is_in_force(error: BrokerErrorCod
     assert unchanged.pending == refused.state.pending
     settled = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1, partition_epoch=1))
     assert settled.state.pending == () and settled.rules == ("HBK-10", "AISR-6")
+
+
+@pytest.mark.parametrize(("leader_epoch", "partition_epoch"), [(6, 8), (4, 8), (5, 6)])
+def test_an_answer_that_is_not_of_what_the_leader_knows_leaves_the_change_pending(
+    leader_epoch: int, partition_epoch: int
+) -> None:
+    """A newer leader epoch has a change that ends a reassignment: what it led to, metadata will say."""
+    _, broker, _ = cluster(SHIPPED, CURRENT)
+    asked = step(SHIPPED, broker, WISH).state
+    result = PartitionResult("t", 0, E.NONE, 1, leader_epoch, partition_epoch, (1,))
+    told = answer(SHIPPED, asked, AlterPartitionResponse(partitions=(result,)))
+    assert told.rules == ("AISR-6",) and told.state.partitions == broker.partitions
+    assert told.state.pending == (replace(asked.pending[0], refused=True),)
+    read_so = read(broker, offset=broker.offset + 1, leader_epoch=6, partition_epoch=8)
+    assert step(SHIPPED, told.state, read_so).state.pending == ()
 
 
 def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
