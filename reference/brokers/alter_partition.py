@@ -15,6 +15,7 @@ from reference.brokers.messages import (
     IsrMember,
     PartitionProposal,
     PartitionResult,
+    PartitionState,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import IsrChanges
@@ -161,8 +162,18 @@ def lives_of(work: BrokerWork, isr: tuple[int, ...]) -> tuple[int, ...]:
     if work.protocol.isr_changes is not IsrChanges.ALTER_PARTITION:
         return ()
     known = {each.broker: each.life for each in work.broker.visible if each.life is not None}
-    says = work.protocol.alter_partition_version >= 3
+    says = work.protocol.says_lives
     return tuple(known.get(member, -1) if says else -1 for member in isr)
+
+
+def may_join(work: BrokerWork, known: PartitionState, fetched: tuple[IsrMember, ...]) -> bool:
+    """Whether metadata shows of each broker that joins the life that fetched: another has another log."""
+    joining = tuple(each for each in fetched if each.broker not in known.isr)
+    if not joining or not work.protocol.says_lives:
+        return True
+    work.by("AISR-7")
+    shown = {each.broker: each.life for each in work.broker.visible}
+    return all(shown.get(each.broker) == each.epoch for each in joining)
 
 
 def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:

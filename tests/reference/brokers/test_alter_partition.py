@@ -23,6 +23,7 @@ from reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
+    IsrMember,
     MetadataUpdate,
     PartitionProposal,
     PartitionResult,
@@ -279,6 +280,29 @@ def test_what_is_asked_again_means_the_same_lives_of_its_members() -> None:
     given_up = step(SHIPPED, asked.state, RequestTimedOut(Api.ISR)).state
     restarted = replace(given_up, visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
     assert step(SHIPPED, restarted, IsrWished(())).effects == asked.effects
+
+
+@pytest.mark.parametrize(("version", "lives"), [(3, {2}), (2, {1, 2, 3})])
+def test_who_joins_is_the_life_that_fetched(version: int, lives: set[int]) -> None:
+    """KIP-903: the broker epoch of metadata may be that of a process which has not fetched anything yet."""
+    protocol = replace(SHIPPED, alter_partition_version=version)
+    _, broker, _ = cluster(protocol, replace(LED_BY_1, isr=(1,)))
+    asked = {
+        life: step(protocol, broker, IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),)))
+        for life in (1, 2, 3)
+    }
+    assert {life for life, outcome in asked.items() if outcome.state.pending} == lives
+    assert {life for life, outcome in asked.items() if outcome.effects} == lives
+    assert {outcome.rules for outcome in asked.values()} == {("AISR-7",) if version == 3 else ()}
+    unseen = replace(broker, visible=(VisibleBroker(1, 1),))
+    wish = IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, 2),)),))
+    assert bool(step(protocol, unseen, wish).effects) == (version == 2)
+
+
+def test_which_life_of_a_member_fetched_keeps_no_member_from_staying() -> None:
+    _, broker, _ = cluster(SHIPPED, Partition("t", 0, (1, 2, 3), (1, 2), leader=1), brokers=(1, 2, 3))
+    wish = IsrWished((IsrWish("t", 0, (1, 2, 3), (IsrMember(2, 9), IsrMember(3, 3))),))
+    assert len(step(SHIPPED, broker, wish).effects) == 1
 
 
 def test_metadata_that_is_behind_an_answer_takes_nothing_back() -> None:
