@@ -61,16 +61,19 @@ WishToShutDown(b) ==
 (***************************************************************************)
 (* Answers to AlterPartition.                                              *)
 (***************************************************************************)
-\* The new ISR is used, unless what was told meanwhile is newer.                        (AISR-5)
+\* The new ISR is used. One of another leadership, or older than what is known, does not
+\* end the change.                                                                     (AISR-5, AISR-6)
 TakeNewIsr(b, result) ==
-    IF b.partition = None THEN b
-    ELSE IF b.partition.leaderEpoch # result.leaderEpoch THEN b
-    ELSE IF result.partitionEpoch <= b.partition.partitionEpoch THEN b
-    ELSE [b EXCEPT !.partition.isr = result.isr, !.partition.partitionEpoch = result.partitionEpoch]
+    IF b.partition = None \/ b.partition.leaderEpoch # result.leaderEpoch
+          \/ result.partitionEpoch < b.partition.partitionEpoch
+    THEN [b EXCEPT !.pending.refused = TRUE]
+    ELSE IF result.partitionEpoch = b.partition.partitionEpoch THEN [b EXCEPT !.pending = None]
+    ELSE [b EXCEPT !.pending = None, !.partition.isr = result.isr,
+                   !.partition.partitionEpoch = result.partitionEpoch]
 
 \* Of the errors only those of eligibility say that nothing was applied.                (AISR-6)
 AfterAlterPartition(b, node, result) ==
-    CASE result.error = "NONE" -> TakeNewIsr([b EXCEPT !.pending = None], result)
+    CASE result.error = "NONE" -> TakeNewIsr(b, result)
       [] result.error \in {"INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED"} -> [b EXCEPT !.pending = None]
       [] result.error = "NOT_CONTROLLER" -> LoseController(b, node)
       [] OTHER -> [b EXCEPT !.pending.refused = TRUE]

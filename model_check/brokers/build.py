@@ -124,6 +124,7 @@ class _Builder:
             newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
             silent_only=environment.timeouts == "silent",
+            spares_last=environment.spares_last,
             delay=environment.delay,
             drift=environment.drift,
             hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties

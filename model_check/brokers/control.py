@@ -96,6 +96,8 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
         for broker in sorted(set(wiring.ids)):
             if wiring.silent_only and not _is_silent(control, broker):
                 continue
+            if wiring.spares_last and _is_last_member(control, broker):
+                continue
             action = Action("timeout", CONTROLLER, f"of broker {broker}")
             yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)
     failover = wiring.price("failovers")
@@ -125,6 +127,11 @@ def _is_silent(control: Control, broker: int) -> bool:
         known = views.registration(controller, broker)
         incarnation = None if known is None else known.incarnation
     return incarnation is None or incarnation in control.silent
+
+
+def _is_last_member(control: Control, broker: int) -> bool:
+    """Whether an ISR keeps the place of ``broker`` whatever becomes of it, and of its disk."""
+    return any(each.isr == (broker,) for each in control.controller.durable.partitions)
 
 
 def _if_anything(

@@ -219,7 +219,7 @@ def _wishes(wiring: Wiring, machine: Machine, broker: Broker, partition: Name) -
     if pending_isrs.is_pending(broker, partition.topic, partition.index):
         return (None,)
     wished = (
-        IsrWish(partition.topic, partition.index, isr)
+        IsrWish(partition.topic, partition.index, isr, replication.fetched(machine, isr))
         for isr in wiring.wishes
         if isr != known.isr and replication.may_wish(wiring, machine, isr)
     )

@@ -78,9 +78,12 @@ class Replicate(Frozen):
 
 
 class Replicated(Frozen):
-    """A follower holds the log of its leader up to ``end``."""
+    """A follower holds the log of its leader up to ``end``. ``life``: which life of the broker says so, -1:
+    it does not say which (before KIP-903).
+    """
 
     broker: int
+    life: int
     epoch: int
     end: int
 

@@ -30,8 +30,9 @@ class Machine(Frozen):
     ``registers``: a process starts and awaits its registration in the store; ``reads``: it is reading the
     metadata log; ``cut``: its link to the controller is cut. ``starts`` counts processes, those before
     the beginning included. ``log`` is on the disk: the records of the partition. A leader knows up to where
-    followers hold its log (``ends``), what it has sent them (``sent``, by broker its epoch and end), and the
-    end of what is committed. ``left``, ``turn``, ``moves``: see :class:`Time`.
+    followers hold its log (``ends``, by broker its life and the end), what it has sent them (``sent``, by
+    broker its life and the log's epoch and end), and the end of what is committed. ``left``, ``turn``,
+    ``moves``: see :class:`Time`.
     """
 
     id: int
@@ -41,8 +42,8 @@ class Machine(Frozen):
     cut: bool = False
     starts: int = 0
     log: tuple[Record, ...] = ()
-    ends: tuple[tuple[int, int], ...] = ()
-    sent: tuple[tuple[int, int, int], ...] = ()
+    ends: tuple[tuple[int, int, int], ...] = ()
+    sent: tuple[tuple[int, int, int, int], ...] = ()
     committed: int = 0
     left: int = 0
     turn: int = 0

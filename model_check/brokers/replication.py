@@ -17,8 +17,9 @@ from model_check.brokers.step import Action, Step
 from model_check.brokers.wiring import PARTITION, Wiring
 from model_check.engine.system import Outcome
 from reference.brokers import views
-from reference.brokers.broker import Life
-from reference.brokers.messages import PartitionState
+from reference.brokers.broker import Broker, Life
+from reference.brokers.messages import IsrMember, PartitionState
+from reference.brokers.work import BrokerWork
 from reference.frozen import replace
 
 
@@ -34,10 +35,14 @@ def led_partition(wiring: Wiring, machine: Machine) -> PartitionState | None:
     up with its own registration (HBK-9), so that nobody hears what it would take for committed.
     """
     known = _known(machine)
-    if known is None or known.leader != machine.id or machine.broker is None:
+    if known is None or known.leader != machine.id or _starts(wiring, machine):
         return None
-    starts = not wiring.is_draft and machine.broker.life is Life.STARTING
-    return None if starts else known
+    return known
+
+
+def _starts(wiring: Wiring, machine: Machine) -> bool:
+    """Whether a shipped process has not caught up with its own registration: nobody hears from it yet."""
+    return not wiring.is_draft and machine.broker is not None and machine.broker.life is Life.STARTING
 
 
 def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
@@ -47,7 +52,7 @@ def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
     led = led_partition(wiring, machine)
     if led is None:
         return replace(machine, ends=(), sent=(), committed=0)
-    if any(epoch != led.leader_epoch for _, epoch, _ in machine.sent):
+    if any(epoch != led.leader_epoch for _, _, epoch, _ in machine.sent):
         machine = replace(machine, ends=(), sent=())
     return replace(machine, committed=max(machine.committed, _end_of_all(wiring, machine, led)))
 
@@ -58,7 +63,7 @@ def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
         return len(machine.log)
     assert machine.broker is not None
     wished = {member for change in machine.broker.pending for member in change.isr}
-    ends = dict(machine.ends)
+    ends = {member: end for member, _, end in machine.ends}
     return min(
         len(machine.log) if member == machine.id else ends.get(member, 0)
         for member in {*led.isr, *wished, machine.id}
@@ -84,9 +89,10 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     if price is not None and views.serves(wiring.protocol, machine.broker):
         longer = replace(machine, log=(*machine.log, Record(led.leader_epoch, place)))
         yield _step(wiring, machine, longer, Action("append", place), costs=price)
-    sent = {broker: (epoch, end) for broker, epoch, end in machine.sent}
+    sent = {broker: (life, epoch, end) for broker, life, epoch, end in machine.sent}
     for follower in wiring.replicas:
-        news = (led.leader_epoch, len(machine.log))
+        former = sent[follower][0] if follower in sent else -1
+        news = (_shown(wiring, machine.broker, follower, former), led.leader_epoch, len(machine.log))
         if follower == machine.id or sent.get(follower) == news or not machine.log:
             continue
         noted = {**sent, follower: news}
@@ -98,33 +104,52 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
                 yield _step(wiring, machine, after, action, sends=(message,))
 
 
+def _shown(wiring: Wiring, broker: Broker, follower: int, former: int) -> int:
+    """The life of a follower that a log is sent to: what its former life was sent it need not hold."""
+    if not wiring.protocol.says_lives:
+        return -1
+    shown = next((each.life for each in broker.visible if each.broker == follower), None)
+    return former if shown is None else shown
+
+
 def follow(
     wiring: Wiring, component: int, machine: Machine, source: str, message: Replicate, action: Action
 ) -> Step:
-    """A log arrives at a process, which holds it from now on unless it knows of another leader epoch."""
+    """A log arrives at a process, which holds it from now on unless it starts or knows of another epoch."""
     known = _known(machine)
     epoch = None if known is None else known.leader_epoch
-    if wiring.compares_leader_epochs and (
-        epoch != message.epoch or led_partition(wiring, machine) is not None
+    if _starts(wiring, machine) or (
+        wiring.compares_leader_epochs
+        and (epoch != message.epoch or led_partition(wiring, machine) is not None)
     ):
         return Step(Outcome(action, machine))
     # An earlier message of the epoch, which is behind, says nothing new.
     if machine.log[: len(message.log)] != message.log:
         machine = replace(machine, log=message.log)
-    answer = Replicated(machine.id, message.epoch, len(message.log))
+    answer = Replicated(machine.id, _life(wiring, machine), message.epoch, len(message.log))
     return Step(Outcome(action, machine, sends=(InFlight(wiring.places[component], source, answer),)))
+
+
+def _life(wiring: Wiring, machine: Machine) -> int:
+    """The life that a process says when it acknowledges; -1: none, before KIP-903."""
+    assert machine.broker is not None
+    return BrokerWork(wiring.protocol, machine.broker).own_life if wiring.protocol.says_lives else -1
 
 
 def acknowledge(
     wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
 ) -> Step:
-    """A leader learns up to where a follower holds its log."""
+    """A leader learns up to where a follower holds its log. A former life of it has nothing more to say, and
+    a new one holds what it says itself, which may be less.
+    """
     led = led_partition(wiring, machine)
     if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
         return Step(Outcome(action, machine))
-    ends = dict(machine.ends)
-    ends[message.broker] = max(ends.get(message.broker, 0), min(message.end, len(machine.log)))
-    return _step(wiring, machine, replace(machine, ends=tuple(sorted(ends.items()))), action)
+    ends = {member: (life, end) for member, life, end in machine.ends}
+    said = (message.life, min(message.end, len(machine.log)))
+    ends[message.broker] = max(ends.get(message.broker, said), said)
+    noted = tuple(sorted((who, *what) for who, what in ends.items()))
+    return _step(wiring, machine, replace(machine, ends=noted), action)
 
 
 def _step(
@@ -145,6 +170,11 @@ def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
     led = led_partition(wiring, machine)
     if not wiring.data or led is None:
         return True
-    ends = dict(machine.ends)
+    ends = {member: end for member, _, end in machine.ends}
     joining = set(isr) - {*led.isr, machine.id}
     return all(ends.get(member) == len(machine.log) for member in joining)
+
+
+def fetched(machine: Machine, isr: tuple[int, ...]) -> tuple[IsrMember, ...]:
+    """Which life of each member of an ISR has acknowledged last, where it said so."""
+    return tuple(IsrMember(who, life) for who, life, _ in machine.ends if who in isr and life >= 0)

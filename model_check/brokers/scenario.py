@@ -64,7 +64,8 @@ class EnvironmentChoice(Table):
     stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
     notices that a process is gone (the draft). ``time-outs``: where they are not counted, whether any may
-    end, or only those of processes that are silent: gone, or cut off. ``drift``: by how many ticks a clock
+    end, or only those of processes that are silent: gone, or cut off; ``spares-last``: whether that of a
+    broker never does while it is the only member of an ISR. ``drift``: by how many ticks a clock
     may be ahead of or behind physical time, where time-outs are counted; ``delay``: for how many ticks a
     message may be in flight before it is lost (any number, unless it is given).
     """
@@ -76,6 +77,7 @@ class EnvironmentChoice(Table):
     metadata: Literal["all", "newest"] = "all"
     sessions: bool = False
     timeouts: Annotated[Literal["any", "silent"], Field(alias="time-outs")] = "any"
+    spares_last: Annotated[bool, Field(alias="spares-last")] = False
     drift: Annotated[int, Field(ge=0, le=2)] = 0
     delay: Annotated[int | None, Field(ge=1, le=9)] = None
 
@@ -139,8 +141,8 @@ class BrokerScenario(Scenario):
             raise ValueError("reduction: brokers have none; leave it out")
         if not timed and (self.environment.drift or self.environment.delay is not None):
             raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
-        if timed and self.environment.timeouts != "any":
-            raise ValueError("environment.time-outs: they are counted in ticks here; leave it out")
+        if timed and (self.environment.timeouts != "any" or self.environment.spares_last):
+            raise ValueError("environment.time-outs, spares-last: they are counted in ticks here; leave it out")
         if not timed and self.check.serves_at_most is not None:
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
         if not self.brokers.replicas and (self.environment.data or self.environment.wishes):

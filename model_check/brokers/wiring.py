@@ -44,6 +44,7 @@ class Wiring:
     newest_metadata: bool
     sessions: bool
     silent_only: bool
+    spares_last: bool
     delay: int | None
     drift: int
     hand_over_survives: bool

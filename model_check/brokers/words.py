@@ -111,7 +111,7 @@ def _of_machine(machine: Machine) -> dict[str, str]:
         return {"role": NOTHING, "process": status, **found}
     found |= _of_broker(broker)
     found["committed"] = str(machine.committed)
-    found["followers"] = ", ".join(f"{who}:{end}" for who, end in machine.ends) or NOTHING
+    found["followers"] = ", ".join(f"{who}@{life}:{end}" for who, life, end in machine.ends) or NOTHING
     found["reads"] = value_text(machine.reads)
     return found
 

@@ -210,9 +210,11 @@ _REFUSALS = (
     "INVALID_REQUEST", "INVALID_UPDATE_VERSION", "NEW_LEADER_ELECTED", "UNKNOWN_TOPIC_OR_PARTITION",
     "UNKNOWN_TOPIC_ID",
 )  # fmt: skip
+#: The leader epoch and the partition epoch of an answer NONE.
 _IN_ANSWER = {
-    "as asked": PARTITION_EPOCH + 1,
-    "already in force": PARTITION_EPOCH,
+    "as asked": (LEADER_EPOCH, PARTITION_EPOCH + 1),
+    "already in force": (LEADER_EPOCH, PARTITION_EPOCH),
+    "in a newer leader epoch": (LEADER_EPOCH + 1, PARTITION_EPOCH + 1),
 }
 _ALTER_ANSWERS = {
     **{
@@ -225,13 +227,13 @@ _ALTER_ANSWERS = {
                 replace(
                     _RESULT,
                     leader=BROKER,
-                    leader_epoch=LEADER_EPOCH,
-                    partition_epoch=epoch,
+                    leader_epoch=leader_epoch,
+                    partition_epoch=partition_epoch,
                     isr=(BROKER,),
                 ),
             )
         )
-        for text, epoch in _IN_ANSWER.items()
+        for text, (leader_epoch, partition_epoch) in _IN_ANSWER.items()
     },
     **{
         name: AlterPartitionResponse(partitions=(replace(_RESULT, error=BrokerErrorCode[name]),))

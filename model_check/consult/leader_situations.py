@@ -35,11 +35,17 @@ from reference.brokers.events import (
     RequestTimedOut,
     StoreAnswered,
 )
-from reference.brokers.messages import BrokerState, MetadataUpdate, PartitionState, StoreIsrResponse
+from reference.brokers.messages import (
+    BrokerState,
+    IsrMember,
+    MetadataUpdate,
+    PartitionState,
+    StoreIsrResponse,
+)
 from reference.frozen import replace
 
-#: Another partition that broker 1 leads.
-_SECOND = replace(STATE_TOLD, index=1)
+#: Another partition that broker 1 leads, alone.
+_SECOND = replace(STATE_TOLD, index=1, isr=(BROKER,))
 
 
 def _process(*, draft: bool, partitions: tuple[PartitionState, ...]) -> Broker:
@@ -54,6 +60,8 @@ _WISHES = {
     "of one that it does not know": (IsrWish("u", 0, (BROKER,)),),
     "none": (),
 }
+#: Wishes that broker 2 joins: by how much the life that fetched is before the one that metadata shows.
+_JOINING = {"that one joins": 0, "that one joins, whose former life fetched": 1}
 _CHANGES = ("none", "of the partition", "of another partition", "of the partition, refused")
 
 
@@ -76,7 +84,14 @@ def _isr_wished(given: Given, *, draft: bool) -> Situation | None:
     broker = replace(broker, awaiting=awaiting)
     if given["controller"] == "unknown":
         broker = replace(broker, controller=None)
-    return broker, IsrWished(_WISHES[given["wish"]])
+    joins = given["wish"] in _JOINING
+    return broker, IsrWished(_joining(broker, given["wish"]) if joins else _WISHES[given["wish"]])
+
+
+def _joining(broker: Broker, wish: str) -> tuple[IsrWish, ...]:
+    shown = next(each.life for each in broker.visible if each.broker == OTHER)
+    assert shown is not None
+    return (IsrWish("t", 1, (BROKER, OTHER), (IsrMember(OTHER, shown - _JOINING[wish]),)),)
 
 
 def _timed_out(given: Given, *, draft: bool) -> Situation | None:
@@ -190,7 +205,7 @@ def _of_requests(*, draft: bool) -> tuple[BrokerTable, ...]:
             "One change is asked for at a time, and one of a partition.",
             {
                 "process": kinds,
-                "wish": tuple(_WISHES),
+                "wish": (*_WISHES, *_JOINING),
                 "pending": _CHANGES,
                 "controller": ("known", "unknown"),
                 "change under way": YES_NO,

@@ -15,6 +15,7 @@ from reference.brokers.messages import (
     IsrMember,
     PartitionProposal,
     PartitionResult,
+    PartitionState,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import IsrChanges
@@ -161,8 +162,18 @@ def lives_of(work: BrokerWork, isr: tuple[int, ...]) -> tuple[int, ...]:
     if work.protocol.isr_changes is not IsrChanges.ALTER_PARTITION:
         return ()
     known = {each.broker: each.life for each in work.broker.visible if each.life is not None}
-    says = work.protocol.alter_partition_version >= 3
+    says = work.protocol.says_lives
     return tuple(known.get(member, -1) if says else -1 for member in isr)
+
+
+def may_join(work: BrokerWork, known: PartitionState, fetched: tuple[IsrMember, ...]) -> bool:
+    """Whether metadata shows of each broker that joins the life that fetched: another has another log."""
+    joining = tuple(each for each in fetched if each.broker not in known.isr)
+    if not joining or not work.protocol.says_lives:
+        return True
+    work.by("AISR-7")
+    shown = {each.broker: each.life for each in work.broker.visible}
+    return all(shown.get(each.broker) == each.epoch for each in joining)
 
 
 def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:
@@ -190,8 +201,7 @@ def _learn(work: BrokerWork, node: int, change: PendingIsr, result: PartitionRes
     the current one, and so that nothing was applied.
     """
     if result.error is BrokerErrorCode.NONE:
-        pending_isrs.drop(work, change)
-        _take(work, result)
+        _take(work, change, result)
         return
     work.by("AISR-6")
     if result.error in (BrokerErrorCode.INELIGIBLE_REPLICA, BrokerErrorCode.OPERATION_NOT_ATTEMPTED):
@@ -202,11 +212,18 @@ def _learn(work: BrokerWork, node: int, change: PendingIsr, result: PartitionRes
         pending_isrs.refuse(work, change)
 
 
-def _take(work: BrokerWork, result: PartitionResult) -> None:
-    """Use the new ISR, unless what was told meanwhile is newer."""
+def _take(work: BrokerWork, change: PendingIsr, result: PartitionResult) -> None:
+    """Use the new ISR. One of another leadership, or older than what is known, does not end the change."""
     known = views.partition_of(work.broker, result.topic, result.index)
-    if known is None or known.leader_epoch != result.leader_epoch:
+    if (
+        known is None
+        or known.leader_epoch != result.leader_epoch
+        or result.partition_epoch < known.partition_epoch
+    ):
+        work.by("AISR-6")
+        pending_isrs.refuse(work, change)
         return
+    pending_isrs.drop(work, change)
     if result.partition_epoch > known.partition_epoch:
         work.by("AISR-5")
         work.change_partition(

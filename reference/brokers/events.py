@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from reference.brokers.broker import Api
 from reference.brokers.messages import (
+    IsrMember,
     MetadataUpdate,
     Process,
     Request,
@@ -141,11 +142,14 @@ class ShutdownWished(Frozen):
 
 
 class IsrWish(Frozen):
-    """The ISR that a leader wants for a partition."""
+    """The ISR that a leader wants for a partition. ``fetched``: which life of a member its last fetch said
+    (KIP-903); of members left out it is the one that metadata shows.
+    """
 
     topic: str
     index: int
     isr: tuple[int, ...]
+    fetched: tuple[IsrMember, ...] = ()
 
 
 class IsrWished(Frozen):

@@ -48,6 +48,8 @@ def _pending(work: BrokerWork, wish: IsrWish) -> tuple[PendingIsr, ...]:
         return ()
     if pending_isrs.is_pending(work.broker, wish.topic, wish.index):
         return ()
+    if not alter_partition.may_join(work, known, wish.fetched):
+        return ()
     isr = tuple(sorted(wish.isr))
     lives = alter_partition.lives_of(work, isr)
     return (PendingIsr(wish.topic, wish.index, known.leader_epoch, known.partition_epoch, isr, lives),)

@@ -64,7 +64,7 @@ class BrokerProtocol(Frozen):
 
     ``rebuilds_incarnations``: INC-5. ``rejection_fences``: FENCE-6. ``rejection_restarts_timer``:
     HEARTBEAT-9. ``compares_leader_epoch``: ISR-5. ``inactive_leaves_isr``: BSTATE-6.
-    ``alter_partition_version`` is that of the requests that leaders send, 0 to 3 (AISR-4).
+    ``alter_partition_version`` is that of the requests that leaders send, 0 to 3 (AISR-4, AISR-7).
     """
 
     liveness: BrokerLiveness = BrokerLiveness.KIP343
@@ -86,6 +86,11 @@ class BrokerProtocol(Frozen):
     def is_draft(self) -> bool:
         """Whether brokers are alive by the rules of KIP-343."""
         return self.liveness is BrokerLiveness.KIP343
+
+    @property
+    def says_lives(self) -> bool:
+        """Whether fetches and requests for ISRs say which life of a broker is meant (KIP-903)."""
+        return self.isr_changes is IsrChanges.ALTER_PARTITION and self.alter_partition_version >= 3
 
 
 #: The draft of a controller heartbeat, its open points decided.

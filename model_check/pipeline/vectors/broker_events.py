@@ -31,6 +31,7 @@ from reference.brokers.messages import (
     BrokerRegistrationResponse,
     BrokerState,
     IsrChangeResponse,
+    IsrMember,
     MetadataHeartbeatResponse,
     MetadataUpdate,
     PartitionResult,
@@ -53,6 +54,8 @@ def events(protocol: BrokerProtocol, broker: Broker) -> Iterator[BrokerEvent]:
     yield from (RequestTimedOut(api) for api in Api)
     for name in (("t", 0), ("x", 7)):
         yield from (IsrWished((IsrWish(*name, isr),)) for isr in _ISRS)
+    for life in (1, 2, 3):
+        yield IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),))
     yield IsrWished(())
     for response in _responses(protocol, broker):
         yield ResponseReceived(1, response)

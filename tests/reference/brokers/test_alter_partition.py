@@ -23,6 +23,7 @@ from reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
+    IsrMember,
     MetadataUpdate,
     PartitionProposal,
     PartitionResult,
@@ -192,7 +193,6 @@ def test_the_leader_uses_the_isr_of_the_answer() -> None:
     for result in (
         PartitionResult("t", 0, E.INELIGIBLE_REPLICA),
         PartitionResult("t", 0, E.OPERATION_NOT_ATTEMPTED),
-        PartitionResult("t", 0, E.NONE, 1, 1, 1, (1,)),  # of another leader epoch
         PartitionResult("t", 0, E.NONE, 1, 0, 0, (1,)),  # not newer than what is known
     ):
         kept = answer(SHIPPED, asked.state, AlterPartitionResponse(partitions=(result,)))
@@ -223,6 +223,21 @@ def test_errors_after_which_metadata_says_what_is_in_force(error: BrokerErrorCod
     assert unchanged.pending == refused.state.pending
     settled = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1, partition_epoch=1))
     assert settled.state.pending == () and settled.rules == ("HBK-10", "AISR-6")
+
+
+@pytest.mark.parametrize(("leader_epoch", "partition_epoch"), [(6, 8), (4, 8), (5, 6)])
+def test_an_answer_that_is_not_of_what_the_leader_knows_leaves_the_change_pending(
+    leader_epoch: int, partition_epoch: int
+) -> None:
+    """A newer leader epoch has a change that ends a reassignment: what it led to, metadata will say."""
+    _, broker, _ = cluster(SHIPPED, CURRENT)
+    asked = step(SHIPPED, broker, WISH).state
+    result = PartitionResult("t", 0, E.NONE, 1, leader_epoch, partition_epoch, (1,))
+    told = answer(SHIPPED, asked, AlterPartitionResponse(partitions=(result,)))
+    assert told.rules == ("AISR-6",) and told.state.partitions == broker.partitions
+    assert told.state.pending == (replace(asked.pending[0], refused=True),)
+    read_so = read(broker, offset=broker.offset + 1, leader_epoch=6, partition_epoch=8)
+    assert step(SHIPPED, told.state, read_so).state.pending == ()
 
 
 def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
@@ -265,6 +280,29 @@ def test_what_is_asked_again_means_the_same_lives_of_its_members() -> None:
     given_up = step(SHIPPED, asked.state, RequestTimedOut(Api.ISR)).state
     restarted = replace(given_up, visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
     assert step(SHIPPED, restarted, IsrWished(())).effects == asked.effects
+
+
+@pytest.mark.parametrize(("version", "lives"), [(3, {2}), (2, {1, 2, 3})])
+def test_who_joins_is_the_life_that_fetched(version: int, lives: set[int]) -> None:
+    """KIP-903: the broker epoch of metadata may be that of a process which has not fetched anything yet."""
+    protocol = replace(SHIPPED, alter_partition_version=version)
+    _, broker, _ = cluster(protocol, replace(LED_BY_1, isr=(1,)))
+    asked = {
+        life: step(protocol, broker, IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),)))
+        for life in (1, 2, 3)
+    }
+    assert {life for life, outcome in asked.items() if outcome.state.pending} == lives
+    assert {life for life, outcome in asked.items() if outcome.effects} == lives
+    assert {outcome.rules for outcome in asked.values()} == {("AISR-7",) if version == 3 else ()}
+    unseen = replace(broker, visible=(VisibleBroker(1, 1),))
+    wish = IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, 2),)),))
+    assert bool(step(protocol, unseen, wish).effects) == (version == 2)
+
+
+def test_which_life_of_a_member_fetched_keeps_no_member_from_staying() -> None:
+    _, broker, _ = cluster(SHIPPED, Partition("t", 0, (1, 2, 3), (1, 2), leader=1), brokers=(1, 2, 3))
+    wish = IsrWished((IsrWish("t", 0, (1, 2, 3), (IsrMember(2, 9), IsrMember(3, 3))),))
+    assert len(step(SHIPPED, broker, wish).effects) == 1
 
 
 def test_metadata_that_is_behind_an_answer_takes_nothing_back() -> None:

@@ -37,6 +37,7 @@ from reference.brokers.messages import (
     BrokerRegistrationRequest,
     BrokerState,
     IsrChangeRequest,
+    IsrMember,
     IsrProposal,
     MetadataHeartbeatRequest,
     Process,
@@ -81,6 +82,7 @@ def something(world: World, chance: random.Random) -> None:
     of_process += [ClientRequestDone(), ShutdownWished(), ControllerFound(chance.choice([1, 2]))]
     of_process += [RequestTimedOut(chance.choice(list(Api)))]
     of_process += [IsrWished((IsrWish("t", 0, chance.choice(ISRS)), IsrWish("t", 1, (1, 2))))] * 3
+    of_process += [IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, 2),)),))]
     broker = chance.choice([1, 2])
     of_controller: list[Any] = [Tick(), SessionExpired(broker), MetadataDue(process), MetadataDue(process)]
     of_controller += [Failover(chance.choice([None, 1, 2]))]
