@@ -113,7 +113,6 @@ def _history(history: History) -> Value:
     return record(
         lives=function(history.lives),
         unanswered=set_of(history.unanswered),
-        inactive=set_of(history.inactive),
         serving=set_of(history.serving),
         since=function(history.since),
     )
