@@ -116,6 +116,7 @@ class _Builder:
             commits_with_isr=environment.commits == "isr",
             newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
+            restarts=environment.restarts,
             silent_only=environment.timeouts == "silent",
             delay=environment.delay,
             drift=environment.drift,

@@ -104,10 +104,9 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
         if time.has_turn(machine):
             yield _take_turn(wiring, component, machine)
         return
-    if machine.broker is None:
-        yield from _start(wiring, component, machine)
-        return
-    if machine.broker.ended:
+    if machine.broker is None or machine.broker.ended:
+        if machine.broker is None or wiring.restarts:
+            yield from _start(wiring, component, machine)
         return
     yield from _due(wiring, component, machine, machine.broker)
     yield from _wished(wiring, component, machine, machine.broker)
@@ -118,12 +117,17 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
 # Starts.
 
 
+def _vacant(machine: Machine) -> Machine:
+    """``machine`` without a process: its disk, its link, and which process is the next one."""
+    return Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
+
+
 def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     place = wiring.places[component]
     if machine.registers or machine.cut:
         return
     action = Action("start", place)
-    begun = replace(machine, starts=machine.starts + 1)
+    begun = replace(_vacant(machine), starts=machine.starts + 1)
     if wiring.is_draft:
         for detail, version, costs in _versions(wiring, machine):
             sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
@@ -242,11 +246,10 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
     place = wiring.places[component]
     price = wiring.price("crashes")
     if price is not None:
-        gone = Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
         yield Step(
             Outcome(
                 Action("crash", place),
-                gone,
+                _vacant(machine),
                 sends=tuple(_session_gone(wiring, place, broker)),
                 labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.data else ())),
                 costs=price,
