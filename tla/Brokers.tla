@@ -119,8 +119,7 @@ Init ==
     /\ time = IF IsTimed THEN [ahead |-> [k \in Clocks |-> 0], left |-> 0] ELSE None
     /\ network = EmptyBag
     /\ history = [lives |-> <<>>, unanswered |-> {},
-                  inactive |-> IF IsTimed THEN {IdOf(place) : place \in StartingLater} \ RunningIds ELSE {},
-                  serving |-> IF IsTimed THEN RunningIds ELSE {}, since |-> <<>>]
+                  serving |-> IF KeepsTicks THEN HeldLives(Begin) ELSE {}, since |-> <<>>]
     /\ budget = [timeouts |-> Timeouts, contactLosses |-> ContactLosses, requestTimeouts |-> RequestTimeouts,
                  failovers |-> Failovers, crashes |-> Crashes, cuts |-> Cuts, isrChanges |-> IsrChanges,
                  shutdowns |-> Shutdowns, requests |-> Requests, duplicates |-> Duplicates]

@@ -30,7 +30,7 @@ ControlStep(c, homes, net, sent, m, event, recorded) ==
     IN  /\ control' = [control EXCEPT !.controller = c, !.homes = homes,
                                       !.leaving = LeavingAfter(@, event, c)]
         /\ network' = WithSent(net, Told(before, c, homes, m) \union sent)
-        /\ history' = Declared(recorded.history, VisibleIds(before), VisibleIds(c))
+        /\ history' = Declared(recorded.history, HeldLives(before), HeldLives(c), RunningLives)
         /\ broken' = (recorded.broken \union ControllerBroken(control.leaving, before, event, c))
                      \intersect Judged
         /\ UNCHANGED <<machine, time>>
@@ -42,10 +42,13 @@ Nothing == Recorded(history, {})
 (***************************************************************************)
 \* What the history takes note of: a heartbeat that is accepted.
 HeardOf(request, response) ==
-    CASE response.error # "NONE" -> Nothing
-      [] request.type = "MetadataHeartbeatRequest" -> Heard(history, request.broker, request.incarnation)
-      [] request.type = "BrokerHeartbeatRequest" -> Heard(history, request.broker, request.epoch)
-      [] OTHER -> Nothing
+    LET Sender == control.controller.registrations[request.broker].incarnation  \* as the broker epoch is its
+    IN  CASE response.error # "NONE" -> Nothing
+          [] request.type = "MetadataHeartbeatRequest" ->
+                Heard(history, request.broker, request.incarnation, request.incarnation, RunningLives)
+          [] request.type = "BrokerHeartbeatRequest" ->
+                Heard(history, request.broker, request.epoch, Sender, RunningLives)
+          [] OTHER -> Nothing
 
 RequestArrives(m, net) ==
     LET handled == Handle(control.controller, m.node, m.payload)
@@ -131,7 +134,7 @@ ControlTakesTurn ==
         /\ machine' = MachinesAfterTurn
         /\ time' = TimeAfterTurn
         /\ network' = WithSent(network, told)
-        /\ history' = Declared(history, VisibleIds(before), VisibleIds(last))
+        /\ history' = Declared(history, HeldLives(before), HeldLives(last), RunningLives)
         /\ broken' = violated \intersect Judged
         /\ UNCHANGED budget
 ================================================================================

@@ -12,6 +12,10 @@ EXTENDS BrokersDraftController, BrokersDraftProcess, BrokersShippedController, B
 Metadata(c) == IF IsDraft THEN DraftMetadata(c) ELSE ShippedMetadata(c)
 VisibleIds(c) == DOMAIN Metadata(c).brokers
 
+\* The processes that the controller holds to be active, or unfenced.
+HeldLives(c) ==
+    {IF IsDraft THEN LifeOf(c, id) ELSE c.registrations[id].incarnation : id \in VisibleIds(c)} \ {None}
+
 \* A request arrives at a node: [c, response].
 Handle(c, node, request) ==
     CASE request.type = "MetadataHeartbeatRequest" -> HandleMetadataHeartbeat(c, node, request)

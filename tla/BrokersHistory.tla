@@ -10,14 +10,16 @@ CONSTANTS
 
 (***************************************************************************)
 (* The history (model_check/brokers/history.py): [lives, unanswered,       *)
-(* inactive, serving, since].  lives: by broker id the largest incarnation *)
-(* id or broker epoch whose heartbeat was accepted.  unanswered: those     *)
-(* whose last accepted heartbeat has an answer on its way.  inactive,      *)
-(* serving: those that the controller holds to be inactive or fenced, and  *)
-(* that serve; since: how many ticks ago they were declared so.  Each part *)
-(* is kept where something is judged that reads it.                        *)
+(* serving, since].  lives: by broker id the largest incarnation id or     *)
+(* broker epoch whose heartbeat was accepted.  The rest is about processes *)
+(* that run, by incarnation id, as two of them may have one broker id.     *)
+(* unanswered: those whose last accepted heartbeat has an answer on its    *)
+(* way.  serving: those that serve; since: how many ticks ago the          *)
+(* controller gave one up.  Each part is kept where something is judged    *)
+(* that reads it.  The checker's running and held follow from the state.   *)
 (*                                                                         *)
-(* Each operator yields [history, broken].                                 *)
+(* Each operator that judges yields [history, broken], the others yield    *)
+(* the history.                                                            *)
 (***************************************************************************)
 KeepsLives == Judged \intersect {"IncarnationMonotone", "OneLiveIncarnation"} # {}
 KeepsAnswers == "InactiveBeforeSelfFenced" \in Judged
@@ -25,38 +27,40 @@ KeepsTicks == ServesAtMost # None
 
 Recorded(h, violated) == [history |-> h, broken |-> violated]
 
-\* The controller has accepted a heartbeat.
-Heard(h, id, life) ==
+\* The controller has accepted a heartbeat of this life of a broker, from this process.
+Heard(h, id, life, process, running) ==
     LET before == IF id \in DOMAIN h.lives THEN h.lives[id] ELSE -1
         later == IF life > before THEN life ELSE before
-    IN  Recorded([h EXCEPT !.lives = IF KeepsLives THEN Put(@, id, later) ELSE @,
-                           !.unanswered = IF KeepsAnswers THEN @ \union {id} ELSE @],
+        unanswered == IF KeepsAnswers THEN h.unanswered \union ({process} \intersect running) ELSE h.unanswered
+    IN  Recorded([h EXCEPT !.lives = IF KeepsLives THEN Put(@, id, later) ELSE @, !.unanswered = unanswered],
                  IF life < before THEN {"IncarnationMonotone", "OneLiveIncarnation"} ELSE {})
 
-\* These brokers are visible from here on, and were not before, or the other way round.
-Declared(h, before, after) ==
-    LET gone == before \ after
-        back == after \ before
-        ids == (DOMAIN h.since \union gone) \ back
-    IN  IF ~(KeepsTicks \/ KeepsAnswers) THEN h
-        ELSE [h EXCEPT !.inactive = (@ \union gone) \ back,
-                       !.since = [id \in ids |-> IF id \in gone THEN 0 ELSE @[id]]]
+\* The controller held these processes to be active, and now holds those.
+Declared(h, before, after, running) ==
+    LET gone == (before \ after) \intersect running
+        ids == (DOMAIN h.since \union gone) \ (after \ before)
+    IN  IF ~KeepsTicks THEN h
+        ELSE [h EXCEPT !.since = [process \in ids |-> IF process \in gone THEN 0 ELSE @[process]]]
 
-Answered(h, id) == [h EXCEPT !.unanswered = @ \ {id}]
+Answered(h, process) == [h EXCEPT !.unanswered = @ \ {process}]
+
+\* A process is gone, in order or by a crash.
+Ended(h, process) ==
+    [h EXCEPT !.unanswered = @ \ {process}, !.serving = @ \ {process},
+              !.since = [other \in DOMAIN @ \ {process} |-> @[other]]]
 
 \* A process begins to accept requests of clients, or ends; lonely: for want of the controller.
-Served(h, id, serves, lonely) ==
-    LET known == id \in h.inactive \union h.unanswered
-        after == [h EXCEPT !.serving = IF serves THEN @ \union {id} ELSE @ \ {id}]
-    IN  IF KeepsTicks \/ (lonely /\ KeepsAnswers)
-        THEN Recorded(after, IF lonely /\ ~known THEN {"InactiveBeforeSelfFenced"} ELSE {})
-        ELSE Recorded(h, {})
+Served(h, process, held, serves, lonely) ==
+    LET known == process \notin held \/ process \in h.unanswered
+        serving == IF serves THEN h.serving \union {process} ELSE h.serving \ {process}
+    IN  Recorded([h EXCEPT !.serving = IF KeepsTicks THEN serving ELSE @],
+                 IF lonely /\ ~known THEN {"InactiveBeforeSelfFenced"} ELSE {})
 
 \* A tick is over.  Beyond the bound it does not matter by how much.
 Passed(h) ==
-    LET since == [id \in DOMAIN h.since |-> 1 + Least(h.since[id], ServesAtMost)]
+    LET since == [process \in DOMAIN h.since |-> 1 + Least(h.since[process], ServesAtMost)]
     IN  IF ~KeepsTicks THEN Recorded(h, {})
         ELSE Recorded([h EXCEPT !.since = since],
-                      IF \E id \in DOMAIN since \intersect h.serving : since[id] > ServesAtMost
+                      IF \E process \in DOMAIN since \intersect h.serving : since[process] > ServesAtMost
                       THEN {"InactiveBrokerServesBriefly"} ELSE {})
 ================================================================================

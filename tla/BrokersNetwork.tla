@@ -67,6 +67,11 @@ VARIABLES
 
 vars == <<control, machine, time, network, history, budget, broken>>
 
+RunningLives ==
+    {life \in {IF machine[place].broker = None THEN None
+               ELSE IF machine[place].broker.ended THEN None
+               ELSE machine[place].broker.incarnation : place \in Places} : life # None}
+
 (***************************************************************************)
 (* Messages.  A message is [source, dest, node, answerable, age, payload]; *)
 (* node is the controller node that it goes to or comes from.  A process   *)

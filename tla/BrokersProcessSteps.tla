@@ -23,10 +23,10 @@ Outgoing(place, before, w, cut) ==
 WorkDone(place, local, w, net, h, lonely, violated) ==
     LET before == machine[place].broker
         recorded == IF Serves(before) = Serves(w.b) THEN Recorded(h, {})
-                    ELSE Served(h, IdOf(place), Serves(w.b), lonely)
+                    ELSE Served(h, before.incarnation, HeldLives(control.controller), Serves(w.b), lonely)
         left == IF w.stops \/ w.forgets # {} THEN AfterForgetting(net, place, w.forgets, w.stops) ELSE net
     IN  /\ network' = left (+) SetToBag(Outgoing(place, before, w, local.cut))
-        /\ history' = recorded.history
+        /\ history' = IF w.stops THEN Ended(recorded.history, before.incarnation) ELSE recorded.history
         /\ broken' = (recorded.broken \union violated) \intersect Judged
 
 ProcessStep(place, local, w, net, h, event) ==
@@ -60,7 +60,7 @@ TakesMessage(place, b, m, net) ==
         w == IF m.payload.type = "MetadataUpdate" THEN Read(b, m.payload) ELSE TakeAnswer(b, m.node, m.payload)
         event == IF m.payload.type = "MetadataUpdate" THEN OtherEvent ELSE AnswerEvent(m)
         reads == local.reads /\ m.payload.type # "MetadataUpdate"
-        h == IF ApiOf(m) = "heartbeat" THEN Answered(history, IdOf(place)) ELSE history
+        h == IF ApiOf(m) = "heartbeat" THEN Answered(history, b.incarnation) ELSE history
     IN  /\ ProcessStep(place, [local EXCEPT !.reads = reads], w, net, h, event)
         /\ ControlAfter(b, w)
 
@@ -151,15 +151,14 @@ Start(place) ==
 
 \* What is left is the machine, and what it has sent.
 Crash(place, b) ==
-    LET recorded == Served(history, IdOf(place), FALSE, FALSE)
-    IN  /\ Affordable("crashes")
-        /\ budget' = Paid("crashes")
-        /\ machine' = [machine EXCEPT ![place].broker = None, ![place].reads = FALSE]
-        /\ control' = WithSilence(b.incarnation, TRUE)
-        /\ network' = AfterForgetting(network, place, {}, TRUE) (+) SetToBag(SessionIsGone(place, b))
-        /\ history' = recorded.history
-        /\ broken' = recorded.broken \intersect Judged
-        /\ UNCHANGED time
+    /\ Affordable("crashes")
+    /\ budget' = Paid("crashes")
+    /\ machine' = [machine EXCEPT ![place].broker = None, ![place].reads = FALSE]
+    /\ control' = WithSilence(b.incarnation, TRUE)
+    /\ network' = AfterForgetting(network, place, {}, TRUE) (+) SetToBag(SessionIsGone(place, b))
+    /\ history' = Ended(history, b.incarnation)
+    /\ broken' = {}
+    /\ UNCHANGED time
 
 CutLink(place, b) ==
     /\ ~machine[place].cut

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from model_check.brokers import coverage, names
-from model_check.brokers.history import History
+from model_check.brokers.control import held
+from model_check.brokers.history import beginning
 from model_check.brokers.network import CONTROLLER
 from model_check.brokers.places import Control, Machine, Time
 from model_check.brokers.scenario import BrokerScenario
@@ -14,8 +15,7 @@ from model_check.brokers.system import BrokerSystem
 from model_check.brokers.wiring import PARTITION, Name, Wiring
 from model_check.engine.system import GlobalState, Loss, Network
 from model_check.errors import InputError
-from reference.brokers import views
-from reference.brokers.controller import Controller, Store
+from reference.brokers.controller import Store
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import BrokerProtocol
 from reference.brokers.starting import running_cluster
@@ -41,24 +41,21 @@ class _Builder:
         self.scenario, self.where = scenario, where
 
     def build(self) -> BrokerSystem:
-        scenario, brokers = self.scenario, self.scenario.brokers
+        scenario = self.scenario
         protocol = self._protocol()
         budgets = self._budgets(protocol)
         places = _places(scenario)
         wiring = self._wiring(protocol, tuple(budgets), places)
         control, machines = self._begin(wiring)
         timed = (Time((0,) * (1 + len(machines))),) if wiring.is_timed else ()
-        begin = GlobalState(
-            (control, *machines, *timed),
-            (),
-            History(
-                inactive=self._inactive(control.controller),
-                serving=tuple(sorted(brokers.running)),
-            )
-            if wiring.is_timed
-            else History(),
-            tuple(budgets.values()),
+        judged = self._properties(wiring)
+        history = beginning(
+            (each.broker.incarnation for each in machines if each.broker is not None),
+            held(control.controller),
+            scenario.check.serves_at_most,
+            frozenset(judged),
         )
+        begin = GlobalState((control, *machines, *timed), (), history, tuple(budgets.values()))
         network = Network(
             scenario.network.capacity,
             Loss(scenario.network.loss),
@@ -71,17 +68,13 @@ class _Builder:
             network,
             begin,
             tuple(budgets),
-            self._properties(wiring),
+            judged,
             self._goals(protocol),
             scenario.check.serves_at_most,
         )
 
     def _error(self, message: str) -> InputError:
         return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
-
-    def _inactive(self, controller: Controller) -> tuple[int, ...]:
-        visible = {each.broker for each in views.visible_brokers(controller)}
-        return tuple(sorted(set(self.scenario.brokers.starting) - visible))
 
     def _protocol(self) -> BrokerProtocol:
         choice = self.scenario.protocol
@@ -123,6 +116,7 @@ class _Builder:
             commits_with_isr=environment.commits == "isr",
             newest_metadata=environment.metadata == "newest",
             sessions=environment.sessions,
+            restarts=environment.restarts,
             silent_only=environment.timeouts == "silent",
             spares_last=environment.spares_last,
             delay=environment.delay,

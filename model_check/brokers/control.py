@@ -24,10 +24,8 @@ from model_check.brokers.step import Action, Execution, Step
 from model_check.brokers.wiring import Wiring
 from model_check.engine.system import Outcome, Signal
 from reference.brokers import views
-from reference.brokers.controller import Controller, Store
+from reference.brokers.controller import Controller, MetadataLog, Store
 from reference.brokers.effects import (
-    BrokerDeclared,
-    BrokerFenced,
     ControllerEffect,
     Registered,
     Reply,
@@ -185,7 +183,7 @@ def _run(
         if isinstance(effect, Registered) and message is not None:
             homes[effect.process.incarnation] = message.source
     after = replace(control, controller=controller, homes=tuple(sorted(homes.items())), leaving=leaving)
-    labels = tuple(_labels(events, effects, control.controller, controller))
+    labels = (*_heard(events, effects), *_declarations(control.controller, controller))
     sends = tuple(_sends(effects, homes, message))
     if wiring.newest_metadata:
         told = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
@@ -223,31 +221,27 @@ def _sends(
                 yield InFlight(CONTROLLER, home, effect.update)
 
 
-def _labels(
-    events: tuple[ControllerEvent, ...],
-    effects: list[ControllerEffect],
-    before: Controller,
-    after: Controller,
-) -> Iterator[Label]:
+def _heard(events: tuple[ControllerEvent, ...], effects: list[ControllerEffect]) -> Iterator[Label]:
     for event in events:
-        request = event.request if isinstance(event, RequestReceived) else None
         accepted = any(isinstance(each, Reply) and not each.response.error for each in effects)
-        if accepted and isinstance(request, MetadataHeartbeatRequest):
-            yield Heard(request.broker, request.incarnation)
-        elif accepted and isinstance(request, BrokerHeartbeatRequest):
-            yield Heard(request.broker, request.epoch)
-    if (
-        any(isinstance(each, BrokerDeclared | BrokerFenced) for each in effects)
-        or before.epoch != after.epoch
-    ):
-        yield from _declarations(before, after)
+        if not accepted or not isinstance(event, RequestReceived):
+            continue
+        request = event.request
+        if isinstance(request, MetadataHeartbeatRequest):
+            yield Heard(request.broker, request.incarnation, event.source.incarnation)
+        elif isinstance(request, BrokerHeartbeatRequest):
+            yield Heard(request.broker, request.epoch, event.source.incarnation)
 
 
 def _declarations(before: Controller, after: Controller) -> Iterator[Label]:
-    old, new = (_visible(each) for each in (before, after))
-    yield from (Declared(broker, True) for broker in sorted(old - new))
-    yield from (Declared(broker, False) for broker in sorted(new - old))
+    old, new = (held(each) for each in (before, after))
+    yield from (Declared(process, True) for process in sorted(old - new))
+    yield from (Declared(process, False) for process in sorted(new - old))
 
 
-def _visible(controller: Controller) -> set[int]:
-    return {each.broker for each in views.visible_brokers(controller)}
+def held(controller: Controller) -> set[int]:
+    """The incarnation ids of the processes that the controller holds to be active, or unfenced."""
+    durable = controller.durable
+    if isinstance(durable, MetadataLog):
+        return {each.incarnation for each in durable.registrations if not each.fenced}
+    return {each.life for each in views.visible_brokers(controller) if each.life is not None}

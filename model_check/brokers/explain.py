@@ -7,7 +7,7 @@ from typing import cast
 
 from model_check.brokers import names
 from model_check.brokers.history import Committed, Heard, History, Label, Served
-from model_check.brokers.places import Control
+from model_check.brokers.places import Control, Machine
 from model_check.brokers.system import BrokerSystem, control_of
 from model_check.brokers.words import records, value_text
 from model_check.engine.system import GlobalState, Outcome
@@ -31,12 +31,12 @@ def explain(
     run: Run | None,
 ) -> tuple[str, ...]:
     """The sentences that say what is wrong with the last step, or with the state after it."""
-    found = list(_explain(violated, before, after, outcome))
+    found = list(_explain(system, violated, before, after, outcome))
     return tuple(found) or ("The last step violates it.",)
 
 
 def _explain(
-    violated: str, before: GlobalState, after: GlobalState, outcome: Outcome | None
+    system: BrokerSystem, violated: str, before: GlobalState, after: GlobalState, outcome: Outcome | None
 ) -> Iterator[str]:
     history = cast(History, before.history)
     labels = () if outcome is None else cast(tuple[Label, ...], outcome.labels)
@@ -55,12 +55,13 @@ def _explain(
             known = dict(history.lives).get(each.broker)
             yield f"A heartbeat of life {each.life} of broker {each.broker} is accepted after one of {known}."
         elif isinstance(each, Served) and violated == names.INACTIVE_BEFORE_FENCED:
-            yield f"Broker {each.broker} fences itself, and the controller holds it to be active."
+            place = _place(system, before, each.process)
+            yield f"{place} fences itself, and the controller holds it to be active."
     if violated == names.SERVES_BRIEFLY:
-        for broker in history.inactive:
-            if broker in history.serving:
-                ticks = dict(history.since).get(broker, 0) + 1
-                yield f"Broker {broker} serves {ticks} ticks after it was declared inactive."
+        for process, ticks in history.since:
+            if process in history.serving:
+                place = _place(system, before, process)
+                yield f"{place} serves {ticks + 1} ticks after it was declared inactive."
     if violated in (names.SHUTDOWN_HANDS_OVER, names.HAND_OVER_SURVIVES):
         yield from _unread(control_of(before))
     if violated in _OF_PARTITIONS:
@@ -71,6 +72,16 @@ def _explain(
                 f"The ISR{of} was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
                 f"{one.leader_epoch}; now it is {value_text(other.isr)}."
             )
+
+
+def _place(system: BrokerSystem, state: GlobalState, process: int) -> str:
+    """Where the process with an incarnation id runs: its broker id says it only where no other one has it."""
+    places = zip(system.places, state.locals, strict=True)
+    return next(
+        place
+        for place, local in places
+        if isinstance(local, Machine) and local.broker is not None and local.broker.incarnation == process
+    )
 
 
 def _unread(control: Control) -> Iterator[str]:

@@ -50,7 +50,11 @@ def violations(
 
 
 def of_store_write(before: Controller, event: StoreIsrReceived, after: Controller) -> Iterator[str]:
-    """A legacy broker writes past the controller; that only the leader does so is asked of it as well."""
+    """A legacy broker writes past the controller; that only the leader does so is asked of it as well.
+
+    Not which life of it: the store looks at the version of the node and nothing else, and no registration
+    changes that, so that what a former life wrote may be applied after the next one has registered.
+    """
     for old, new in _changes(before, after):
         led = (old.leader, old.leader_epoch) == (event.request.broker, event.request.leader_epoch)
         if old.isr != new.isr and not led:

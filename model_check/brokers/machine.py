@@ -8,7 +8,7 @@ from typing import cast
 
 from model_check.brokers import names, process_checks, replication, time
 from model_check.brokers.asking import step
-from model_check.brokers.history import Answered, Crashed, Label, Served
+from model_check.brokers.history import Answered, Crashed, Ended, Label, Served, Started
 from model_check.brokers.network import (
     CONTROLLER,
     GONE,
@@ -104,10 +104,9 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
         if time.has_turn(machine):
             yield _take_turn(wiring, component, machine)
         return
-    if machine.broker is None:
-        yield from _start(wiring, component, machine)
-        return
-    if machine.broker.ended:
+    if machine.broker is None or machine.broker.ended:
+        if machine.broker is None or wiring.restarts:
+            yield from _start(wiring, component, machine)
         return
     yield from _due(wiring, component, machine, machine.broker)
     yield from _wished(wiring, component, machine, machine.broker)
@@ -118,12 +117,17 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
 # Starts.
 
 
+def _vacant(machine: Machine) -> Machine:
+    """``machine`` without a process: its disk, its link, and which process is the next one."""
+    return Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
+
+
 def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     place = wiring.places[component]
     if machine.registers or machine.cut:
         return
     action = Action("start", place)
-    begun = replace(machine, starts=machine.starts + 1)
+    begun = replace(_vacant(machine), starts=machine.starts + 1)
     if wiring.is_draft:
         for detail, version, costs in _versions(wiring, machine):
             sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
@@ -132,7 +136,8 @@ def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
         return
     process = Process(machine.id, component * _PROCESSES + begun.starts)
     broker = starting(wiring.protocol, process, controller=wiring.nodes[0])
-    yield Step(Outcome(action, replace(begun, broker=broker)), starts=True)
+    labels = (Started(process.incarnation),)
+    yield Step(Outcome(action, replace(begun, broker=broker), labels=labels), starts=True)
 
 
 def _versions(wiring: Wiring, machine: Machine) -> Iterator[tuple[str, int, tuple[int, ...]]]:
@@ -153,7 +158,8 @@ def _start_registered(
         return Step(Outcome(action, machine))
     legacy = payload.version == LEGACY_VERSION
     broker = starting(wiring.protocol, payload.process, controller=wiring.nodes[0], legacy=legacy)
-    labels = (Served(machine.id, True),) if legacy else ()
+    incarnation = broker.incarnation
+    labels = (Started(incarnation), *((Served(incarnation, True),) if legacy else ()))
     return Step(Outcome(action, replace(machine, registers=False, broker=broker), labels=labels), starts=True)
 
 
@@ -240,13 +246,12 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
     place = wiring.places[component]
     price = wiring.price("crashes")
     if price is not None:
-        gone = Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
         yield Step(
             Outcome(
                 Action("crash", place),
-                gone,
+                _vacant(machine),
                 sends=tuple(_session_gone(wiring, place, broker)),
-                labels=(Served(machine.id, False), *((Crashed(),) if wiring.data else ())),
+                labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.data else ())),
                 costs=price,
                 signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
             )
@@ -321,7 +326,7 @@ def run(
     ]
     if ended and before is not None:
         forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
-    labels = [*_labels(wiring, machine, before, broker, events), *replication.labels(wiring, machine, after)]
+    labels = [*_labels(wiring, before, broker, events), *replication.labels(wiring, machine, after)]
     found = Outcome(
         action,
         after,
@@ -347,20 +352,20 @@ def _sends(place: str, machine: Machine, effects: list[BrokerEffect]) -> Iterato
 
 
 def _labels(
-    wiring: Wiring,
-    machine: Machine,
-    before: Broker | None,
-    after: Broker | None,
-    events: tuple[BrokerEvent, ...],
+    wiring: Wiring, before: Broker | None, after: Broker | None, events: tuple[BrokerEvent, ...]
 ) -> Iterator[Label]:
+    if before is None or after is None:
+        return
     for event in events:
         answer = event.response if isinstance(event, ResponseReceived) else None
         if isinstance(answer, MetadataHeartbeatResponse | BrokerHeartbeatResponse):
-            yield Answered(machine.id)
-    served, serves = (each is not None and views.serves(wiring.protocol, each) for each in (before, after))
+            yield Answered(before.incarnation)
+    served, serves = (views.serves(wiring.protocol, each) for each in (before, after))
     if served != serves:
         lonely = any(isinstance(event, Tick | ContactLost) for event in events)
-        yield Served(machine.id, serves, lonely)
+        yield Served(before.incarnation, serves, lonely)
+    if after.ended and not before.ended:
+        yield Ended(before.incarnation)
 
 
 def _goals(before: Broker | None, effects: list[BrokerEffect]) -> Iterator[str]:

@@ -63,11 +63,20 @@ class EnvironmentChoice(Table):
     followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
     stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
+<<<<<<< HEAD
     notices that a process is gone (the draft). ``time-outs``: where they are not counted, whether any may
     end, or only those of processes that are silent: gone, or cut off; ``spares-last``: whether that of a
     broker never does while it is the only member of an ISR. ``drift``: by how many ticks a clock
     may be ahead of or behind physical time, where time-outs are counted; ``delay``: for how many ticks a
     message may be in flight before it is lost (any number, unless it is given).
+=======
+    notices that a process is gone (the draft). ``restarts``: whether a process starts again where one has
+    ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``time-outs``:
+    where they are not counted, whether any may end, or only those of processes that are silent: gone, or cut
+    off. ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
+    counted; ``delay``: for how many ticks a message may be in flight before it is lost (any number, unless it
+    is given).
+>>>>>>> repair-processes
     """
 
     wishes: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False)] = ()
@@ -76,6 +85,7 @@ class EnvironmentChoice(Table):
     commits: Literal["isr", "leader"] = "isr"
     metadata: Literal["all", "newest"] = "all"
     sessions: bool = False
+    restarts: bool = False
     timeouts: Annotated[Literal["any", "silent"], Field(alias="time-outs")] = "any"
     spares_last: Annotated[bool, Field(alias="spares-last")] = False
     drift: Annotated[int, Field(ge=0, le=2)] = 0

@@ -149,7 +149,7 @@ class BrokerSystem:
             )
         if isinstance(label, histories.Answered):
             return names.INACTIVE_BEFORE_FENCED in judged
-        if isinstance(label, histories.Declared):
+        if isinstance(label, histories.Declared | histories.Started | histories.Ended):
             return briefly or names.INACTIVE_BEFORE_FENCED in judged
         if isinstance(label, histories.Served):
             return briefly or (label.lonely and names.INACTIVE_BEFORE_FENCED in judged)

@@ -43,6 +43,7 @@ class Wiring:
     commits_with_isr: bool
     newest_metadata: bool
     sessions: bool
+    restarts: bool
     silent_only: bool
     spares_last: bool
     delay: int | None

@@ -21,7 +21,8 @@ LEGEND = (
     "another process with the id of broker 1. A life is an incarnation id (KIP-343) or a broker epoch "
     "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. "
     "'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an "
-    "'unanswerable' request does not await the answer."
+    "'unanswerable' request does not await the answer. What is told of the past names processes by their "
+    "incarnation ids."
 )
 
 #: Fields of messages that the name of the message, or another field, says already.
@@ -157,9 +158,9 @@ def history_fields(history: History) -> Mapping[str, str]:
     return {
         "lives": ", ".join(f"{life} of broker {broker}" for broker, life in history.lives) or NOTHING,
         "heartbeats unanswered": value_text(history.unanswered),
-        "inactive": value_text(history.inactive),
+        "held active": value_text(history.held),
         "serving": value_text(history.serving),
-        "ticks since inactive": ", ".join(f"{who} for {ticks}" for who, ticks in history.since) or NOTHING,
+        "ticks since given up": ", ".join(f"{who} for {ticks}" for who, ticks in history.since) or NOTHING,
         "committed": records(history.committed),
     }
 

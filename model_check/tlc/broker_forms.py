@@ -40,6 +40,8 @@ class BrokerForms:
         wiring = system.wiring
         if wiring.legacy or wiring.data:
             raise NoFormError("the module has no legacy brokers, and no records of the partition")
+        if wiring.restarts:
+            raise NoFormError("the module starts no process where one has ended in order")
         if wiring.is_draft is not (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE):
             raise NoFormError("the module has IsrChange in the draft, and AlterPartition in what shipped")
         unknown = set(system.budget_names) - set(BUDGETS.values())
@@ -113,7 +115,6 @@ def _history(history: History) -> Value:
     return record(
         lives=function(history.lives),
         unanswered=set_of(history.unanswered),
-        inactive=set_of(history.inactive),
         serving=set_of(history.serving),
         since=function(history.since),
     )

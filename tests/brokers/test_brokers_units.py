@@ -11,7 +11,17 @@ from broker_samples import scenario_of, shipped, system_of
 from model_check.brokers import names, shutdown_checks
 from model_check.brokers.build import build
 from model_check.brokers.coverage import to_cover
-from model_check.brokers.history import Crashed, Declared, Heard, History, Led, Passed, Served, record
+from model_check.brokers.history import (
+    Crashed,
+    Declared,
+    Heard,
+    History,
+    Led,
+    Passed,
+    Served,
+    beginning,
+    record,
+)
 from model_check.brokers.network import (
     CONTROLLER,
     InFlight,
@@ -156,10 +166,10 @@ def test_a_leader_commits_what_all_of_the_isr_hold() -> None:
 
 
 def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
-    after = record(History(), Heard(1, 2), None, ALL).history
-    found = record(after, Heard(1, 1), None, ALL)
+    after = record(History(), Heard(1, 2, 2), None, ALL).history
+    found = record(after, Heard(1, 1, 1), None, ALL)
     assert set(found.violations) == {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
-    assert record(after, Heard(1, 3), None, ALL).violations == ()
+    assert record(after, Heard(1, 3, 3), None, ALL).violations == ()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +197,7 @@ def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
 
 
 def test_ticks_count_from_the_declaration() -> None:
-    history: Any = record(History(serving=(1,)), Declared(1, True), 1, ALL).history
+    history: Any = record(beginning((1,), (1,), 1, ALL), Declared(1, True), 1, ALL).history
     first = record(history, Passed(), 1, ALL)
     assert first.violations == () and first.goals == (f"{names.GOAL_SERVES}1",)
     second = record(first.history, Passed(), 1, ALL)  # type: ignore[arg-type]

@@ -1,16 +1,18 @@
-"""Requests for the ISRs of two partitions: what is judged of each partition by itself."""
+"""Requests for the ISRs of two partitions: what is judged of each by itself; writes of legacy brokers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from broker_samples import system_of
 
 from model_check.brokers import isr_checks, names
+from model_check.engine.steps import initial_states, steps
 from reference.brokers.controller import Controller
 from reference.brokers.effects import Reply
 from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import RequestReceived
+from reference.brokers.events import RequestReceived, StoreIsrReceived
 from reference.brokers.messages import (
     AlterPartitionRequest,
     IsrChangeRequest,
@@ -18,6 +20,8 @@ from reference.brokers.messages import (
     IsrProposal,
     PartitionProposal,
     PartitionResult,
+    Process,
+    StoreIsrRequest,
 )
 from reference.brokers.partition import Partition
 from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
@@ -124,3 +128,42 @@ def test_a_request_of_a_former_life_is_refused_as_a_whole(protocol: BrokerProtoc
     applied = with_partitions(outcome, replace(PARTITIONS[0], isr=(1,)), PARTITIONS[1])
     assert names.ISR_BY_LEADER_ONLY in judged(protocol, before, event, applied)
     assert names.REJECTED_HAS_NO_EFFECT in judged(protocol, before, event, applied)
+
+
+def test_a_legacy_leader_writes_in_its_leader_epoch() -> None:
+    before, (first, _) = running_cluster(KIP343, (1, 2), PARTITIONS, legacy=(1, 2))
+    for leader, epoch, broken in (
+        (1, 0, []),
+        (1, 1, [names.ISR_BY_LEADER_ONLY]),
+        (2, 0, [names.ISR_BY_LEADER_ONLY]),
+    ):
+        write = StoreIsrRequest(leader, "t", 0, epoch, 0, (1,))
+        event = StoreIsrReceived(Process(leader, first.incarnation), write)
+        after = step(KIP343, before, event).state
+        assert after != before
+        assert list(isr_checks.of_store_write(before, event, after)) == broken
+
+
+def test_what_a_former_legacy_life_wrote_is_applied() -> None:
+    """The store asks for no incarnation, and neither does B-4 of what is written there."""
+    system = system_of(
+        brokers={"running": [1, 2], "legacy": [1, 2], "replicas": [1, 2], "isr": [1]},
+        environment={"wishes": ["1,2"]},
+        network={"capacity": 5},
+        budgets={"timeouts": 0, "contact-losses": 0, "isr-changes": 1, "crashes": 1},
+    )
+    state = initial_states(system)[0]
+    for action in (
+        "wishes for an ISR at broker-1 (1,2)",
+        "crash at broker-1",
+        "start at broker-1",
+        "StoreRegistration at controller (from broker-1)",
+        "StoreIsrRequest at controller (from broker-1)",
+    ):
+        found = [each for each in steps(system, state) if str(each.outcome and each.outcome.action) == action]
+        assert not any(each.outcome and each.outcome.violations for each in found)
+        state = found[0].target
+    control: Any = state.locals[0]
+    (registered, _) = control.controller.durable.registrations
+    assert (registered.broker, registered.incarnation) == (1, 3)
+    assert control.controller.durable.partitions[0].isr == (1, 2)
