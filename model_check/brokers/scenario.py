@@ -63,20 +63,13 @@ class EnvironmentChoice(Table):
     followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
     stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
-<<<<<<< HEAD
-    notices that a process is gone (the draft). ``time-outs``: where they are not counted, whether any may
-    end, or only those of processes that are silent: gone, or cut off; ``spares-last``: whether that of a
-    broker never does while it is the only member of an ISR. ``drift``: by how many ticks a clock
-    may be ahead of or behind physical time, where time-outs are counted; ``delay``: for how many ticks a
-    message may be in flight before it is lost (any number, unless it is given).
-=======
     notices that a process is gone (the draft). ``restarts``: whether a process starts again where one has
     ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``time-outs``:
     where they are not counted, whether any may end, or only those of processes that are silent: gone, or cut
-    off. ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
+    off; ``spares-last``: whether that of a broker never does while it is the only member of an ISR.
+    ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
     counted; ``delay``: for how many ticks a message may be in flight before it is lost (any number, unless it
     is given).
->>>>>>> repair-processes
     """
 
     wishes: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False)] = ()
@@ -152,7 +145,7 @@ class BrokerScenario(Scenario):
         if not timed and (self.environment.drift or self.environment.delay is not None):
             raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
         if timed and (self.environment.timeouts != "any" or self.environment.spares_last):
-            raise ValueError("environment.time-outs, spares-last: they are counted in ticks here; leave it out")
+            raise ValueError("environment.time-outs, spares-last: time-outs are counted here; leave it out")
         if not timed and self.check.serves_at_most is not None:
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
         if not self.brokers.replicas and (self.environment.data or self.environment.wishes):
