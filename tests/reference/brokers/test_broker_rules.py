@@ -121,7 +121,7 @@ def worlds() -> tuple[World, ...]:
     ]
     found = []
     for protocol, legacy in protocols:
-        for seed in range(100):
+        for seed in range(200):
             world = World(protocol, legacy)
             walk(world, random.Random(seed), 120)
             found.append(world)
