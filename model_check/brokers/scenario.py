@@ -145,7 +145,7 @@ class BrokerScenario(Scenario):
         if not timed and (self.environment.drift or self.environment.delay is not None):
             raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
         if timed and (self.environment.timeouts != "any" or self.environment.spares_last):
-            raise ValueError("environment.time-outs, spares-last: time-outs are counted here; leave it out")
+            raise ValueError("environment.time-outs, spares-last: counted in ticks here; leave it out")
         if not timed and self.check.serves_at_most is not None:
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
         if not self.brokers.replicas and (self.environment.data or self.environment.wishes):
