@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from model_check.engine.graph import Graph
     from model_check.engine.representatives import Represent
     from model_check.scenario import Scenario
+    from reference.config import Problem
 
 #: What the name of the scenario of a run that leads to an initial state ends with.
 PRELUDE = "-prelude"
@@ -313,6 +314,10 @@ class Model(Protocol):
 
     def bounds(self, scenario: Any) -> list[tuple[str, str]]:
         """Tables and keys of the bounds of a scenario beside its budgets and its network's capacity."""
+        ...
+
+    def misconfigured(self, system: Any) -> tuple[Problem, ...]:
+        """What is wrong with the configuration that a system runs, which is explored all the same."""
         ...
 
     def promises(self, scenario: Any) -> Iterator[tuple[str, int, Any]]:

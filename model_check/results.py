@@ -32,6 +32,9 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "expected": result.scenario.expect.verdict,
         "verdict": result.verdict.value,
         "in_prelude": result.prelude is not None,
+        "misconfigured": [
+            {"key": each.key, "reason": each.reason, "rule": each.rule} for each in result.misconfigured
+        ],
         "as_expected": result.as_expected,
         "differences": list(result.differences),
         "limit": result.limit,
@@ -95,6 +98,9 @@ def report(
     fitted(out, line, mark, style)
     for each in violated[1:]:
         say(out, f"also violated: {each}", indent=4)
+    for problem in result.misconfigured:
+        said = f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
+        say(out, said, indent=4)
     _tell_checkpoint(out, result, checkpoint)
     if result.prelude is not None:
         say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)

@@ -23,6 +23,7 @@ from model_check.printable import shortened
 from model_check.scenario import Scenario
 from model_check.trace import Trace, build_dead_end, build_lasso, with_room
 from model_check.trace import build as build_trace
+from reference.config import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class CheckResult:
     kept: int | None = None
     graph_limit: str | None = None
     _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def misconfigured(self) -> tuple[Problem, ...]:
+        """What is wrong with the configuration that was explored."""
+        return model_of(self.system).misconfigured(self.system)
 
     @property
     def simplest(self) -> dict[str, Found]:

@@ -21,7 +21,9 @@ from model_check.brokers.system import BrokerSystem
 from model_check.coverage.guards import guards_of_brokers
 from model_check.engine.system import GlobalState
 from model_check.model import Model, Place, Run
+from reference.brokers.configuration import problems
 from reference.brokers.effects import BrokerEffect, ControllerEffect
+from reference.config import Problem
 
 
 class BrokerWords:
@@ -81,6 +83,9 @@ class Brokers:
 
     def bounds(self, scenario: BrokerScenario) -> list[tuple[str, str]]:
         return []
+
+    def misconfigured(self, system: BrokerSystem) -> tuple[Problem, ...]:
+        return problems(system.wiring.protocol)
 
     def promises(self, scenario: BrokerScenario) -> Iterator[tuple[str, int, BrokerScenario]]:
         if scenario.check.serves_at_most is None:

@@ -25,6 +25,7 @@ from model_check.kraft.system import Bounds, KRaftSystem
 from model_check.model import Model, Place, Run
 from model_check.scenario import from_data
 from model_check.variants import SWITCHES, with_switches
+from reference.config import Problem
 from reference.effects import Effect, Reply, Send
 from reference.protocol import PRESETS
 
@@ -167,6 +168,9 @@ class KRaft:
     def bounds(self, scenario: KRaftScenario) -> list[tuple[str, str]]:
         timers = scenario.environment.timers and not scenario.environment.timers_at
         return [("bounds", "max_epoch"), *([("environment", "timers")] if timers else [])]
+
+    def misconfigured(self, system: KRaftSystem) -> tuple[Problem, ...]:
+        return ()
 
     def promises(self, scenario: KRaftScenario) -> Iterator[tuple[str, int, KRaftScenario]]:
         yield from ()

@@ -124,7 +124,7 @@ FollowInit ==
 {same}
 
 \\* The replicas whose process dies in the last step: what is left of them is not compared.
-Ended == IF place + 1 = Len(Behaviour) THEN {{{dead}}} ELSE {{}}
+FollowEnded == IF place + 1 = Len(Behaviour) THEN {{{dead}}} ELSE {{}}
 
 FollowNext ==
     /\\ place < Len(Behaviour)
@@ -141,7 +141,7 @@ def _leads(name: str) -> str:
     """That a state variable has the value of the next state."""
     if name == "replica":
         same = "replica'[id] = Behaviour[place + 1].replica[id]"
-        return f"    /\\ \\A id \\in DOMAIN replica' \\ Ended : {same}"
+        return f"    /\\ \\A id \\in DOMAIN replica' \\ FollowEnded : {same}"
     return f"    /\\ {name}' = Behaviour[place + 1].{name}"
 
 

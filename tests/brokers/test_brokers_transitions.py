@@ -40,7 +40,6 @@ NOT_EXPLORED = {
     "draft-process SupersededFenced->Superseded",
     "draft-process SupersededFenced->Ended",
     "draft-process Legacy->Ended",
-    "shipped-controller Fenced->ControlledShutdown",
 }
 
 
