@@ -51,12 +51,16 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
     if timed:
         switches = {"controller-timeout": draw(st.integers(1, 2)), "broker-timeout": draw(st.integers(1, 3))}
     budgets: dict[str, int] = dict.fromkeys(draw(st.sets(st.sampled_from(_BUDGETS), max_size=2)), 1)
-    environment: dict[str, Any] = {"metadata": draw(st.sampled_from(["all", "newest"]))}
+    environment: dict[str, Any] = {
+        "metadata": draw(st.sampled_from(["all", "newest"])),
+        "restarts": draw(st.booleans()),
+    }
     if timed:
         environment["drift"] = draw(st.integers(0, 1))
     else:
         budgets |= {"timeouts": draw(st.integers(0, 1)), "contact-losses": draw(st.integers(0, 1))}
         environment["time-outs"] = draw(st.sampled_from(["any", "silent"]))
+        environment["spares-last"] = draw(st.booleans())
     if partitions:
         environment |= {"wishes": ["1", "1,2", "none"], "data": partitions == 1 and draw(st.booleans())}
     legacy = draw(st.sampled_from([[], [1]])) if form == "draft" else []

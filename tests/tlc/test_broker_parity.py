@@ -59,7 +59,10 @@ def test_different_states_have_different_forms(name: str) -> None:
             assert text(parse_value(text(value))) == text(value)
 
 
-@pytest.mark.parametrize("name", ["brokers-legacy", "brokers-shipped-data", "brokers-data"])
+@pytest.mark.parametrize(
+    "name",
+    ["brokers-legacy", "brokers-shipped-data", "brokers-data", "brokers-shipped-liveness-after-shutdown"],
+)
 def test_systems_that_the_module_cannot_say_are_refused(name: str) -> None:
     scenario = shipped()[name]
     with pytest.raises(NoFormError):
