@@ -80,7 +80,7 @@ tlc: $(INSTALLED) ## small scenarios and mutants, by the checker and by TLC
 
 spark: $(INSTALLED) ## the pipelines, on Spark in this machine's processes
 	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && \
-	  $(SEEDED) --numprocesses=0 -m "spark and not slow and not nightly" tests/pipeline
+	  $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
 
 # TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
 java:
