@@ -70,7 +70,12 @@ def _explain(
             of = f" of {one.topic}-{one.index}" if len(old) > 1 else ""
             yield (
                 f"The ISR{of} was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
-                f"{one.leader_epoch}; now it is {value_text(other.isr)}."
+                f"{one.leader_epoch}; now it is {value_text(other.isr)}"
+                + (
+                    "."
+                    if one.leader_epoch == other.leader_epoch
+                    else f", led by {value_text(other.leader)} in epoch {other.leader_epoch}."
+                )
             )
 
 

@@ -57,6 +57,11 @@ class Brokers(Table):
         return self
 
 
+def _names_twice(isr: str) -> bool:
+    members = isr.split(",")
+    return len(set(members)) < len(members)
+
+
 class EnvironmentChoice(Table):
     """What happens without messages. ``wishes``: the ISRs that a leader may wish for ("1,2"; "none": an empty
     one). ``data``: whether the one partition has records: its leader takes those of clients, sends its log to
@@ -154,6 +159,12 @@ class BrokerScenario(Scenario):
             raise ValueError("environment.data: only a partition that is the only one has records")
         if self.protocol.form != "draft" and (self.brokers.legacy or self.budgets.rolls):
             raise ValueError("brokers.legacy, budgets.rolls: only the draft has legacy brokers")
+        twice = next((each for each in self.environment.wishes if _names_twice(each)), None)
+        if twice is not None and (self.brokers.legacy or self.budgets.rolls):
+            raise ValueError(
+                f"environment.wishes: a legacy broker writes the ISR '{twice}' into the store as it is; name "
+                "each broker once"
+            )
         if self.environment.data and (self.brokers.legacy or self.budgets.rolls) and self._gives_up:
             raise ValueError(
                 "environment.data: a legacy broker repeats its writes to the store until it knows what "

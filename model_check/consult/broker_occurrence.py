@@ -76,7 +76,7 @@ def _store(controller: Controller) -> Store:
 def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller) -> bool:
     """Who is fenced leads nothing, nor does who shuts down, until it is fenced and unfenced again (HBK-7).
     Who can lead leads what nobody leads and has it in its ISR. Who cannot has left every ISR that has others,
-    and AlterPartition takes it into none.
+    and AlterPartition takes it into none: who shuts down leads alone.
     """
     return all(
         _shipped_partition_occurs(protocol, controller, each) for each in controller.durable.partitions
@@ -86,10 +86,10 @@ def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller)
 def _shipped_partition_occurs(protocol: BrokerProtocol, controller: Controller, partition: Partition) -> bool:
     if partition.leader is None:
         return not any(views.can_lead(controller, each) for each in partition.isr)
-    checks_members = protocol.isr_changes is IsrChanges.ALTER_PARTITION
-    others = (each for each in partition.isr if each != partition.leader)
+    alone = set(partition.isr) <= {partition.leader}
+    checks_members = protocol.isr_changes is IsrChanges.ALTER_PARTITION and not alone
     leads = leads_at_times(controller, partition.leader)
-    return leads and (not checks_members or all(views.can_lead(controller, each) for each in others))
+    return leads and (not checks_members or all(views.can_lead(controller, each) for each in partition.isr))
 
 
 def _process_occurs(protocol: BrokerProtocol, broker: Broker) -> bool:

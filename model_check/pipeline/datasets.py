@@ -7,6 +7,7 @@ nothing else, and any tool that reads Parquet reads them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MARK = "kraftcheck"
+#: The files of a data set, with the sums of a local file system.
+_OF_SPARK = re.compile(r"_SUCCESS|part-[^/]*\.parquet|\.(_SUCCESS|part-[^/]*\.parquet)\.crc", re.ASCII)
 #: What Spark, in the path of something to read, takes for more than a character.
 _WILDCARDS = "*?[]{}\\"
 
@@ -125,15 +128,30 @@ def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAI
     return data.select(*(column.name for column in dataset.columns))
 
 
-def is_foreign(spark: SparkSession, path: str) -> bool:
-    """Whether there is a complete data set in the folder ``path`` that kraftcheck did not write."""
-    if not exists(spark, f"{path}/_SUCCESS"):
-        return False
+def foreign_in(spark: SparkSession, path: str) -> str | None:
+    """What is at ``path`` that a data set of kraftcheck, even one that was not written to its end, would not
+    have: its name, or that of the folder; ``None``: nothing.
+    """
+    if not exists(spark, path):
+        return None
+    place, system = located(spark, path)
+    name = str(place.getName())
+    if not system.getFileStatus(place).isDirectory():
+        return name
+    files = []
+    for each in system.listStatus(place):
+        entry, is_file = str(each.getPath().getName()), bool(each.isFile())
+        if not (_OF_SPARK.fullmatch(entry) if is_file else entry == "_temporary"):
+            return f"{name}/{entry}"
+        if entry.endswith(".parquet"):
+            files.append(str(each.getPath().toString()))
+    if not files:
+        return None
     try:
-        data = spark.read.parquet(path)
+        schema = spark.read.parquet(*files).schema
     except spark_errors():
-        return True
-    return not any(_MARK in field.metadata for field in data.schema.fields)
+        return name
+    return None if any(_MARK in field.metadata for field in schema.fields) else name
 
 
 def require_files(

@@ -20,7 +20,8 @@ from model_check.engine.system import Limits
 from reference.brokers.broker import Broker
 from reference.brokers.controller import Controller
 from reference.brokers.events import IsrWished, StoreIsrReceived
-from reference.brokers.protocol import BrokerProtocol
+from reference.brokers.protocol import BrokerProtocol, IsrChanges
+from reference.frozen import replace
 
 SMALL = (
     "brokers-cut-off-fences", "brokers-data-crash", "brokers-forgetful-controller", "brokers-legacy",
@@ -40,12 +41,12 @@ ENOUGH = Limits(max_states=3000)
 class Heard:
     """All states and events that explorations ask the reference about, by protocol."""
 
-    def __init__(self, scenarios: Iterable[BrokerScenario]) -> None:
+    def __init__(self, scenarios: Iterable[BrokerScenario], limits: Limits = ENOUGH) -> None:
         self.states: set[tuple[BrokerProtocol, Controller | Broker]] = set()
         self.events: set[Any] = set()
         with listening(self._hear):
             for scenario in scenarios:
-                explore(build(scenario), keep_going=True, limits=ENOUGH)
+                explore(build(scenario), keep_going=True, limits=limits)
 
     def _hear(self, protocol: BrokerProtocol, state: Controller | Broker, event: Any, outcome: Any) -> None:
         self.states |= {(protocol, state), (protocol, outcome.state)}
@@ -99,3 +100,23 @@ def test_a_legacy_leader_may_write_an_isr_without_itself() -> None:
     assert left_out
     for protocol, state in left_out:
         assert not list(problems(protocol, state))
+
+
+def test_a_shipped_process_is_superseded_where_isrs_change_by_isr_change() -> None:
+    scenario = scenario_of(
+        protocol={"form": "shipped", "set": {"isr-changes": "isrchange"}},
+        brokers={"running": [1, 2], "starting": [1], "replicas": [1, 2]},
+        environment={"wishes": ["1"]},
+        network={"capacity": 2},
+        budgets={"isr-changes": 1, "timeouts": 1, "contact-losses": 0},
+    )
+    found = [
+        (protocol, state)
+        for protocol, state in Heard([scenario], Limits(max_states=20_000)).states
+        if isinstance(state, Broker) and state.superseded
+    ]
+    assert found
+    for protocol, state in found:
+        assert not list(problems(protocol, state)), describe(state)
+        other = replace(protocol, isr_changes=IsrChanges.ALTER_PARTITION)
+        assert any(each.startswith(".superseded") for each in problems(other, state))

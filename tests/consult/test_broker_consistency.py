@@ -26,8 +26,8 @@ def log(of_first: str = " fenced=no", session: str = "", *, second: str = SECOND
 
 LEAVING = " fenced=no in-controlled-shutdown=yes"
 CANNOT_LEAD = (
-    ".durable.partitions[0].leader: expected none, or a registered broker, not fenced and not in controlled "
-    "shutdown, found "
+    ".durable.partitions[0].leader: expected none, or a registered broker, not fenced and with no shutdown "
+    "under way, found "
 )
 
 

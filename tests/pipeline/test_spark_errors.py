@@ -192,7 +192,7 @@ def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
-        while not (results / "cells.v2").exists() and process.poll() is None:
+        while not (results / "cells.v3").exists() and process.poll() is None:
             time.sleep(0.5)
         time.sleep(3)
         assert process.poll() is None

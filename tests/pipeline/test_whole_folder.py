@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset, write
 from model_check.pipeline.session import sql_settings
 from model_check.pipeline.spark_errors import spark_errors
@@ -41,17 +42,67 @@ def _task(fails: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return go
 
 
-def _writes(spark: Any, folder: Path, fails: bool = False) -> Callable[[], None]:
+def _writes(spark: Any, fails: bool = False) -> Callable[[str], None]:
     data = spark.range(0, 2, 1, 2).mapInArrow(_task(fails), "id bigint")
-    return lambda: write(data, NUMBERS, f"{folder}/numbers")
+    return lambda folder: write(data, NUMBERS, f"{folder}/numbers")
 
 
 @pytest.mark.spark
 def test_what_is_whole_stays(spark: Any, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     data = spark.range(3)
-    assert write_whole(spark, str(folder), lambda: write(data, NUMBERS, f"{folder}/numbers") or 7) == 7
+
+    def work(place: str) -> int:
+        assert not folder.exists()
+        write(data, NUMBERS, f"{place}/numbers")
+        return 7
+
+    assert write_whole(spark, str(folder), work) == 7
     assert (folder / "numbers" / "_SUCCESS").exists()
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.spark
+def test_what_is_not_worth_keeping_goes(spark: Any, tmp_path: Path) -> None:
+    data = spark.range(3)
+    found = write_whole(
+        spark,
+        str(tmp_path / "out"),
+        lambda place: write(data, NUMBERS, f"{place}/numbers") or 7,
+        lambda number: number > 7,
+    )
+    assert found == 7 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["folder", "file", "empty"])
+def test_what_others_put_there_meanwhile_stays(spark: Any, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "out"
+
+    def work(place: str) -> None:
+        write(spark.range(3), NUMBERS, f"{place}/numbers")
+        if kind == "file":
+            folder.write_text("mine")
+        else:
+            folder.mkdir()
+        if kind == "folder":
+            (folder / "mine.txt").write_text("mine")
+
+    with pytest.raises(InputError, match=f"^{folder}: something else has come to be there meanwhile"):
+        write_whole(spark, str(folder), work)
+    assert list(tmp_path.iterdir()) == [folder]
+    if kind == "file":
+        assert folder.read_text() == "mine"
+    else:
+        assert [each.name for each in folder.iterdir()] == (["mine.txt"] if kind == "folder" else [])
+
+
+@pytest.mark.spark
+def test_a_folder_that_cannot_be_made_is_named_as_the_user_did(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"/file/out: cannot be made") as caught:
+        write_whole(spark, str(tmp_path / "file" / "out"), lambda place: None)
+    assert "_out." not in str(caught.value)
 
 
 @pytest.mark.spark
@@ -61,10 +112,10 @@ def test_a_signal_in_the_middle_leaves_nothing(spark: Any, tmp_path: Path, numbe
     begin = time.monotonic()
     threading.Timer(SOON, os.kill, (os.getpid(), number)).start()
     with sql_settings(spark, MANY), pytest.raises(KeyboardInterrupt):
-        write_whole(spark, str(folder), _writes(spark, folder))
-    assert not folder.exists() and time.monotonic() - begin < LONG
+        write_whole(spark, str(folder), _writes(spark))
+    assert not list(tmp_path.iterdir()) and time.monotonic() - begin < LONG
     time.sleep(1)
-    assert not folder.exists()
+    assert not list(tmp_path.iterdir())
     assert spark.range(3).count() == 3
 
 
@@ -72,7 +123,7 @@ def test_a_signal_in_the_middle_leaves_nothing(spark: Any, tmp_path: Path, numbe
 def test_a_task_that_fails_leaves_nothing_of_the_others(spark: Any, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with sql_settings(spark, MANY), pytest.raises(spark_errors()):
-        write_whole(spark, str(folder), _writes(spark, folder, fails=True))
-    assert not folder.exists()
+        write_whole(spark, str(folder), _writes(spark, fails=True))
+    assert not list(tmp_path.iterdir())
     time.sleep(1)
-    assert not folder.exists()
+    assert not list(tmp_path.iterdir())

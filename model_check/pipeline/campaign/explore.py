@@ -62,6 +62,7 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         "verdict": verdict,
         "violated": [each._asdict() | {"trace": None} for each in violated],
         "judged_to": judged_to,
+        "eventually_judged": _judged_eventually(result),
         "as_expected": _as_expected(cell, result, violated),
         "differences": list(result.differences) if cell.expects and cell.mutant_content is None else [],
         "limit": result.limit,
@@ -83,6 +84,12 @@ def _judged_to(cell: Cell, result: CheckResult) -> int | None:
         # The search ends after the level in which the first violation appears.
         return min(violation.depth for violation in found.violations)
     return None
+
+
+def _judged_eventually(result: CheckResult) -> bool:
+    """Whether the *eventually* properties that are asked for were judged, if there are any."""
+    wanted = result.scenario.check.eventually
+    return not wanted or (result.liveness is not None and len(result.liveness) == len(wanted))
 
 
 def _as_expected(cell: Cell, result: CheckResult, violated: Sequence[worker.Violated]) -> bool | None:
@@ -138,6 +145,7 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
             for each in shrunk
         ],
         "judged_to": exploration.walks if ended else None,
+        "eventually_judged": not scenario.check.eventually,
         "as_expected": as_expected,
         "differences": [f"{name} is violated" for name in unexpected] if cell.expects else [],
         "limit": None if shrunk else exploration.limit,

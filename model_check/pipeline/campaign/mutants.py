@@ -20,8 +20,10 @@ _REFERENCE = "the reference as it is"
 #: Cells of mutants, finished or not, each with its control: the same cell of the reference as it is.
 _BESIDE = f"""
     select p.mutant, p.scenario, p.engine, p.expected is not null own,
-           c.verdict, c.limit, c.error, c.open, c.judged_to, coalesce(c.violated, array()) violated,
+           c.verdict, c.limit, c.error, c.open, c.judged_to, c.eventually_judged,
+           coalesce(c.violated, array()) violated,
            r.verdict control, r.limit control_limit, r.judged_to control_to,
+           r.eventually_judged control_eventually,
            coalesce(r.violated, array()) of_control,
            coalesce(r.verdict in ('holds', 'violated') or r.limit = 'walks', false) comparable
     from plan p
@@ -32,11 +34,12 @@ _NEW = f"""
     select *, filter(violated, v -> not exists(of_control, w -> w.property = v.property)) new
     from ({_BESIDE})"""
 #: The control must have been judged as far as the mutant's violation is away, which is in steps, or in walks.
-#: *Eventually* properties are judged where all was explored, and no safety property is violated.
+#: *Eventually* properties are judged where all was explored, no safety property is violated, and the graph
+#: fits the limits.
 _KILLING = f"""
     select *, filter(new, v -> comparable and (
         case when control_to is null
-             then v.kind != 'eventually' or not exists(of_control, w -> w.kind = 'safety')
+             then v.kind != 'eventually' or control_eventually
              else v.kind = 'safety' and if(engine = 'check', v.steps, judged_to) <= control_to end)) kills
     from ({_NEW})"""
 _KILLS = f"""
@@ -60,6 +63,10 @@ _WHY = f"""
             'known, as it violates ', of_control[0].property, ' there')
         when size(violated) > 0 and judged_to is not null
             then concat('ends at ', violated[0].property, ' there, which {_REFERENCE} violates as well')
+        when engine = 'check' and not eventually_judged
+            then concat('eventually properties were not judged there: ', coalesce(
+                concat(limit, ' reached'),
+                concat('it violates ', violated[0].property, ', as {_REFERENCE} does')))
         end why
     from ({_KILLING})"""
 #: A row for each mutant and each of what became of it in its places.

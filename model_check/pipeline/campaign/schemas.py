@@ -46,7 +46,7 @@ SCENARIOS = Dataset(
 
 CELLS = Dataset(
     "campaign-cells",
-    2,
+    3,
     "What finished cells found, a row each.",
     (
         *_COORDINATES,
@@ -66,6 +66,11 @@ CELLS = Dataset(
             "int",
             "of 'check' the last level, of 'simulate' the walk, up to which every violation of a safety "
             "property would have been found; -1: none, null: the whole was explored",
+        ),
+        Column(
+            "eventually_judged",
+            "boolean",
+            "whether all *eventually* properties that are asked for were judged, if there are any",
         ),
         Column("distinct", "bigint", "distinct states"),
         Column("states", "bigint", "those and their images under renaming of interchangeable replicas"),

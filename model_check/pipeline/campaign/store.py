@@ -1,6 +1,6 @@
 """The folder of a campaign's results, in any file system that the cluster knows.
 
-``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v2/`` holds what finished
+``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v3/`` holds what finished
 cells found, a data set for each batch of them. A batch counts once Spark has marked it complete.
 """
 
@@ -73,8 +73,9 @@ class Store:
         if not system.getFileStatus(place).isDirectory():
             return "it is a file"
         for name in _NAMES:
-            if datasets.is_foreign(self.spark, f"{self.path}/{name}"):
-                return f"'{name}'"
+            # They are written anew, and so whatever is in them goes.
+            if (foreign := datasets.foreign_in(self.spark, f"{self.path}/{name}")) is not None:
+                return f"'{foreign}'"
         entries = {str(each.getPath().getName()): bool(each.isFile()) for each in system.listStatus(place)}
         others = sorted(name for name in entries if name not in _NAMES and not _CELLS.fullmatch(name))
         begun = any(map(_CELLS.fullmatch, entries)) or datasets.exists(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from model_check.errors import InputError
 from model_check.logs.reader import Options
-from model_check.pipeline.datasets import exists, remove, write
+from model_check.pipeline.datasets import exists, write
 from model_check.pipeline.logs import tables
 from model_check.pipeline.logs.compare import epochs, problems
 from model_check.pipeline.logs.files import LogFile
@@ -106,20 +106,17 @@ def check_fleet(
         if output is None:
             return _report(found, limit)
         # Of nine data sets some alone would look like a fleet of which nothing else is known.
-        return write_whole(spark, output, partial(_write, spark, found, output, limit))
+        return write_whole(spark, output, partial(_write, found, limit), lambda report: report.relevant > 0)
     finally:
         for data in (found["findings"], found["files"], found["nodes"], rows, planned):
             data.unpersist()
 
 
-def _write(spark: SparkSession, found: dict[str, DataFrame], output: str, limit: int) -> FleetReport:
-    """Write the data sets into the folder ``output``, which is removed where there is nothing to keep."""
+def _write(found: dict[str, DataFrame], limit: int, output: str) -> FleetReport:
+    """Write the data sets into the folder ``output``."""
     for name, dataset in tables.DATASETS.items():
         write(found[name], dataset, f"{output}/{name}")
-    report = _report(found, limit)
-    if not report.relevant:
-        remove(spark, output)
-    return report
+    return _report(found, limit)
 
 
 def _tables(rows: DataFrame, planned: DataFrame) -> dict[str, DataFrame]:

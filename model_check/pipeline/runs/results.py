@@ -50,7 +50,7 @@ def judge(
         judged = judged.persist()
         try:
             # Of four data sets some alone would look like runs without differences.
-            write_whole(spark, out, partial(_write, judged, out))
+            write_whole(spark, out, partial(_write, judged))
         finally:
             judged.unpersist()
 
@@ -60,6 +60,7 @@ def _files_in(spark: SparkSession, folder: str) -> DataFrame:
     from pyspark.sql import functions as f
 
     what = f"expected {' and '.join(FILES)}, or folders run-* that have them"
+    datasets.require_plain(folder)
     try:
         alone = any(datasets.exists(spark, f"{folder}/{name}") for name in FILES)
         files = (

@@ -102,7 +102,7 @@ def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Pa
     (foreign,) = (tmp_path / "foreign").glob("*.parquet")
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v2").glob("*/*.parquet"):
+    for file in (tmp_path / "results" / "cells.v3").glob("*/*.parquet"):
         content = file.read_bytes()
         for wrong in (foreign.read_bytes(), content[:99]):
             file.write_bytes(wrong)
@@ -183,8 +183,8 @@ def test_results_are_reported_without_running_anything(
     assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["limits"]["cells"] == {"max_states": 1} and "Limits hit" in page.read_text()
-    cells = [path for path in before if "cells.v2" in str(path)]
-    assert [path for path in sorted(results.rglob("*")) if "cells.v2" in str(path)] == cells
+    cells = [path for path in before if "cells.v3" in str(path)]
+    assert [path for path in sorted(results.rglob("*")) if "cells.v3" in str(path)] == cells
 
 
 @pytest.mark.spark
@@ -200,7 +200,7 @@ def test_a_folder_with_something_else_is_left_alone(
     (tmp_path / "mine" / "plan").mkdir()
     (tmp_path / "mine" / "plan" / "of-a-house").write_text("kept")
     assert main(["pipeline", "campaign", *options]) == 2
-    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
+    assert "there is something that is no campaign: 'plan/of-a-house'; choose" in capsys.readouterr().err
     assert (tmp_path / "mine" / "plan" / "of-a-house").read_text() == "kept"
     plan = tmp_path / "other" / "plan"
     spark.range(3).write.parquet(str(plan))
@@ -209,6 +209,43 @@ def test_a_folder_with_something_else_is_left_alone(
     assert spark.read.parquet(str(plan)).count() == 3
     assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
     assert "there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_what_has_a_name_of_ours_is_left_alone_too(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "mine"
+
+    def refused(what: str) -> bool:
+        before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        assert main(["pipeline", "campaign", "--scenario", "single-voter", "--results", str(place)]) == 2
+        assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+        return f"there is something that is no campaign: '{what}'; choose" in capsys.readouterr().err
+
+    (place / "scenarios").mkdir(parents=True)
+    (place / "scenarios" / "my.toml").write_text("mine")
+    assert refused("scenarios/my.toml")
+    shutil.rmtree(place / "scenarios")
+    (place / "plan").write_text("mine")
+    assert refused("plan")
+    (place / "plan").unlink()
+    spark.range(3).write.parquet(str(place / "plan"))
+    (place / "plan" / "_SUCCESS").unlink()
+    assert refused("plan")
+
+
+@pytest.mark.spark
+def test_what_a_campaign_left_that_was_killed_as_it_began_is_written_anew(spark: Any, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
+    assert main(["pipeline", "campaign", *options]) == 3
+    shutil.rmtree(results / "cells.v3")
+    for name in ("plan", "scenarios"):
+        (results / name / "_SUCCESS").unlink()
+        (results / name / "_temporary" / "0").mkdir(parents=True)
+    assert main(["pipeline", "campaign", *options]) == 3
+    assert (results / "plan" / "_SUCCESS").exists()
 
 
 @pytest.mark.spark
@@ -238,7 +275,7 @@ def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
     options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
     assert main(["pipeline", "campaign", *options]) == 3
     shutil.rmtree(results / "plan")
-    (batch,) = (results / "cells.v2").iterdir()
+    (batch,) = (results / "cells.v3").iterdir()
     (batch / "_SUCCESS").unlink()
     assert main(["pipeline", "campaign", *options]) == 3
     assert "1 cells, of which 0 are finished" in capsys.readouterr().err
@@ -305,7 +342,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob("cells.v2/*/_SUCCESS"):
+    for mark in results.glob("cells.v3/*/_SUCCESS"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]

@@ -38,6 +38,7 @@ def walks(name: str, walk: int) -> Row:
 
 OPEN = {"verdict": "undetermined", "limit": "max_states"}
 FAILED, INVALID = {"verdict": "failed", "error": "broken"}, {"verdict": "invalid", "error": "contradicts"}
+NOT_JUDGED = {"eventually_judged": False}
 SAFETY = ("P", "safety", 4)
 UNKNOWN = "violates Q; that the reference as it is does not is not known, as it violates P there"
 SAME = "ends at P there, which the reference as it is violates as well"
@@ -60,7 +61,30 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
     "cut": (violates(SAFETY, judged_to=6) | {"limit": "max_states"}, ends("Q", 7), "undetermined", UNKNOWN),
     "eventually": (HOLDS, violates(("Q", "eventually", 3)), "refuted", None),
     "eventually-ends": (ends("P", 4), violates(("Q", "eventually", 3)), "undetermined", UNKNOWN),
-    "eventually-whole": (violates(SAFETY), violates(("Q", "eventually", 3)), "undetermined", UNKNOWN),
+    "eventually-whole": (
+        violates(SAFETY) | NOT_JUDGED,
+        violates(("Q", "eventually", 3)),
+        "undetermined",
+        UNKNOWN,
+    ),
+    "eventually-cut": (
+        violates(("P", "goal", None)) | NOT_JUDGED | {"limit": "max_states"},
+        violates(("Q", "eventually", 3)),
+        "undetermined",
+        UNKNOWN,
+    ),
+    "same-not-judged": (
+        violates(SAFETY) | NOT_JUDGED,
+        violates(SAFETY) | NOT_JUDGED,
+        "undetermined",
+        "eventually properties were not judged there: it violates P, as the reference as it is does",
+    ),
+    "goal-not-judged": (
+        violates(("P", "goal", None)),
+        violates(("P", "goal", None)) | NOT_JUDGED | {"limit": "max_states"},
+        "undetermined",
+        "eventually properties were not judged there: max_states reached",
+    ),
     "goal": (HOLDS, violates(("Q", "goal", None)), "refuted", None),
     "goal-ends": (ends("P", 4), violates(("Q", "goal", None)), "undetermined", UNKNOWN),
     "goal-whole": (violates(SAFETY), violates(("Q", "goal", None)), "refuted", None),
@@ -97,7 +121,7 @@ def place(scenario: str, mutant: str, control: Row | None, found: Row | None) ->
             "engine": (row or {}).get("engine", "check"),
         }
         plan.append(where | {"control": beside})
-        cells += [] if row is None else [where | row]
+        cells += [] if row is None else [where | {"eventually_judged": True} | row]
     return plan, cells
 
 
