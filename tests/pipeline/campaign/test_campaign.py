@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ CAMPAIGN = Campaign.model_validate(
 
 class Killed(BaseException):
     """Stands for the end of the driver."""
+
+
+def _one_cell(results: Path) -> list[str]:
+    """The command of a campaign whose only cell comes to its limit, which is status 3."""
+    limited = ["--scenario", "single-voter", "--max-states", "10"]
+    return ["pipeline", "campaign", *limited, "--results", str(results)]
 
 
 def _columns(store: Store) -> dict[str, Any]:
@@ -174,11 +181,11 @@ def test_results_are_reported_without_running_anything(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, page = tmp_path / "results", tmp_path / "report.md"
-    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
-    assert main(["pipeline", "campaign", *options]) == 3
+    options = _one_cell(results)
+    assert main(options) == 3
     assert "1 undetermined" in capsys.readouterr().out
     before = sorted(results.rglob("*"))
-    assert main(["pipeline", "campaign", *options]) == 3
+    assert main(options) == 3
     assert "1 cells, of which 1 are finished" in capsys.readouterr().err
     assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
     found = json.loads(capsys.readouterr().out)
@@ -236,49 +243,50 @@ def test_what_has_a_name_of_ours_is_left_alone_too(
 
 
 @pytest.mark.spark
-def test_what_a_campaign_left_that_was_killed_as_it_began_is_written_anew(spark: Any, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
-    assert main(["pipeline", "campaign", *options]) == 3
-    shutil.rmtree(results / "cells.v3")
-    for name in ("plan", "scenarios"):
-        (results / name / "_SUCCESS").unlink()
-        (results / name / "_temporary" / "0").mkdir(parents=True)
-    assert main(["pipeline", "campaign", *options]) == 3
-    assert (results / "plan" / "_SUCCESS").exists()
-
-
-@pytest.mark.spark
 def test_plain_files_may_lie_beside_a_campaign(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results"
-    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
-    assert main(["pipeline", "campaign", *options, "-o", str(tmp_path / "first.md")]) == 3
+    options = _one_cell(results)
+    assert main([*options, "-o", str(tmp_path / "first.md")]) == 3
     report = results / "report.md"
     assert main(["pipeline", "campaign", "--report", str(results), "-o", str(report)]) == 3
     (results / ".DS_Store").touch()
     capsys.readouterr()
-    assert main(["pipeline", "campaign", *options]) == 3
+    assert main(options) == 3
     assert "1 cells, of which 1 are finished" in capsys.readouterr().err
     assert report.read_text() == (tmp_path / "first.md").read_text()
     (results / "holidays").mkdir()
-    assert main(["pipeline", "campaign", *options]) == 2
+    assert main(options) == 2
     assert "there is something that is no campaign: 'holidays'; choose" in capsys.readouterr().err
 
 
-@pytest.mark.spark
-def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results"
-    options = ["--scenario", "single-voter", "--max-states", "10", "--results", str(results)]
-    assert main(["pipeline", "campaign", *options]) == 3
+def _without_cells(results: Path) -> None:
+    """As when the driver was killed while it wrote down what the campaign consists of."""
+    shutil.rmtree(results / "cells.v3")
+    for name in ("plan", "scenarios"):
+        (results / name / "_SUCCESS").unlink()
+        (results / name / "_temporary" / "0").mkdir(parents=True)
+
+
+def _without_plan(results: Path) -> None:
+    """As when it was killed in the first batch, and before another plan was written."""
     shutil.rmtree(results / "plan")
     (batch,) = (results / "cells.v3").iterdir()
     (batch / "_SUCCESS").unlink()
-    assert main(["pipeline", "campaign", *options]) == 3
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("killed", [_without_cells, _without_plan])
+def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
+    killed: Callable[[Path], None], spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    assert main(_one_cell(results)) == 3
+    killed(results)
+    assert main(_one_cell(results)) == 3
     assert "1 cells, of which 0 are finished" in capsys.readouterr().err
+    assert (results / "plan" / "_SUCCESS").exists()
 
 
 @pytest.mark.spark
