@@ -17,17 +17,17 @@ the place (``replica.log.batches[2].epoch``). ``decode(encode(x)) == x`` for eve
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from reference import disk, effects, events, log, messages, protocol, replica, voters
 from reference import step as steps
@@ -258,14 +258,14 @@ def _decode_object(data: Json, classes: tuple[Any, ...], where: str, *, tagged: 
         (cls,) = classes
     elif not isinstance(tag, str) or tag not in names:
         wanted = ", ".join(names) if len(names) < 20 else "the name of a class of the reference"
-        raise InputError(f"{where}.type: expected {wanted}, found {_show(tag)}{_nearest(tag, names)}.")
+        raise InputError(f"{where}.type: expected {wanted}, found {_show(tag)}{did_you_mean(tag, names)}.")
     else:
         cls = names[tag]
     shape = _shape(cls)
     for key in data:
         if key != "type" and key not in shape.types:
             raise InputError(
-                f"{where}: {cls.__name__} has no field {_show(key)}{_nearest(key, shape.types)}."
+                f"{where}: {cls.__name__} has no field {_show(key)}{did_you_mean(key, shape.types)}."
             )
     for name in shape.types:
         if name not in data and name not in shape.defaults:
@@ -357,8 +357,3 @@ def _show(data: object) -> str:
         return "a number of more than 30 digits"
     text = json.dumps(data)
     return text if len(text) < 60 else text[:57] + "..."
-
-
-def _nearest(word: object, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

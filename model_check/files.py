@@ -37,9 +37,9 @@ def _text(content: bytes, where: str, what: str, most: int) -> str:
     if len(content) > most:
         raise InputError(f"{where}: larger than {most:,} bytes, so it is not {what}.")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError:
-        raise InputError(f"{where}: not UTF-8 text, so it is not {what}.") from None
+        raise InputError(f"{where}: not UTF-8 text, so it is not {what}; save it as UTF-8.") from None
 
 
 def require_file_can_be_written(path: Path | None, option: str) -> None:

@@ -8,10 +8,14 @@ import sys
 import textwrap
 from typing import Any, NoReturn
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 
 #: An option with its value, or several that exclude each other, in a usage.
 _OPTION = re.compile(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]")
+
+#: What ``argparse`` says of a word that is none of those that it knows.
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -31,6 +35,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises InputError."""
+        choice = _CHOICE.fullmatch(message)
+        if choice and (near := did_you_mean(choice[2], choice[3].replace("'", "").split(", "))):
+            raise InputError(f"{choice[1]}: there is no '{choice[2]}'{near}")
         raise InputError(f"{message}; see '{self.prog} --help'.")
 
     def _print_message(self, message: str, file: Any = None) -> None:

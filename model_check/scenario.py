@@ -2,18 +2,20 @@
 
 A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Here is what all scenarios share; each
 kind of system adds tables of its own, one of which tells the kind (:data:`KINDS`). Files are hostile until
-parsed: an unknown key, a value out of range or a file that is not TOML raises :class:`InputError
-<model_check.errors.InputError>` with one sentence that names the file and the key.
+parsed: unknown keys, values out of range or a file that is not TOML raise :class:`InputError
+<model_check.errors.InputError>` with a sentence for each mistake, which names the file, the line and the key.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,9 +26,11 @@ from pydantic import (
     model_validator,
 )
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.files import read_text
-from model_check.validation import parse_toml, validated
+from model_check.property_names import catalogued
+from model_check.validation import parse_toml, place_of, refusal, spelled, validated
 
 MAX_FILE_BYTES = 1_000_000
 #: What to do about a bad scenario file.
@@ -40,7 +44,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 
 Budget = Annotated[int, Field(ge=0, le=50)]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+Name = Annotated[
+    str,
+    spelled(r"[a-z0-9][a-z0-9-]{0,60}", "a name: small letters, digits and '-', such as 'two-voters'"),
+]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
@@ -124,8 +131,8 @@ class Expected(Table):
     what some step that is taken must exercise ("rule VOTE-10", see :mod:`model_check.coverage.items`).
     """
 
-    verdict: Literal["holds", "violated"]
-    violates: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    verdict: Annotated[Literal["holds", "violated"], Field(examples=["holds"])]
+    violates: Annotated[tuple[Annotated[str, AfterValidator(catalogued)], ...], Field(strict=False)] = ()
     steps: Annotated[int, Field(ge=0)] | None = None
     states: Annotated[int, Field(ge=1)] | None = None
     covers: Annotated[tuple[Text, ...], Field(strict=False)] = ()
@@ -145,8 +152,8 @@ class Scenario(Table):
     #: The order in which files give the tables.
     order: ClassVar[tuple[str, ...]] = ()
 
-    name: Name
-    about: Text
+    name: Annotated[Name, Field(examples=["two-voters"])]
+    about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
     source: Annotated[tuple[str, ...], Field(strict=False)] = ()
     tags: Annotated[
         tuple[Literal["ci", "twin", "nightly", "bench", "mutants", "finding"], ...], Field(strict=False)
@@ -155,8 +162,9 @@ class Scenario(Table):
     budgets: Budgets = Budgets()
     check: Check = Check()
     reduction: Reduction = Reduction()
-    expect: Expected
+    expect: Annotated[Expected, Field(examples=['{ verdict = "holds" }'])]
     _file: str = PrivateAttr("")
+    _text: str = PrivateAttr("")
 
     @model_serializer(mode="wrap")
     def _in_order(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -168,6 +176,17 @@ class Scenario(Table):
         """What errors call this scenario: the file that it was read from."""
         return self._file or self.name
 
+    def error(self, message: str, where: str | None = None) -> InputError:
+        """The error that says ``message``, which begins with the key that is wrong ("network.cut: ...").
+
+        ``where``: what it calls this scenario, if not by its file.
+        """
+        return refusal(message, where or self.file, HINT, self._text)
+
+    def place(self, key: str, where: str | None = None) -> str:
+        """What an error says before a sentence about ``key``: the file, the line and the key."""
+        return f"{place_of(key, where or self.file, self._text)}: {key}"
+
     def __eq__(self, other: object) -> bool:
         """Two scenarios are equal if they say the same, wherever they were read."""
         return isinstance(other, Scenario) and self.__dict__ == other.__dict__
@@ -176,15 +195,21 @@ class Scenario(Table):
         return hash(self.name)
 
 
-def parse(text: str, where: str) -> Scenario:
-    """A scenario from the text of a file called ``where``. Raises InputError."""
-    return from_data(parse_toml(text, where, HINT), where)
+def parse(text: str, where: str = "the scenario") -> Scenario:
+    """The scenario that a TOML ``text`` describes, with the keys of ``docs/scenarios.md``.
+
+    ``where`` is what errors call it. Raises InputError, whose message has a line for each mistake.
+    """
+    return from_data(parse_toml(text, where, HINT), where, text)
 
 
-def from_data(data: dict[str, Any], where: str) -> Scenario:
-    """A scenario from parsed TOML or JSON. Raises InputError."""
-    scenario = validated(_kind_of(data, where), data, where, HINT)
-    scenario._file = where
+def from_data(data: dict[str, Any], where: str, text: str = "") -> Scenario:
+    """A scenario from parsed TOML or JSON; ``text``: the TOML, for the lines of mistakes.
+
+    Raises InputError.
+    """
+    scenario = validated(_kind_of(data, where), data, where, HINT, text)
+    scenario._file, scenario._text = where, text
     return scenario
 
 
@@ -200,9 +225,9 @@ def _kind_of(data: Mapping[str, Any], where: str) -> type[Scenario]:
     return cast(type[Scenario], getattr(import_module(module), name))
 
 
-def load(path: Path) -> Scenario:
-    """The scenario in the file ``path``. Raises InputError."""
-    return parse(read_text(path, "a scenario file", most=MAX_FILE_BYTES), str(path))
+def load(path: str | Path) -> Scenario:
+    """The scenario in the file ``path``. Raises InputError, whose message has a line for each mistake."""
+    return parse(read_text(Path(path), "a scenario file", most=MAX_FILE_BYTES), str(path))
 
 
 def shipped() -> dict[str, Scenario]:
@@ -221,6 +246,7 @@ def find(word: str) -> Scenario:
     known = shipped()
     if word in known:
         return known[word]
-    if "/" in word or word.endswith(".toml") or Path(word).exists():
+    if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    raise InputError(f"there is no scenario '{word}'; 'kraftcheck check --list' lists them.")
+    hint = did_you_mean(word, known, most=3) or "; 'kraftcheck check --list' lists them."
+    raise InputError(f"there is no scenario '{word[:80]}'{hint}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from reference.frozen import field_types, replace
 from reference.protocol import PRESETS, Protocol
@@ -59,8 +59,7 @@ def choices(protocol: Protocol) -> dict[str, str]:
 def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Protocol:
     """A preset with switches changed; ``where`` is what an error names. Raises InputError."""
     if preset not in PRESETS:
-        near = difflib.get_close_matches(preset, PRESETS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(preset, PRESETS) or "."
         raise InputError(
             f"{where}: there is no preset {preset!r}; expected one of {', '.join(PRESETS)}{hint}"
         )
@@ -68,11 +67,8 @@ def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Proto
     for switch, value in switches.items():
         name = _SWITCHES.get(switch)
         if name is None:
-            near = difflib.get_close_matches(switch, _SWITCHES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise InputError(
-                f"{where}: {switch!r} is no protocol switch; there are {', '.join(_SWITCHES)}{hint}"
-            )
+            hint = did_you_mean(switch, _SWITCHES) or f"; there are {', '.join(_SWITCHES)}."
+            raise InputError(f"{where}: {switch!r} is no protocol switch{hint}")
         protocol = replace(protocol, **{name: _value(getattr(protocol, name), switch, value, where)})
     return protocol
 

@@ -74,7 +74,7 @@ class _Builder:
         )
 
     def _error(self, message: str) -> InputError:
-        return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
+        return self.scenario.error(message, self.where)
 
     def _protocol(self) -> BrokerProtocol:
         choice = self.scenario.protocol
@@ -149,21 +149,12 @@ class _Builder:
 
     def _properties(self, wiring: Wiring) -> tuple[str, ...]:
         check = self.scenario.check
-        known = names.ALWAYS + names.ON_REQUEST
-        eventually = names.EVENTUALLY
         for entry in check.eventually:
-            if entry.property not in eventually:
-                raise self._error(
-                    f"check.eventually: nothing judges {entry.property}, only {', '.join(eventually)}"
-                )
             if entry.goal in _OF_THE_DRAFT and not wiring.is_draft:
                 raise self._error(
                     f"check.eventually: no shipped broker fences itself: '{entry.goal}' says nothing there; "
                     "ask for 'connected-serve'"
                 )
-        for name in (*check.only, *check.properties, *check.without):
-            if name not in known:
-                raise self._error(f"check: '{name}' is no property of brokers; there are {', '.join(known)}")
         wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
         if check.serves_at_most is not None:
             wanted[names.SERVES_BRIEFLY] = None
@@ -186,8 +177,8 @@ class _Builder:
         for name in check.goals:
             if name not in (*names.GOALS, measured, *legal):
                 raise self._error(
-                    f"check.goals: '{name}' is no goal; there are {', '.join(names.GOALS)}, and the "
-                    "transitions that 'kraftcheck rules --transitions' lists"
+                    f"check.goals: '{name}' is no goal of this form and its check.serves-at-most; "
+                    "'kraftcheck rules --transitions' lists the transitions of each form"
                 )
         return check.goals
 

@@ -11,10 +11,10 @@ from model_check.brokers.build import build
 from model_check.brokers.files import BrokerFiles
 from model_check.brokers.history import History
 from model_check.brokers.liveness import BrokerLiveness
-from model_check.brokers.names import SERVES_BRIEFLY
+from model_check.brokers.names import MOST_TICKS, SERVES_BRIEFLY
 from model_check.brokers.network import InFlight
 from model_check.brokers.places import Control, Machine, Time
-from model_check.brokers.scenario import MOST_TICKS, BrokerScenario, Check
+from model_check.brokers.scenario import BrokerScenario, Check
 from model_check.brokers.step import Step
 from model_check.brokers.switches import BrokerVariants
 from model_check.brokers.system import BrokerSystem

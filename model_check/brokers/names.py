@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
+from model_check.property_names import PropertyNames
+from spec import load
+
 FENCED_SERVES_NOTHING = "FencedBrokerServesNothingNew"
 INCARNATION_MONOTONE = "IncarnationMonotone"
 ONE_LIVE_INCARNATION = "OneLiveIncarnation"
@@ -26,6 +32,9 @@ LIVENESS_KNOWN = "BrokerLivenessEventuallyKnown"
 CUT_OFF_FENCED = "PartitionedBrokerEventuallyFenced"
 LIVE_SERVES = "LiveBrokerEventuallyServes"
 
+#: The largest bound on how long a broker serves that may be asked about, in ticks.
+MOST_TICKS = 50
+
 #: What is judged in every scenario, unless it says otherwise.
 ALWAYS = (
     FENCED_SERVES_NOTHING,
@@ -44,8 +53,12 @@ ALWAYS = (
     NEWEST_REGISTRATION,
     SESSIONS_SAY,
 )
-#: What the graph of all states is judged by, where a scenario says so.
-EVENTUALLY = (LIVENESS_KNOWN, CUT_OFF_FENCED, LIVE_SERVES)
+#: What the graph of all states is judged by, where a scenario says so, and the goals that say what it means.
+EVENTUALLY: Mapping[str, tuple[str, ...]] = {
+    LIVENESS_KNOWN: ("liveness-known",),
+    CUT_OFF_FENCED: ("cut-off-are-fenced",),
+    LIVE_SERVES: ("connected-serve", "connected-are-unfenced"),
+}
 #: What needs something of a scenario (that clocks run, a bound, data), or is promised by neither form.
 ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES, CONTACT_COUNTS, HAND_OVER_SURVIVES)
 
@@ -89,3 +102,14 @@ GOALS = (
     GOAL_SHUTDOWN_WAITS,
     GOAL_FAILOVER,
 )
+
+
+@cache
+def _more_goals() -> frozenset[str]:
+    """Every transition of a broker, and how long one serves: of the ticks that may be asked about."""
+    serves = (f"{GOAL_SERVES}{ticks}" for ticks in range(MOST_TICKS + 1))
+    return frozenset((*(row.goal for row in load().broker_transitions), *serves))
+
+
+#: What scenarios of brokers may ask for.
+NAMES = PropertyNames(ALWAYS, ON_REQUEST, EVENTUALLY, GOALS, _more_goals)

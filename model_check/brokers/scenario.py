@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from model_check import scenario
+from model_check.brokers.names import MOST_TICKS, NAMES
 from model_check.scenario import Budget, Scenario, Table
+from model_check.validation import spelled
 
 BrokerId = Annotated[int, Field(ge=1, le=9)]
-Isr = Annotated[str, StringConstraints(pattern=r"^(none|\d(,\d){0,3})$")]
+Isr = Annotated[str, spelled(r"none|[0-9](,[0-9]){0,3}", "an ISR: brokers such as '1,2', or 'none'")]
+#: Properties of states and steps.
+Named = Annotated[
+    tuple[Annotated[str, AfterValidator(NAMES.of_states)], ...],
+    Field(strict=False),
+]
 StateGoal = Literal["liveness-known", "cut-off-are-fenced", "connected-are-unfenced", "connected-serve"]
-
-
-#: The largest bound on how long a broker serves that may be asked about, in ticks.
-MOST_TICKS = 50
 
 
 class ProtocolChoice(Table):
@@ -115,6 +118,7 @@ class Budgets(scenario.Budgets):
 class Eventually(scenario.Eventually):
     """An *eventually* property of brokers."""
 
+    property: Annotated[str, AfterValidator(NAMES.of_behaviours)]
     goal: StateGoal
     form: Literal["always-eventually", "eventually"] = "always-eventually"
 
@@ -124,6 +128,10 @@ class Check(scenario.Check):
     controller has declared inactive.
     """
 
+    properties: Named = ()
+    only: Named = ()
+    without: Named = ()
+    goals: Annotated[tuple[Annotated[str, AfterValidator(NAMES.goal)], ...], Field(strict=False)] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
     serves_at_most: Annotated[int | None, Field(ge=0, le=MOST_TICKS, alias="serves-at-most")] = None
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from model_check.brokers.scenario import BrokerScenario
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from reference.frozen import field_types, replace
@@ -59,7 +60,8 @@ class BrokerVariants:
 
 def _value(name: str, kind: Any, value: Any, error: Callable[[str], InputError]) -> Any:
     if kind is None:
-        raise error(f"there is no switch '{name[:40]}', only {', '.join(SWITCHES)}")
+        hint = did_you_mean(name, SWITCHES) or f", only {', '.join(SWITCHES)}"
+        raise error(f"there is no switch '{name[:40]}'{hint}")
     if isinstance(kind, type) and issubclass(kind, Enum):
         words = {member.value: member for member in kind}
         if value not in words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 import spec
+from model_check.closest import did_you_mean
 from model_check.consult import citations, evidence, rule_table
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.errors import InputError
@@ -116,11 +116,8 @@ def _prose(rule: Rule) -> str:
 
 def _nothing_found(word: str) -> str:
     known = [*spec.load().rules, *sorted(citations.areas())]
-    near = difflib.get_close_matches(word.upper(), known, n=3, cutoff=0.5)
-    hint = (
-        f"near it are {', '.join(near)}" if near else f"the areas are {', '.join(sorted(citations.areas()))}"
-    )
-    return f"no rule is or contains {word[:60]!r}; {hint}."
+    hint = did_you_mean(word, known, most=3) or f"; the areas are {', '.join(sorted(citations.areas()))}."
+    return f"no rule is or contains {word[:60]!r}{hint}"
 
 
 def _show_rules(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ what a broker or the controller does.
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ from rich.text import Text
 import spec
 from model_check import codec
 from model_check.brokers.switches import FORMS
+from model_check.closest import did_you_mean
 from model_check.consult import (
     broker_forms,
     broker_short,
@@ -278,8 +278,7 @@ def _show_table(arguments: argparse.Namespace) -> None:
         _print_table(arguments, table, found, form)
     else:
         known = (*TABLES, *broker_forms.names_of_tables())
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(name, known) or "."
         raise InputError(f"--table {name!r}: expected one of {', '.join(known)}{hint}")
 
 

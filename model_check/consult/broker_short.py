@@ -14,16 +14,16 @@ in JSON. The outermost parentheses may be left out.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from typing import Any
 
+from model_check.closest import did_you_mean
 from model_check.codec import Json
 from model_check.consult.broker_words import error_name
 from model_check.errors import InputError
@@ -167,7 +167,7 @@ class _Reader:
         known = {name_of(option): option for option in options if is_frozen(option)}
         if name not in known:
             wanted = ", ".join(known) if len(known) > 2 else _expected(options)
-            raise _refusal(place, f"{wanted}, found {_show(name)}{_nearest(name, known)}")
+            raise _refusal(place, f"{wanted}, found {_show(name)}{did_you_mean(name, known)}")
         cls = known[name]
         self.at += 1
         self.depth += 1
@@ -188,7 +188,7 @@ class _Reader:
             key = token[:-1].replace("_", "-")
             if key not in known:
                 fields = f"one of its fields, {', '.join(known)}" if known else "no field"
-                raise _refusal(place, f"{fields}, found {_show(key)}{_nearest(key, known)}")
+                raise _refusal(place, f"{fields}, found {_show(key)}{did_you_mean(key, known)}")
             if known[key] in found:
                 raise _refusal(place, f"each field once, found '{key}' twice")
             found[known[key]] = self._value(declared[known[key]], f"{place}.{key}")
@@ -257,11 +257,6 @@ def _expected(options: tuple[Any, ...]) -> str:
         else:
             parts.append("one of " + ", ".join(dict.fromkeys(map(_word_of, option))))
     return " or ".join(parts)
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def _show(text: str) -> str:

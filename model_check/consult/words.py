@@ -5,12 +5,12 @@ Every error names the word, what was expected in its place, and an example.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from reference.log import EpochEnd
 from reference.voters import Endpoint, ReplicaKey
@@ -55,11 +55,9 @@ class Words:
             elif key in grammar.flags:
                 self.refuse(word, f"{key!r} without a value", key)
             else:
-                near = difflib.get_close_matches(key, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise InputError(
                     f"{what}: {show(word)} is not a word of {head!r}, which knows "
-                    f"{', '.join(known) or 'none'}{hint or '.'}"
+                    f"{', '.join(known) or 'none'}{did_you_mean(key, known) or '.'}"
                 )
 
     def refuse(self, word: str, expected: str, example: str | None = None) -> NoReturn:
@@ -139,9 +137,8 @@ def split(what: str, text: str, heads: Mapping[str, Grammar], example: str) -> t
     if not words:
         raise InputError(f"{what}: the text is empty; expected, for example, {example!r}.")
     if words[0] not in heads:
-        near = difflib.get_close_matches(words[0], list(heads), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"for example {example!r}."
-        raise InputError(f"{what}: {show(words[0])}: expected one of {', '.join(heads)}; {hint}")
+        hint = did_you_mean(words[0], heads) or f"; for example {example!r}."
+        raise InputError(f"{what}: {show(words[0])}: expected one of {', '.join(heads)}{hint}")
     return words[0], words[1:]
 
 

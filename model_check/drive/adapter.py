@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.mutation import catalogue, patch
 
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.mutant is not None:
             mutants = catalogue.shipped()
             if arguments.mutant not in mutants:
-                raise InputError(f"there is no mutant '{arguments.mutant}'; see 'kraftcheck mutate --list'.")
+                hint = did_you_mean(arguments.mutant, mutants) or "; see 'kraftcheck mutate --list'."
+                raise InputError(f"there is no mutant '{arguments.mutant}'{hint}")
             finder = patch.install(mutants[arguments.mutant])
         from model_check.drive.serving import ReferenceAdapter, serve
 

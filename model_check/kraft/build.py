@@ -42,7 +42,8 @@ class _Builder:
 
     def build(self) -> KRaftSystem:
         scenario = self.scenario
-        protocols = [identities_of.protocol_of(scenario, replica, self.where) for replica in self.ids]
+        protocol = scenario.place("protocol", self.where)
+        protocols = [identities_of.protocol_of(scenario, replica, protocol) for replica in self.ids]
         consistency.check(scenario, protocols, self._error)
         budgets = self._budgets()
         index = {name: number for number, name in enumerate(budgets)}
@@ -72,7 +73,7 @@ class _Builder:
             Bounds(scenario.bounds.max_epoch),
             budgets,
             properties.requested(scenario, cut, self._error),
-            tuple(goal for goal in properties.requested_goals(scenario, self._error) if goal not in reached),
+            tuple(goal for goal in scenario.check.goals if goal not in reached),
             identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
             initial_history=history,
@@ -146,7 +147,7 @@ class _Builder:
         system.begin(prelude.beginning(system, way.state, fresh))
 
     def _error(self, message: str) -> InputError:
-        return InputError(f"{self.where}: {message}; see docs/scenarios.md.")
+        return self.scenario.error(message, self.where)
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets
@@ -173,7 +174,9 @@ class _Builder:
         links = set()
         for link in self.scenario.network.cut:
             ends = link.replace(">", "-").split("-")
-            one, other = (consistency.replica_named(self.scenario, self._error, end) for end in ends)
+            one, other = (
+                consistency.replica_named(self.scenario, self._error, "network.cut", end) for end in ends
+            )
             if one == other:
                 raise self._error(f"network.cut: '{link}' is no link between two replicas")
             links.add((one, other))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from model_check.kraft.properties import Error
 from model_check.kraft.scenario import KRaftScenario
@@ -26,29 +26,37 @@ def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) 
 
 def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
     replicas, environment = scenario.replicas, scenario.environment
-    listed = (
-        *scenario.network.no_pre_vote,
-        *replicas.stopped,
-        *environment.crashes_at,
-        *environment.wipes_at,
-        *scenario.admin.at,
-        *replicas.with_checkpoint,
-        *replicas.auto_join,
-        *replicas.older,
-        *replicas.moved,
-        *replicas.fresh,
-        *replicas.bootstrap_servers,
-        *(() if replicas.led_by is None else (replicas.led_by,)),
-    )
-    tables = (*replicas.views, *replicas.initial, *environment.timers_at, *scenario.protocol.at)
-    for word in (*tables, *map(str, listed)):
-        replica_named(scenario, error, word)
+    named: dict[str, Iterable[int | str]] = {
+        "network.no-pre-vote": scenario.network.no_pre_vote,
+        "replicas.stopped": replicas.stopped,
+        "environment.crashes-at": environment.crashes_at,
+        "environment.wipes-at": environment.wipes_at,
+        "admin.at": scenario.admin.at,
+        "replicas.with-checkpoint": replicas.with_checkpoint,
+        "replicas.auto-join": replicas.auto_join,
+        "replicas.older": replicas.older,
+        "replicas.moved": replicas.moved,
+        "replicas.fresh": replicas.fresh,
+        "replicas.bootstrap-servers": replicas.bootstrap_servers,
+        "replicas.led-by": () if replicas.led_by is None else (replicas.led_by,),
+        "replicas.views": replicas.views,
+        "replicas.initial": replicas.initial,
+        "environment.timers-at": environment.timers_at,
+        "protocol.at": scenario.protocol.at,
+    }
+    for key, words in named.items():
+        for word in words:
+            replica_named(scenario, error, key, str(word))
 
 
-def replica_named(scenario: KRaftScenario, error: Error, word: str) -> int:
-    """The id that ``word`` is, of a replica of the scenario. Raises what ``error`` makes of a sentence."""
-    if word not in map(str, scenario.replicas.everybody):
-        raise error(f"'{word}' is not one of the replicas {', '.join(map(str, scenario.replicas.everybody))}")
+def replica_named(scenario: KRaftScenario, error: Error, key: str, word: str) -> int:
+    """The id that ``word`` is, of a replica of the scenario; ``key``: where it stands.
+
+    Raises what ``error`` makes of a sentence.
+    """
+    known = [str(replica) for replica in scenario.replicas.everybody]
+    if word not in known:
+        raise error(f"{key}: '{word[:40]}' is not one of the replicas {', '.join(known)}")
     return int(word)
 
 

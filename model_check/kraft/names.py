@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
+from model_check.property_names import PropertyNames
+from spec import load
+
 SINGLE_LEADER = "SingleLeaderPerEpoch"
 SINGLE_KNOWN_LEADER = "SingleKnownLeaderPerEpoch"
 VOTED_ONCE = "VotedOncePerEpoch"
@@ -121,6 +127,24 @@ DESCRIPTIONS = (DESCRIBE_TIMES_MONOTONE, DESCRIPTION_IS_THE_LEADERS)
 #: The third holds only while there is no leader of an old epoch.
 ON_REQUEST = (STABLE_LEADERSHIP, REMOVED_VOTER_DISTURBS_NOBODY, REFUSAL_IS_UP_TO_DATE)
 
+#: The goals by which an *eventually* property may be judged.
+EVENTUALLY: Mapping[str, tuple[str, ...]] = {
+    "LeaderEventuallyElected": ("a-leader", "all-follow-one-leader"),
+    "ProspectiveEventuallyLeaves": ("all-follow-one-leader",),
+    "LeaderWithoutMajorityStepsDown": ("no-leader-of-epoch-1",),
+    "VotersEventuallyLearnLeader": ("all-follow-one-leader",),
+    FAST_HAND_OVER: ("a-leader",),
+    "MixedVersionsElect": ("a-leader",),
+    "RemovedVoterEventuallyObserver": ("no-outdated-voter",),
+    "LeaderRemovalCompletes": ("no-leader-outside-voters",),
+    "ElectableAfterUnseenVoterChange": ("a-leader",),
+    "VoterChangeEventuallySettled": ("no-change-pending", "no-alteration-pending"),
+    "FollowerEventuallyCatchesUp": ("all-caught-up", "high-watermark-known"),
+    "StaleLeaderEventuallyLearns": ("no-stale-leader",),
+    "AppendEventuallyAnswered": ("no-append-waits",),
+    "LeadershipEventuallyStable": ("leadership-settled", "leadership-stays"),
+}
+
 GOAL_LEADER_ELECTED = "GoalLeaderElected"
 GOAL_COMMITTED = "GoalRecordCommitted"
 GOAL_VALUE_COMMITTED = "GoalValueCommitted"
@@ -179,3 +203,13 @@ GOALS = (
 def transition_goal(source: str, target: str) -> str:
     """The goal that a transition of the spec's table is taken."""
     return f"{source}->{target}"
+
+
+@cache
+def transition_goals() -> frozenset[str]:
+    """The goals that transitions are."""
+    return frozenset(transition_goal(row.from_state, row.to_state) for row in load().transitions)
+
+
+#: What scenarios of replicas may ask for.
+NAMES = PropertyNames(ALWAYS, VOTER_CHANGES + DESCRIPTIONS + ON_REQUEST, EVENTUALLY, GOALS, transition_goals)

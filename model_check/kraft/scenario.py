@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from model_check import scenario
+from model_check.closest import one_of
 from model_check.errors import InputError
+from model_check.kraft.names import NAMES
 from model_check.scenario import Budget, Scenario, Table, Text
+from model_check.validation import spelled
 
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
-Link = Annotated[str, StringConstraints(pattern=r"^\d{1,2}(-|>)\d{1,2}$")]
+Link = Annotated[
+    str, spelled(r"[0-9]{1,2}(-|>)[0-9]{1,2}", "a link: '1-2' is cut both ways, '1>2' from 1 to 2 only")
+]
 TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter"]
 AdminStep = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^((add|remove) \d{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
-        r"|add \d{1,2}(/[a-z0-9-]{1,20})? ack-when-appended"
-        r"|alter (\d{1,2}(,\d{1,2}){0,6}|cancel))$"
+    spelled(
+        r"(add|remove) [0-9]{1,2}(/[a-z0-9-]{1,20})?|(upgrade|downgrade) kraft\.version"
+        r"|add [0-9]{1,2}(/[a-z0-9-]{1,20})? ack-when-appended"
+        r"|alter ([0-9]{1,2}(,[0-9]{1,2}){0,6}|cancel)",
+        "a step: 'add 4', 'remove 3', 'remove 3/d3-2', 'upgrade kraft.version', 'alter 4,5,6', ...",
     ),
+]
+#: Properties of states and steps.
+Named = Annotated[
+    tuple[Annotated[str, AfterValidator(NAMES.of_states)], ...],
+    Field(strict=False),
 ]
 StateGoal = Literal[
     "a-leader",
@@ -58,7 +69,9 @@ class Replicas(Table):
     the voter set says.
     """
 
-    voters: Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]
+    voters: Annotated[
+        tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False, examples=[[1, 2, 3]])
+    ]
     observers: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
     views: dict[str, Annotated[tuple[ReplicaId, ...], Field(strict=False)]] = Field(default={})
     initial: dict[str, str] = Field(default={})
@@ -183,11 +196,19 @@ class Bounds(Table):
 class Eventually(scenario.Eventually):
     """An *eventually* property of replicas."""
 
-    goal: StateGoal | Literal["leadership-settled", "leadership-stays"]
+    property: Annotated[str, AfterValidator(NAMES.of_behaviours), Field(examples=["LeaderEventuallyElected"])]
+    goal: Annotated[
+        Literal[StateGoal, "leadership-settled", "leadership-stays"], Field(examples=["a-leader"])
+    ]
     when: StateGoal | None = None
 
     @model_validator(mode="after")
     def _has_a_form(self) -> Eventually:
+        goals = NAMES.eventually[self.property]
+        if self.goal not in goals:
+            raise ValueError(
+                f"goal '{self.goal}' does not say what {self.property} means; that is {one_of(goals)}"
+            )
         if self.goal == "leadership-stays" and self.form != "always-eventually":
             raise ValueError("leadership-stays has one form only; leave form out")
         return self
@@ -200,6 +221,10 @@ class Check(scenario.Check):
     """
 
     known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
+    properties: Named = ()
+    only: Named = ()
+    without: Named = ()
+    goals: Annotated[tuple[Annotated[str, AfterValidator(NAMES.goal)], ...], Field(strict=False)] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
     prelude: bool = True
 
@@ -213,7 +238,7 @@ class KRaftScenario(Scenario):
     )  # fmt: skip
 
     protocol: ProtocolChoice = ProtocolChoice()
-    replicas: Replicas
+    replicas: Annotated[Replicas, Field(examples=["{ voters = [1, 2, 3] }"])]
     network: NetworkChoice = NetworkChoice()
     environment: EnvironmentChoice = EnvironmentChoice()
     admin: Admin = Admin()

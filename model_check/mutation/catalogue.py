@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.validation import parse_toml, validated
 from spec import load
@@ -100,9 +100,8 @@ def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
             reason = f" ({why.strip()})" if why else ""
             raise InputError(f"rule {word} has no mutant{reason}; name another rule, or a mutant.")
         if not found:
-            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
-            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck mutate --list' lists them"
-            raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}; {hint}.")
+            hint = did_you_mean(word, known, most=3) or "; 'kraftcheck mutate --list' lists them."
+            raise InputError(f"there is no mutant, and no rule with a mutant, called {word[:60]!r}{hint}")
         wanted |= found
     return [mutant for mutant in known.values() if not wanted or mutant.id in wanted]
 

@@ -5,13 +5,13 @@ The stories are in ``model_check/museum.toml``; the mutants that belong to them 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from importlib import resources
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.mutation import catalogue
 from model_check.mutation.campaign import Result, Run
@@ -80,8 +80,7 @@ def choose(words: Iterable[str]) -> list[Defect]:
     for word in words:
         issue = word.upper() if word.upper().startswith("KAFKA-") else f"KAFKA-{word}"
         if issue not in names:
-            near = difflib.get_close_matches(issue, names, n=3, cutoff=0.7)
-            hint = f"near it are {', '.join(near)}" if near else "'kraftcheck museum' lists them"
-            raise InputError(f"there is no defect {word[:60]!r} in the museum; {hint}.")
+            hint = did_you_mean(issue, names, most=3) or "; 'kraftcheck museum' lists them."
+            raise InputError(f"there is no defect {word[:60]!r} in the museum{hint}")
         wanted.add(names[issue])
     return [defect for defect in known.values() if not wanted or defect.id in wanted]

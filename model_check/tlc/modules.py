@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 import model_check
+from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.scenario import Name
 from model_check.validation import parse_toml, validated
@@ -111,10 +111,9 @@ class Modules:
     def configuration(self, name: str) -> Configuration:
         """The configuration of a scenario. Raises InputError where there is none."""
         if name not in self.names():
-            near = difflib.get_close_matches(name, self.names(), n=2)
-            hint = f"near it are {' and '.join(near)}" if near else f"there are {', '.join(self.names())}"
+            hint = did_you_mean(name, self.names(), most=2) or f"; there are {', '.join(self.names())}."
             why = "docs/tlc.md says what TLA+ has no form for"
-            raise InputError(f"scenario '{name}' has no TLA+ configuration ({why}); {hint}.")
+            raise InputError(f"scenario '{name}' has no TLA+ configuration ({why}){hint}")
         text = _read(self.folder / f"{name}.cfg")
         named = _FIRST_LINE.match(text)
         return Configuration(name, named[1] if named else DEFAULT_MODULE, text)

@@ -146,7 +146,7 @@ def test_the_protocol_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
         (["step", "follower leader=1 hw=1", "shutdown"], ["at most 0, the end of its log"]),
         (["step", "candidate epoch=1 log=1@3", "shutdown"], ["its log has epoch 3"]),
         (["step", "follower id=1 leader=1", "shutdown"], ["follows another replica"]),
-        (["rules", "VOTE-99"], ["'VOTE-99'", "near it are VOTE-9"]),
+        (["rules", "VOTE-99"], ["'VOTE-99'", "did you mean 'VOTE-9'"]),
         (["rules", "xyzzy"], ["'xyzzy'", "the areas are"]),
         (["rules", "--properties", "xyzzy"], ["no property"]),
         (["rules", "--transitions", "xyzzy"], ["no transition"]),

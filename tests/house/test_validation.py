@@ -80,7 +80,7 @@ READERS = {
 }
 CASES = [
     ("scenario", 'name = "good"', "", "name: is missing"),
-    ("scenario", '"good"', '"No Good"', "name: 'No Good' does not have the form that this key expects"),
+    ("scenario", '"good"', '"No Good"', "name: 'No Good' is not a name: small letters"),
     ("scenario", '"good"', "1", "name: should be a text"),
     ("scenario", "[1, 2]", "1", "replicas.voters: should be a list"),
     ("scenario", "[1, 2]", "[]", "replicas.voters: should have at least 1 entry"),
@@ -96,20 +96,20 @@ CASES = [
         '"holds", steps = 3',
         "expect: violates and steps go with the verdict 'violated'",
     ),
-    ("scenario", "", "x = 1 y", "not a TOML file"),
+    ("scenario", "", "x = 1 y", ":1: only a comment"),
     ("mutants", 'id = "good"', 'id = "GOOD"', "mutant.0.id: 'GOOD' does not have the form"),
     ("mutants", 'expect = ["NoFatal"]', "", "mutant.0: give either the properties that fail ('expect')"),
     ("mutants", '["VOTE-8"]', "[]", "mutant.0.rules: should have at least 1 entry"),
     ("mutants", "reference.vote", "os", "mutant.0.edit.0.module: 'os' does not have the form"),
     ("mutants", "[[mutant]]", "[mutant]", "mutant: should be a list"),
-    ("mutants", "", "x = 1 y", "not a TOML file"),
+    ("mutants", "", "x = 1 y", ":1: only a comment"),
     ("museum", "KAFKA-12345", "12345", "defect.0.id: '12345' does not have the form"),
     ("museum", '"safety"', '"danger"', "defect.0.kind: should be 'safety', 'liveness', 'crash' or 'view'"),
     ("museum", '"a title"', '""', "defect.0.title: should have at least 1 character"),
-    ("museum", "", "x = 1 y", "not a TOML file"),
+    ("museum", "", "x = 1 y", ":1: only a comment"),
     ("tla-mutants", "New", "<-", "'<-' does not have the form that this key expects"),
     ("tla-mutants", '{ Old = "New" }', "{}", "mutant.0.replaces: should have at least 1 entry"),
-    ("tla-mutants", "", "x = 1 y", "not a TOML file"),
+    ("tla-mutants", "", "x = 1 y", ":1: only a comment"),
 ]
 
 

@@ -220,8 +220,8 @@ def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
     ("wanted", "timers", "says"),
     [
         ({"property": "GracefulHandOverIsFast", "goal": "a-leader"}, ["fetch"], "leave 'fetch' out"),
-        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is a-leader"),
-        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "nothing judges"),
+        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is 'a-leader'"),
+        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "of this kind judges"),
     ],
 )
 def test_goals_that_are_not_the_property_are_refused(

@@ -252,7 +252,7 @@ def test_choosing_by_id_and_by_rule() -> None:
     known = catalogue.shipped()
     chosen = mutate.choose(["HWM-1", "no-check-quorum"], known)
     assert [each.id for each in chosen] == ["no-check-quorum", "majority-index-rounded-down"]
-    with pytest.raises(InputError, match="near it are no-check-quorum"):
+    with pytest.raises(InputError, match="did you mean 'no-check-quorum'"):
         mutate.choose(["no-chek-quorum"], known)
 
 
