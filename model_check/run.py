@@ -100,6 +100,24 @@ class CheckResult:
         return found
 
     @property
+    def violated(self) -> tuple[str, ...]:
+        """The names of the violated properties: those of states and steps, then *eventually* properties."""
+        found = [violation.property for violation in self.exploration.violations]
+        return (*found, *(judged.name for judged in self.judged if not judged.holds))
+
+    def summary(self) -> str:
+        """The scenario, the verdict, what is violated and how much was explored, in one line."""
+        found, verdict = self.exploration, self.verdict.value
+        why = ", ".join(self.violated or found.missing_goals if self.verdict is Verdict.VIOLATED else ())
+        limit = f" ({self.limit})" if self.verdict is Verdict.UNDETERMINED else ""
+        told = f"{verdict}: {why}" if why else f"{verdict}{limit}"
+        return f"{self.scenario.name}: {told}; {found.distinct:,} states, depth {found.depth}"
+
+    def __repr__(self) -> str:
+        """The summary: all states of a system are no help to a reader."""
+        return f"<CheckResult {self.summary()}>"
+
+    @property
     def judged(self) -> tuple[Judged, ...]:
         """The *eventually* properties that could be judged."""
         return self.liveness or ()
@@ -135,8 +153,10 @@ def check(
     report_interrupt: bool = False,
     explorer: Callable[..., Exploration] = explore,
 ) -> CheckResult:
-    """Explore ``scenario`` and compare.
+    """Explore ``scenario`` exhaustively and compare with what it expects.
 
+    ``threads``: how many explore; counts and verdicts do not depend on it. ``limits``: states, bytes and
+    seconds after which the verdict is left undetermined. ``progress`` is called now and then.
     ``keep_going``, ``partial_order``: see :func:`~model_check.engine.explorer.explore`.
     ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
     properties is always collected anew). ``coverage``: note what is exercised, guards of the reference

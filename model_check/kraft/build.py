@@ -137,7 +137,11 @@ class _Builder:
             )
             raise BrokenPrelude(str(error), prelude_scenario, way.system, way.violations)
         if not settled:
-            raise self._error(f"replicas.led-by: {leader} does not come to lead all the others in epoch 1")
+            cut = "; network.cut holds on the way there too: give replicas.initial instead"
+            raise self._error(
+                f"replicas.led-by: {leader} does not come to lead all the others in epoch 1"
+                + (cut if self.scenario.network.cut else "")
+            )
         if len(way.messages) > self.scenario.network.capacity:
             raise self._error(
                 f"replicas.led-by: {len(way.messages)} fetches are in flight in the beginning; "
