@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from model_check.engine.causes import Cause, by_cause
-from model_check.engine.layers import collect_layers
+from model_check.engine.layers import Layers, collect_layers
 from model_check.engine.simplest import Found, simplest
 from model_check.engine.system import PathStep, System, Violation
+from model_check.engine.watch import Watch
 from model_check.engine.witness import Priced
 from model_check.kinds import model_of
 
@@ -18,18 +19,18 @@ DEEPER = 3
 
 
 def simplest_of(
-    system: System, violations: Sequence[Violation], max_states: int = MOST_STATES
+    system: System, violations: Sequence[Violation], watch: Watch | None = None
 ) -> dict[str, Found]:
     """By property the simplest of the shortest ways to its violation: fewest faults, then fewest replicas
     that act, then fewest changes of the replica that acts.
 
-    Without those for which more than ``max_states`` states would have to be explored again: of them the
-    first one found is as good as any.
+    Without those for which more than ``MOST_STATES`` states would have to be explored again, or more than
+    ``watch`` leaves: of them the first one found is as good as any.
     """
     found: dict[str, Found] = {}
     if not violations:
         return found
-    layers = collect_layers(system, max(each.depth for each in violations), max_states)
+    layers = _layers(system, max(each.depth for each in violations), watch, "simplest counterexample")
     if layers is None:
         return found
     for each in violations:
@@ -40,17 +41,22 @@ def simplest_of(
 
 
 def causes_of(
-    system: System, violation: Violation, max_states: int = MOST_STATES
+    system: System, violation: Violation, watch: Watch | None = None
 ) -> list[tuple[Cause, Found]] | None:
     """The causes of a violation among its shortest counterexamples and those that are up to ``DEEPER`` steps
     longer, each with its simplest one, the shortest and simplest first; ``None`` if more than ``max_states``
     states would have to be explored again.
     """
     for deeper in (DEEPER, 0):
-        layers = collect_layers(system, violation.depth + deeper, max_states)
+        layers = _layers(system, violation.depth + deeper, watch, "causes")
         if layers is not None:
             return by_cause(layers, violation.property, model_of(system).faults, name_of, deeper)
     return None
+
+
+def _layers(system: System, depth: int, watch: Watch | None, phase: str) -> Layers | None:
+    watch = Watch() if watch is None else watch
+    return collect_layers(system, depth, watch.rest(max_states=MOST_STATES), watch.progress(phase))
 
 
 def name_of(step: PathStep, action: Hashable) -> str:

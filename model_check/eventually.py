@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from model_check.counterexamples import name_of
-from model_check.engine.graph import Graph, collect_graph
+from model_check.engine.explorer import CAPACITY
+from model_check.engine.graph import Graph, IncompleteGraphError, collect_graph
 from model_check.engine.liveness import Lasso
 from model_check.engine.representatives import Represent, UnlikeError
-from model_check.engine.system import Exploration, Limits, Verdict
+from model_check.engine.system import Exploration, Verdict
+from model_check.engine.watch import Watch
 from model_check.engine.witness import DUPLICATE, LOSS
 from model_check.errors import InputError
 from model_check.kinds import model_of
@@ -25,29 +27,40 @@ MOST_COMPONENTS = 1_000
 
 
 def judge_eventually(
-    scenario: Scenario, found: Exploration, threads: int, limits: Limits
+    scenario: Scenario, found: Exploration, threads: int, watch: Watch
 ) -> tuple[Judged, ...]:
     """What becomes of the properties on the whole graph of a system without safety violations.
 
-    Raises IncompleteGraphError if the limits do not allow it.
+    Raises IncompleteGraphError if the limits do not allow it, and InputError if the network is too small.
     """
     if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
-    left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - found.seconds)
-    most = Limits(min(limits.max_states or MAX_GRAPH_STATES, MAX_GRAPH_STATES), limits.max_memory, None, left)
-    system, graph, represent = graph_of(scenario, threads, most)
-    liveness = model_of(scenario).liveness
-    return tuple(liveness.judge(system, graph, wanted, represent) for wanted in scenario.check.eventually)
+    system, graph, represent = graph_of(scenario, threads, watch, "eventually properties")
+    judge = model_of(scenario).liveness.judge
+    judged = []
+    for wanted in scenario.check.eventually:
+        named = replace(graph, watch=_named(watch, wanted.property))
+        judged.append(judge(system, named, wanted, represent))
+    return tuple(judged)
 
 
-def graph_of(scenario: Scenario, threads: int, limits: Limits) -> tuple[ModelSystem, Graph, Represent | None]:
+def _named(watch: Watch, judged: str) -> Callable[[str], None]:
+    return lambda doing: watch(f"{judged}: {doing}")
+
+
+def graph_of(
+    scenario: Scenario, threads: int, watch: Watch, phase: str
+) -> tuple[ModelSystem, Graph, Represent | None]:
     """The system, its whole graph, and what makes representatives of states, where epochs are relative.
+    ``phase``: what it is collected for.
 
-    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none.
+    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none
+    or the network has no room for a step.
     """
     model = model_of(scenario)
     system = model.build(scenario, absorbs=True)
     represent = model.liveness.representative(system, scenario)
+    limits = watch.rest(max_states=MAX_GRAPH_STATES)
     try:
         graph = collect_graph(
             system,
@@ -55,14 +68,29 @@ def graph_of(scenario: Scenario, threads: int, limits: Limits) -> tuple[ModelSys
             max_states=limits.max_states or MAX_GRAPH_STATES,
             max_memory=limits.max_memory,
             max_seconds=limits.max_seconds,
+            over_capacity=False,
             represent=represent,
+            progress=watch.progress(phase),
+            watch=watch,
         )
+    except IncompleteGraphError as incomplete:
+        if incomplete.limit == CAPACITY:
+            raise too_small(scenario) from None
+        raise
     except UnlikeError as error:
         raise InputError(
             f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
             f"{shortened(str(error))}; leave it out; see docs/scenarios.md."
         ) from None
     return system, graph, represent
+
+
+def too_small(scenario: Scenario) -> InputError:
+    """That the network has no room for a step, where all of them are needed."""
+    return InputError(
+        f"{scenario.name}: network.capacity = {scenario.network.capacity} has no room for a step, and an "
+        "eventually property needs them all; make it larger."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +104,20 @@ class LassoCause:
 
 
 def causes_of_lassos(
-    scenario: Scenario, wanted: Eventually, most: int, threads: int = 1
+    scenario: Scenario, wanted: Eventually, most: int, watch: Watch, threads: int = 1
 ) -> list[tuple[LassoCause, Lasso]]:
     """Up to ``most`` lassos that violate ``wanted``, one for each cause; those with shorter stems first.
 
     One lasso of each component of states with a fair cycle is looked at. Of causes with the same cycle those
-    are left out whose faults include all of another one's.
+    are left out whose faults include all of another one's. Raises IncompleteGraphError.
     """
-    system, graph, represent = graph_of(scenario, threads, Limits(max_states=MAX_GRAPH_STATES))
+    system, graph, represent = graph_of(scenario, threads, watch, "causes")
     found: list[tuple[LassoCause, Lasso]] = []
     for lasso in islice(
         model_of(scenario).liveness.lassos_of(system, graph, wanted, represent), MOST_COMPONENTS
     ):
+        if lasso.withheld is not None:
+            break
         cause = _cause(system, graph, lasso)
         known = (other for other, _ in found if other.cycle == cause.cycle)
         if not any(set(other.faults) <= set(cause.faults) for other in known):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from model_check.engine.liveness import Lasso
+from model_check.engine.liveness import Lasso, Withheld
 from model_check.engine.system import GlobalState, Outcome, PathStep, System, Violation
 from model_check.errors import InputError
 
@@ -66,6 +66,10 @@ class Judged:
     which it is out of reach within the bounds. ``open_states`` of ``states`` are without
     that room, and the goal lies beyond the bounds from there, if anywhere. ``closed``: no step leads beyond
     the bounds, so that with relative epochs what is said holds for any number of elections.
+
+    ``spent``: the names of the budgets without which nothing can be said: what would be a violation keeps
+    steps from being taken that fairness promises, and only because these budgets are spent. ``withheld``: the
+    names of the classes of these steps.
     """
 
     name: str
@@ -74,10 +78,16 @@ class Judged:
     open_states: int = 0
     states: int = 0
     closed: bool = False
+    spent: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def violated(self) -> bool:
+        return self.lasso is not None or self.dead_end is not None
 
     @property
     def holds(self) -> bool:
-        return self.lasso is None and self.dead_end is None
+        return not self.violated and not self.spent
 
     @property
     def stem(self) -> int:
@@ -89,6 +99,12 @@ class Judged:
     def cycle(self) -> int:
         """Steps of the cycle; 0 if there is none."""
         return 0 if self.lasso is None else len(self.lasso.cycle)
+
+
+def kept_open(system: System, name: str, withheld: Withheld) -> Judged:
+    """That nothing can be said of the property ``name`` because of budgets of ``system``."""
+    spent = tuple(system.budget_names[index] for index in withheld.budgets)
+    return Judged(name, spent=spent, withheld=withheld.classes)
 
 
 class Step(Protocol):

@@ -11,16 +11,22 @@ from rich.console import Console
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import fitted, say
 from model_check.engine.explorer import INTERRUPTED, Progress
+from model_check.model import Judged
 from model_check.run import CheckResult
+from model_check.scenario import Scenario
 from model_check.trace import Trace, terminal
 
 
 def progress_line(progress: Progress) -> str:
     """What a status line says of a running exploration."""
     estimate = "" if progress.estimate is None else f" of about {progress.estimate:,}"
+    phase = f"{progress.phase}: " if progress.phase else ""
+    taken = f"{progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
+    if progress.phase and not progress.distinct:
+        return f"{progress.phase}, {taken}"
     return (
-        f"level {progress.level}, {progress.distinct:,} states{estimate}, frontier {progress.frontier:,}, "
-        f"{progress.rate:,.0f} states/s, {progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
+        f"{phase}level {progress.level}, {progress.distinct:,} states{estimate}, "
+        f"frontier {progress.frontier:,}, {progress.rate:,.0f} states/s, {taken}"
     )
 
 
@@ -54,7 +60,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "goals_missing": list(found.missing_goals),
         "reference_calls": found.calls,
         "collision_probability": found.collision_probability,
-        "seconds": round(found.seconds, 3),
+        "seconds": round(result.seconds, 3),
+        "seconds_exploring": round(found.seconds, 3),
         "visited_bytes": found.visited_bytes,
         "peak_memory": found.peak_memory,
         "liveness": [
@@ -67,6 +74,8 @@ def as_data(result: CheckResult) -> dict[str, Any]:
                 "open_states": judged.open_states,
                 "states": judged.states,
                 "closed": judged.closed,
+                "spent_budgets": [f"budgets.{name}".replace("_", "-") for name in judged.spent],
+                "withheld": list(judged.withheld),
             }
             for judged in result.judged
         ],
@@ -89,15 +98,21 @@ def report(
             violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
         elif judged.dead_end is not None:
             violated.append(f"{judged.name} out of reach after {judged.stem} steps")
-    verdict = f"violated: {violated[0]}" if violated else result.verdict.value
+    kept_open = [_kept_open(result.scenario, judged) for judged in result.kept_open]
+    verdict = result.verdict.value if not kept_open else f"undetermined: {kept_open[0]}"
+    verdict = f"violated: {violated[0]}" if violated else verdict
     cut = sum(found.constrained.values())
     line = (
         f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
-        f"{found.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
+        f"{result.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
     for each in violated[1:]:
         say(out, f"also violated: {each}", indent=4)
+    for each in kept_open[not violated :]:
+        say(out, f"undetermined: {each}", indent=4)
+    for judged in result.kept_open:
+        say(out, _way_out(judged), indent=4)
     for problem in result.misconfigured:
         said = f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
         say(out, said, indent=4)
@@ -124,6 +139,25 @@ def report(
             _say_how_simple(out, result, trace)
 
 
+def _kept_open(scenario: Scenario, judged: Judged) -> str:
+    """Why nothing can be said of an *eventually* property: which budgets are spent."""
+    keys = " and ".join(
+        f"budgets.{name.replace('_', '-')} = {getattr(scenario.budgets, name)}" for name in judged.spent
+    )
+    verb = "is" if len(judged.spent) == 1 else "are"
+    return f"{keys} {verb} spent, and {judged.name} then lacks steps that fairness promises"
+
+
+def _way_out(judged: Judged) -> str:
+    keys = " and ".join(f"budgets.{name.replace('_', '-')}" for name in judged.spent)
+    first, *more = judged.withheld
+    lacking = first + (f", and {len(more)} more" if more else "")
+    return (
+        f"{judged.name}: promised, and impossible without {keys}: {lacking}; leave {keys} out, or set "
+        'check.eventually.fairness.timers to "none"'
+    )
+
+
 def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> None:
     """Where the search was taken up, and how to go on with it."""
     if result.taken_up is not None:
@@ -145,7 +179,7 @@ def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
         return
     found = result.simplest.get(trace.property)
     if found is None:
-        say(out, "There are too many states to look for the simplest one of this length; the first found.")
+        say(out, "The limits do not allow to look for the simplest one of this length; the first found.")
         return
     faults = ", ".join(found.faults) or "none"
     simplest = (
@@ -172,7 +206,7 @@ def summarize(out: Console, results: Sequence[CheckResult]) -> None:
     """Print what all scenarios gave together."""
     expected = sum(result.as_expected for result in results)
     states = sum(result.exploration.distinct for result in results)
-    seconds = sum(result.exploration.seconds for result in results)
+    seconds = sum(result.seconds for result in results)
     counted = f"{states:,} distinct states in {seconds:.1f} s"
     say(out, f"{expected} of {len(results)} scenarios as expected; {counted}", hang=2)
 

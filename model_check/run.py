@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -11,12 +11,13 @@ from model_check.counterexamples import simplest_of
 from model_check.coverage.covering import Covered, Covering
 from model_check.coverage.items import parse
 from model_check.engine.checkpoint import Checkpoint
-from model_check.engine.explorer import INTERRUPTED, Progress, explore
+from model_check.engine.explorer import CAPACITY, INTERRUPTED, Progress, explore
 from model_check.engine.graph import IncompleteGraphError
 from model_check.engine.simplest import Found
 from model_check.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
+from model_check.engine.watch import Watch
 from model_check.errors import InputError
-from model_check.eventually import judge_eventually
+from model_check.eventually import judge_eventually, too_small
 from model_check.kinds import model_of
 from model_check.model import BrokenPrelude, Judged, ModelSystem
 from model_check.printable import shortened
@@ -35,7 +36,8 @@ class CheckResult:
     ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
     renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
     ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
-    it now that a limit has ended it.
+    it now that a limit has ended it. ``earlier``: the seconds of runs that a checkpoint goes on from;
+    ``watch``: those of this one, also of what is looked for later in the result, and what is left of them.
     """
 
     scenario: Scenario
@@ -49,6 +51,8 @@ class CheckResult:
     taken_up: int | None = None
     kept: int | None = None
     graph_limit: str | None = None
+    earlier: float = 0.0
+    watch: Watch = field(default_factory=Watch, compare=False, repr=False)
     _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -61,10 +65,18 @@ class CheckResult:
         """By property the simplest of the shortest counterexamples; see :func:`simplest_of`. None in the run
         that leads to ``replicas.led-by``, which is what it is.
         """
-        if not self._simplest:
-            violations = () if self.prelude else self.exploration.violations
-            self._simplest.append(simplest_of(self.system, violations))
+        self.look_for_simplest()
         return self._simplest[0]
+
+    def look_for_simplest(self) -> None:
+        """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt goes on."""
+        if self._simplest:
+            return
+        ended = self.prelude is not None or self.limit == INTERRUPTED
+        violations = () if ended else self.exploration.violations
+        self._simplest.append({})
+        with self.watch.running():
+            self._simplest[0] = simplest_of(self.system, violations, self.watch)
 
     def traces(self) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, the simplest where that is known, and
@@ -76,7 +88,7 @@ class CheckResult:
             for each in self.exploration.violations
         ]
         found = [build_trace(self.system, explored, each) for each in chosen]
-        found += [self.trace_of(judged) for judged in self.judged if not judged.holds]
+        found += [self.trace_of(judged) for judged in self.judged if judged.violated]
         return found
 
     def trace_of(self, judged: Judged) -> Trace:
@@ -95,15 +107,17 @@ class CheckResult:
         found = self.exploration.verdict
         if found is Verdict.HOLDS and self.liveness is None:
             return Verdict.UNDETERMINED
-        if found is Verdict.HOLDS and any(not judged.holds for judged in self.judged):
+        if found is Verdict.HOLDS and any(judged.violated for judged in self.judged):
             return Verdict.VIOLATED
+        if found is Verdict.HOLDS and self.kept_open:
+            return Verdict.UNDETERMINED
         return found
 
     @property
     def violated(self) -> tuple[str, ...]:
         """The names of the violated properties: those of states and steps, then *eventually* properties."""
         found = [violation.property for violation in self.exploration.violations]
-        return (*found, *(judged.name for judged in self.judged if not judged.holds))
+        return (*found, *(judged.name for judged in self.judged if judged.violated))
 
     def summary(self) -> str:
         """The scenario, the verdict, what is violated and how much was explored, in one line."""
@@ -118,6 +132,16 @@ class CheckResult:
         return f"<CheckResult {self.summary()}>"
 
     @property
+    def kept_open(self) -> tuple[Judged, ...]:
+        """The *eventually* properties of which spent budgets keep anything from being said."""
+        return tuple(judged for judged in self.judged if judged.spent)
+
+    @property
+    def seconds(self) -> float:
+        """The time that all this took: building, exploring, judging, and what was asked of the result."""
+        return self.earlier + self.watch.seconds
+
+    @property
     def judged(self) -> tuple[Judged, ...]:
         """The *eventually* properties that could be judged."""
         return self.liveness or ()
@@ -125,14 +149,19 @@ class CheckResult:
     @property
     def limit(self) -> str | None:
         """Which limit was hit, if the verdict is undetermined."""
-        return self.graph_limit if self.liveness is None else self.exploration.limit
+        if self.liveness is None:
+            return self.graph_limit
+        spent = (f"budgets.{name}" for judged in self.kept_open for name in judged.spent)
+        return self.exploration.limit or next(spent, "").replace("_", "-") or None
 
     @property
     def undetermined(self) -> bool:
         """Whether a limit left open what was asked, be it only of *eventually* properties."""
         seen = {violation.property for violation in self.exploration.violations}
         unseen = self.exploration.limit is not None and not seen.issuperset(self.scenario.expect.violates)
-        open_still = not self.differences and (self.liveness is None or unseen)
+        kept = {judged.name for judged in self.kept_open}
+        kept = kept if self.scenario.expect.verdict == "holds" else kept & set(self.scenario.expect.violates)
+        open_still = not self.differences and (self.liveness is None or unseen or bool(kept))
         return open_still or self.verdict is Verdict.UNDETERMINED
 
     @property
@@ -167,40 +196,46 @@ def check(
     Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
     says, and CheckpointError where the checkpoint cannot be used.
     """
-    _require_names_of_coverage(scenario)
-    model = model_of(scenario)
-    try:
-        system = model.build(scenario)
-    except BrokenPrelude as broken:
-        return _of_prelude(scenario, broken)
-    interchangeable = model.interchangeable(system, scenario)
-    covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
-    run = partial(
-        explorer,
-        system if covering is None else cast(System, covering),
-        threads=threads,
-        limits=limits,
-        keep_going=keep_going,
-        partial_order=partial_order,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
-    exploration, covered = _explored(scenario, run, covering, report_interrupt)
-    judge = partial(judge_eventually, scenario, exploration, threads, limits)
-    liveness, graph_limit = _judged(judge, report_interrupt)
-    taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
-    return CheckResult(
-        scenario,
-        system,
-        exploration,
-        _differences(scenario, exploration, liveness) + _uncovered(scenario, exploration, covered),
-        liveness,
-        interchangeable=interchangeable,
-        covered=covered,
-        taken_up=taken_up,
-        kept=kept,
-        graph_limit=graph_limit,
-    )
+    watch = Watch(limits, progress)
+    with watch.running():
+        _require_names_of_coverage(scenario)
+        model = model_of(scenario)
+        try:
+            system = model.build(scenario)
+        except BrokenPrelude as broken:
+            return _of_prelude(scenario, broken, watch)
+        interchangeable = model.interchangeable(system, scenario)
+        covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
+        run = partial(
+            explorer,
+            system if covering is None else cast(System, covering),
+            threads=threads,
+            limits=replace(watch.rest(), over_capacity=not scenario.check.eventually),
+            keep_going=keep_going,
+            partial_order=partial_order,
+            progress=watch.progress(""),
+            checkpoint=checkpoint,
+        )
+        before = watch.seconds
+        exploration, covered = _explored(scenario, run, covering, report_interrupt)
+        earlier = max(0.0, exploration.seconds - (watch.seconds - before))
+        judge = partial(judge_eventually, scenario, exploration, threads, watch)
+        liveness, graph_limit = _judged(judge, report_interrupt)
+        taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
+        return CheckResult(
+            scenario,
+            system,
+            exploration,
+            _differences(scenario, exploration, liveness) + _uncovered(scenario, exploration, covered),
+            liveness,
+            interchangeable=interchangeable,
+            covered=covered,
+            taken_up=taken_up,
+            kept=kept,
+            graph_limit=graph_limit,
+            earlier=earlier if taken_up is not None else 0.0,
+            watch=watch,
+        )
 
 
 def _explored(
@@ -218,6 +253,8 @@ def _explored(
             f"{scenario.file}: reduction.symmetry: it makes a difference who is who: "
             f"{shortened(str(error))}; see docs/scenarios.md."
         ) from None
+    if exploration.limit == CAPACITY and not exploration.violations:
+        raise too_small(scenario)
     return (exploration, None) if covering is None else covering.split(exploration)
 
 
@@ -229,7 +266,7 @@ def _judged(
         return judge(), None
     except IncompleteGraphError as incomplete:
         return None, incomplete.limit
-    except Interrupted:
+    except KeyboardInterrupt:
         if not report_interrupt:
             raise
         return None, INTERRUPTED
@@ -255,7 +292,7 @@ def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) 
     )
 
 
-def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
+def _of_prelude(scenario: Scenario, broken: BrokenPrelude, watch: Watch) -> CheckResult:
     """A violation in the run that leads to ``replicas.led-by``: nothing comes after it."""
     depth = max(violation.depth for violation in broken.violations)
     exploration = Exploration(
@@ -270,7 +307,7 @@ def _of_prelude(scenario: Scenario, broken: BrokenPrelude) -> CheckResult:
         missing_goals=scenario.check.goals,
     )
     differences = _differences(scenario, exploration, ())
-    return CheckResult(scenario, broken.system, exploration, differences, (), broken.scenario)
+    return CheckResult(scenario, broken.system, exploration, differences, (), broken.scenario, watch=watch)
 
 
 def _differences(
@@ -282,7 +319,8 @@ def _differences(
     differences = []
     # What a limit kept from being seen is open; what was seen counts all the same.
     whole = found.limit is None
-    unfair = {judged.name for judged in liveness or () if not judged.holds}
+    unfair = {judged.name for judged in liveness or () if judged.violated}
+    kept_open = {judged.name for judged in liveness or () if judged.spent}
     violated = sorted({violation.property for violation in found.violations} | unfair)
     if expected.verdict == "holds":
         differences += [f"{name} is violated" for name in violated]
@@ -290,11 +328,11 @@ def _differences(
         if whole and expected.states is not None and found.states != expected.states:
             differences.append(f"{found.states:,} distinct states, expected {expected.states:,}")
     else:
-        missing = sorted(set(expected.violates) - set(violated)) if whole else []
+        missing = sorted(set(expected.violates) - set(violated) - kept_open) if whole else []
         unexpected = sorted(set(violated) - set(expected.violates)) if expected.violates else []
         differences += [f"{name} was expected to be violated, and is not" for name in missing]
         differences += [f"{name} is violated, which was not expected" for name in unexpected]
-        if not violated:
+        if not violated and not kept_open:
             differences.append("no property is violated")
         steps = min((violation.depth for violation in found.violations), default=None)
         if expected.steps is not None and steps is not None and steps != expected.steps:

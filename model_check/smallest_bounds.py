@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from model_check.engine.explorer import explore
 from model_check.engine.steps import initial_states, replay
-from model_check.engine.system import Limits, System, Verdict, Violation
+from model_check.engine.system import System, Verdict, Violation
+from model_check.engine.watch import Watch
 from model_check.errors import DiskError, InputError
 from model_check.kinds import model_of
 from model_check.model import Judged
@@ -29,7 +30,7 @@ TIMERS: Key = ("environment", "timers")
 class Lowered:
     """A bound as the scenario has it, and the smallest one, with the others as small as they are said to be.
 
-    ``open``: with a smaller one too many states had to be explored to tell.
+    ``open``: with a smaller one more had to be explored to tell than the limits allow.
     """
 
     name: str
@@ -47,15 +48,22 @@ class Smallest:
     explored: int
 
 
-#: Whether a property is violated in a scenario; ``None`` if too many states had to be explored.
+#: Whether a property is violated in a scenario; ``None`` if more had to be explored than the limits allow.
 Violates = Callable[[Scenario], bool | None]
 
 
-def _violates(violated: str, limits: Limits, threads: int) -> Violates:
+def _violates(violated: str, watch: Watch, threads: int) -> Violates:
     def violates(candidate: Scenario) -> bool | None:
+        limits = watch.rest(max_states=MOST_STATES)
         system = cast(System, model_of(candidate).build(candidate))
         for keep_going in (False, True):
-            found = explore(system, threads=threads, limits=limits, keep_going=keep_going)
+            found = explore(
+                system,
+                threads=threads,
+                limits=limits,
+                keep_going=keep_going,
+                progress=watch.progress("smallest bounds"),
+            )
             if violated in {violation.property for violation in found.violations}:
                 return True
             if found.verdict is not Verdict.VIOLATED or not found.violations:
@@ -66,15 +74,20 @@ def _violates(violated: str, limits: Limits, threads: int) -> Violates:
     return violates
 
 
-def _never_reaches(violated: Judged, limits: Limits, threads: int) -> Violates:
+def _never_reaches(violated: Judged, watch: Watch, threads: int) -> Violates:
     """Whether an *eventually* property is violated, and by a cycle where it was one before."""
 
     def violates(candidate: Scenario) -> bool | None:
-        found = check(candidate, threads=threads, limits=limits)
+        found = check(
+            candidate,
+            threads=threads,
+            limits=watch.rest(max_states=MOST_STATES),
+            progress=watch.progress("smallest bounds"),
+        )
         if found.undetermined:
             return None
         return any(
-            each.name == violated.name and not each.holds and (each.lasso is None) == (violated.lasso is None)
+            each.name == violated.name and each.violated and (each.lasso is None) == (violated.lasso is None)
             for each in found.judged
         )
 
@@ -158,7 +171,7 @@ def used(scenario: Scenario, violation: Violation) -> Scenario:
 
 
 def smallest_bounds(
-    scenario: Scenario, violation: Violation, *, max_states: int = MOST_STATES, threads: int = 1
+    scenario: Scenario, violation: Violation, *, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """Lower each bound of ``scenario`` for itself, again and again, as long as ``violation.property`` is
     still violated: no single one of the bounds that are left can be smaller.
@@ -166,7 +179,7 @@ def smallest_bounds(
     Of a counterexample first the bounds that it does not use are lowered at once. Raises KeyboardInterrupt.
     """
     scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
-    lowering = _Lowering(scenario, _violates(violation.property, Limits(max_states=max_states), threads))
+    lowering = _Lowering(scenario, _violates(violation.property, watch or Watch(), threads))
     begin = used(scenario, violation)
     if begin == scenario or lowering.violates(begin):
         lowering.scenario = begin
@@ -174,15 +187,14 @@ def smallest_bounds(
 
 
 def smallest_bounds_of_eventually(
-    scenario: Scenario, violated: Judged, *, max_states: int = MOST_STATES, threads: int = 1
+    scenario: Scenario, violated: Judged, *, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """The same for an *eventually* property: each bound is lowered from what the scenario says.
 
     A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers are
     left: where none expires, a behaviour that stays where it is is as fair as can be.
     """
-    limits = Limits(max_states=max_states)
-    lowering = _Lowering(scenario, _never_reaches(violated, limits, threads))
+    lowering = _Lowering(scenario, _never_reaches(violated, watch or Watch(), threads))
     return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])
 
 

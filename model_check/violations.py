@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from model_check.counterexamples import causes_of
-from model_check.engine.system import Limits, Violation
+from model_check.engine.graph import IncompleteGraphError
+from model_check.engine.system import Violation
+from model_check.engine.watch import Watch
 from model_check.eventually import causes_of_lassos
 from model_check.kinds import model_of
 from model_check.model import Judged
@@ -27,8 +29,13 @@ from model_check.trace.narrate import path_text
 def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> dict[str, Any]:
     """For JSON: ``causes``, up to so many of each property, and ``smallest_bounds``, each where asked for.
 
-    ``None`` in the place of causes: too many states would have to be explored again.
+    ``None`` in the place of causes: more would have to be explored again than the limits allow.
     """
+    with result.watch.running():
+        return _more_data(result, causes, bounds, threads)
+
+
+def _more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
     # The run that leads to replicas.led-by is what it is: there is no other one, and no bound concerns it.
     violations = () if result.prelude else result.exploration.violations
@@ -42,22 +49,30 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
         for name, wanted, judged in _violated(result):
             alone = result.scenario.check.model_copy(update={"eventually": (wanted,)})
             scenario = result.scenario.model_copy(update={"check": alone})
-            found[name] = smallest_bounds_of_eventually(scenario, judged, threads=threads).bounds
+            found[name] = smallest_bounds_of_eventually(
+                scenario, judged, watch=result.watch, threads=threads
+            ).bounds
         data["smallest_bounds"] = {name: _as_data(lowered) for name, lowered in found.items()}
-        if (kept := least_kept(result.scenario, threads)) is not None:
+        if (kept := least_kept(result.scenario, result.watch, threads)) is not None:
             data["least_promise"] = kept
     return data
 
 
-def least_kept(scenario: Scenario, threads: int = 1) -> dict[str, Any] | None:
+def least_kept(scenario: Scenario, watch: Watch | None = None, threads: int = 1) -> dict[str, Any] | None:
     """The strictest number that ``scenario`` could promise, if it promises one, by trying from 0.
 
     ``smallest`` is ``None`` where the largest that may be promised is not kept either, or more than a million
     states would have to be explored (``open``).
     """
+    watch = Watch() if watch is None else watch
     tried: dict[str, Any] | None = None
     for name, value, strict in model_of(scenario).promises(scenario):
-        found = check(strict, threads=threads, limits=Limits(max_states=MOST_STATES))
+        found = check(
+            strict,
+            threads=threads,
+            limits=watch.rest(max_states=MOST_STATES),
+            progress=watch.progress("smallest bounds"),
+        )
         violated, limit = found.exploration.violations, found.exploration.limit
         tried = {"name": name, "smallest": None, "tried": value, "open": limit is not None and not violated}
         if not violated:
@@ -71,7 +86,7 @@ def _violated(result: CheckResult) -> Iterator[tuple[str, Eventually, Judged]]:
     """
     names = Counter(judged.name for judged in result.judged)
     for wanted, judged in zip(result.scenario.check.eventually, result.judged, strict=False):
-        if not judged.holds:
+        if judged.violated:
             several = names[judged.name] > 1
             yield f"{judged.name} ({wanted.goal})" if several else judged.name, wanted, judged
 
@@ -83,7 +98,7 @@ def _as_data(bounds: Iterable[Lowered]) -> dict[str, Any]:
 
 
 def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[str, Any]] | None:
-    found = causes_of(result.system, violation)
+    found = causes_of(result.system, violation, result.watch)
     if found is None:
         return None
     return [
@@ -101,7 +116,11 @@ def _causes(result: CheckResult, violation: Violation, most: int) -> list[dict[s
 
 def _lassos(
     result: CheckResult, wanted: Eventually, judged: Judged, most: int, threads: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]] | None:
+    try:
+        found = causes_of_lassos(result.scenario, wanted, most, result.watch, threads)
+    except IncompleteGraphError:
+        return None
     return [
         {
             "cycle": list(cause.cycle),
@@ -110,21 +129,21 @@ def _lassos(
             "cycle_steps": len(lasso.cycle),
             "path": path_text(result.trace_of(replace(judged, lasso=lasso)).path),
         }
-        for cause, lasso in causes_of_lassos(result.scenario, wanted, most, threads)
+        for cause, lasso in found
     ]
 
 
 def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lowered, ...]:
     simplest = result.simplest.get(violation.property)
     begin = violation if simplest is None else simplest.violation
-    return smallest_bounds(result.scenario, begin, threads=threads).bounds
+    return smallest_bounds(result.scenario, begin, watch=result.watch, threads=threads).bounds
 
 
 def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
     """What :func:`more_data` gives, a sentence or so at a time."""
     for violated, found in data.get("causes", {}).items():
         if found is None:
-            yield f"{violated}: there are too many states to look for causes."
+            yield f"{violated}: more would have to be explored to look for causes than the limits allow."
         for each in found or ():
             told = _lasso_in_words(each) if "cycle" in each else _steps_in_words(each)
             show = f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
@@ -160,7 +179,7 @@ def _count(number: int, what: str) -> str:
 
 def _kept_in_words(kept: dict[str, Any]) -> str:
     if kept["open"]:
-        return f"{kept['tried']} is too large to tell"
+        return f"{kept['tried']} could not be told within the limits"
     if kept["smallest"] is None:
         return f"not even {kept['tried']} holds"
     return f"{kept['smallest']} is the smallest that holds"
@@ -169,7 +188,7 @@ def _kept_in_words(kept: dict[str, Any]) -> str:
 def _told(lowered: dict[str, Any]) -> str:
     before, smallest = (_value(lowered[key]) for key in ("before", "smallest"))
     told = smallest if before == smallest else f"{smallest} (of {before})"
-    return told + (", less is too large to tell" if lowered["open"] else "")
+    return told + (", less was not told within the limits" if lowered["open"] else "")
 
 
 def _value(value: Any) -> str:

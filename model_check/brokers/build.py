@@ -23,7 +23,7 @@ from reference.brokers.starting import running_cluster
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
 #: Budgets without which something happens as often as it likes.
-_UNBOUNDED = ("timeouts", "contact_losses")
+UNBOUNDED = ("timeouts", "contact_losses")
 #: Goals that speak of brokers which fence themselves (HBK-10).
 _OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
 
@@ -31,14 +31,15 @@ _OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
 def build(scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False) -> BrokerSystem:
     """The system of ``scenario``, in which nothing is out of bounds, so that nothing is absorbed either.
 
-    Raises InputError where the scenario contradicts itself.
+    ``absorbs``: ends of time-outs of which there are none are budgets that are spent, so that fairness knows
+    of them. Raises InputError where the scenario contradicts itself.
     """
-    return _Builder(scenario, where or scenario.file).build()
+    return _Builder(scenario, where or scenario.file, absorbs).build()
 
 
 class _Builder:
-    def __init__(self, scenario: BrokerScenario, where: str) -> None:
-        self.scenario, self.where = scenario, where
+    def __init__(self, scenario: BrokerScenario, where: str, absorbs: bool) -> None:
+        self.scenario, self.where, self.absorbs = scenario, where, absorbs
 
     def build(self) -> BrokerSystem:
         scenario = self.scenario
@@ -85,7 +86,7 @@ class _Builder:
             name: getattr(self.scenario.budgets, name) for name in type(self.scenario.budgets).model_fields
         }
         if protocol.controller_timeout is not None:
-            for name in _UNBOUNDED:
+            for name in UNBOUNDED:
                 if given[name] is not None:
                     raise self._error(
                         f"budgets.{name.replace('_', '-')}: time-outs are counted in ticks here"
@@ -93,12 +94,15 @@ class _Builder:
         budgets = {name: value for name, value in given.items() if value}
         if len(budgets) > MAX_BUDGETS:
             raise self._error(f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}")
+        if self.absorbs:
+            none = [name for name in UNBOUNDED if given[name] == 0]
+            budgets |= dict.fromkeys(none[: MAX_BUDGETS - len(budgets)], 0)
         return budgets
 
     def _wiring(self, protocol: BrokerProtocol, budgets: tuple[str, ...], places: tuple[str, ...]) -> Wiring:
         scenario, environment = self.scenario, self.scenario.environment
         brokers = scenario.brokers
-        unbounded = (name for name in _UNBOUNDED if getattr(scenario.budgets, name) is None)
+        unbounded = (name for name in UNBOUNDED if getattr(scenario.budgets, name) is None)
         return Wiring(
             protocol=protocol,
             nodes=tuple(range(1, brokers.controllers + 1)),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from model_check.brokers.build import UNBOUNDED
 from model_check.brokers.network import CONTROLLER, InFlight, Payload
 from model_check.brokers.places import Machine
 from model_check.brokers.scenario import BrokerScenario, Eventually
@@ -26,8 +27,7 @@ from model_check.brokers.wiring import Wiring
 from model_check.engine.cycles import Strength
 from model_check.engine.liveness import Fairness, Lasso, lassos
 from model_check.engine.system import GlobalState, PathStep
-from model_check.errors import InputError
-from model_check.model import Judged
+from model_check.model import Judged, kept_open
 from reference.brokers import views
 from reference.brokers.broker import Broker, Life
 from reference.brokers.messages import BrokerState
@@ -109,26 +109,25 @@ class BrokerLiveness:
     def judge(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
     ) -> Judged:
-        """Look for a fair behaviour that never comes to the goal. Raises InputError if the network is too
-        small to tell.
-        """
-        assert graph.exploration is not None
-        if graph.exploration.constrained.get("capacity"):
-            raise InputError(
-                f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
-                "make it larger."
-            )
-        lasso = next(self.lassos_of(system, graph, wanted, represent), None)
-        return Judged(wanted.property, lasso, states=graph.size, closed=True)
+        """Look for a fair behaviour that never comes to the goal."""
+        withheld = None
+        for lasso in self.lassos_of(system, graph, wanted, represent):
+            if lasso.withheld is None:
+                return Judged(wanted.property, lasso, states=graph.size, closed=True)
+            withheld = withheld or lasso.withheld
+        if withheld is not None:
+            return kept_open(system, wanted.property, withheld)
+        return Judged(wanted.property, states=graph.size, closed=True)
 
     def lassos_of(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
     ) -> Iterator[Lasso]:
         goal, fairness = GOALS[wanted.goal], _classes(system, wanted)
+        budgets = _budgets(system, wanted)
         for broker in sorted(set(system.wiring.ids)):
             reached = graph.mask(partial(goal, system.wiring, broker))
             when = None if wanted.form == "eventually" else ~reached
-            yield from lassos(graph, reached, fairness, when=when, through=None)
+            yield from lassos(graph, reached, fairness, when=when, budgets=budgets)
 
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         return begin == end
@@ -156,6 +155,13 @@ def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
         nodes = [f"node {node}" for node in system.wiring.nodes]
         found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
     return found
+
+
+def _budgets(system: BrokerSystem, wanted: Eventually) -> tuple[int, ...]:
+    """The numbers of the budgets that fair steps cost: ends of time-outs, where they are counted."""
+    if wanted.fairness.timers == "none":
+        return ()
+    return tuple(number for number, name in enumerate(system.budget_names) if name in UNBOUNDED)
 
 
 def _deliveries(source: str, destination: str, kind: type, strength: Strength) -> Fairness:

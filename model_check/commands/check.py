@@ -8,10 +8,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,11 @@ from rich.console import Console
 from rich.text import Text
 
 from model_check.arguments import byte_count, positive, thread_count
-from model_check.cli import EXIT_EXPECTED
+from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, entry, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
-from model_check.engine.explorer import INTERRUPTED
+from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written, write_atomically
@@ -116,27 +115,28 @@ def run(arguments: argparse.Namespace) -> int:
         max_memory=arguments.max_memory,
         max_seconds=arguments.max_seconds,
     )
-    results = []
+    results, interrupted = [], False
     for scenario in scenarios:
-        result = _check(scenario, arguments, limits)
+        result, more, interrupted = _check(scenario, arguments, limits)
         results.append(result)
         if arguments.json:
-            print(json.dumps(as_data(result) | _more(result, arguments)), flush=True)
+            print(json.dumps(as_data(result) | more), flush=True)
         else:
             kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
             report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
-            for line in in_words(result, _more(result, arguments)):
+            for line in in_words(result, more):
                 say(out, line, indent=4, hang=2)
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
-        if result.limit == INTERRUPTED:
+        if interrupted:
             _tell_interrupted(result)
             break
     if not arguments.json:
         summarize(out, results)
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
-    return exit_status(results)
+    status = exit_status(results)
+    return EXIT_UNDETERMINED if interrupted and status == EXIT_EXPECTED else status
 
 
 def _tell_interrupted(result: CheckResult) -> None:
@@ -188,26 +188,42 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
         say(out, " ".join(scenario.about.split()), indent=4)
 
 
-def _check(scenario: Scenario, arguments: argparse.Namespace, limits: Limits) -> CheckResult:
-    show = sys.stderr.isatty() and not arguments.json
-    run = partial(
-        check,
-        scenario,
-        threads=arguments.threads,
-        limits=limits,
-        keep_going=arguments.keep_going,
-        partial_order=arguments.partial_order,
-        report_interrupt=True,
-        coverage=arguments.coverage,
-    )
-    with _checkpoint(scenario, arguments) as checkpoint:
-        if not show:
-            return run(checkpoint=checkpoint)
-        with Console(stderr=True).status(f"{scenario.name} …") as status:
-            return run(
+def _check(
+    scenario: Scenario, arguments: argparse.Namespace, limits: Limits
+) -> tuple[CheckResult, dict[str, Any], bool]:
+    """The result, what was asked for of violations, and whether Ctrl-C ended either."""
+    with _status(scenario, arguments) as progress:
+        with _checkpoint(scenario, arguments) as checkpoint:
+            result = check(
+                scenario,
+                threads=arguments.threads,
+                limits=limits,
+                keep_going=arguments.keep_going,
+                partial_order=arguments.partial_order,
+                report_interrupt=True,
+                coverage=arguments.coverage,
+                progress=progress,
                 checkpoint=checkpoint,
-                progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}"),
             )
+        if result.limit == INTERRUPTED:
+            return result, {}, True
+        try:
+            if result.differences or arguments.verbose or arguments.traces is not None:
+                result.look_for_simplest()
+            more = more_data(result, arguments.causes, arguments.smallest_bounds, threads=arguments.threads)
+        except KeyboardInterrupt:
+            return result, {}, True
+        return result, more, False
+
+
+@contextmanager
+def _status(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Callable[[Progress], None] | None]:
+    """What shows on a terminal how far a scenario has come, from its first second to its last."""
+    if arguments.json or not sys.stderr.isatty():
+        yield None
+        return
+    with Console(stderr=True).status(f"{scenario.name} …") as status:
+        yield lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}")
 
 
 @contextmanager
@@ -231,17 +247,6 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
             checkpoint.close()
     except CheckpointError as error:
         raise InputError(str(error)) from None
-
-
-def _more(result: CheckResult, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was asked for of violations."""
-    find_more = partial(
-        more_data, result, arguments.causes, arguments.smallest_bounds, threads=arguments.threads
-    )
-    if arguments.json or not sys.stderr.isatty():
-        return find_more()
-    with Console(stderr=True).status(f"{result.scenario.name}: looking into violations …"):
-        return find_more()
 
 
 def _tell_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:

@@ -83,6 +83,7 @@ def fair_states(
     alive = alive.copy()
     left = NETWORKX_EDGES if most is None else most
     while True:
+        edges.watch("looks for fair cycles")
         between = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
         sources, targets = edges.sources[between], edges.targets[between]
         component = strong_components(edges.size, sources, targets, most=left)
@@ -183,6 +184,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
     came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None] = {first: None}
     level = [first]
     while level:
+        edges.watch("looks for a short cycle")
         following = []
         for pair in level:
             state, paid, owes = pair

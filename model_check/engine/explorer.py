@@ -36,6 +36,8 @@ from model_check.errors import DiskError
 PROGRESS_SECONDS = 1.0
 #: The limit of what is found when the user ends an exploration.
 INTERRUPTED = "interrupted"
+#: The limit of what is found where no step may go beyond the network's capacity.
+CAPACITY = "capacity"
 #: What the system says where a folder takes no more, or never did.
 _UNWRITABLE = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
@@ -50,6 +52,7 @@ class Progress:
     ``level``: the level being generated; ``frontier``: states of the level before; ``expanded``: how many
     of them are done; ``rate``: distinct states per second since the last report; ``memory``: resident bytes;
     ``estimate``: a rough guess at the final number of distinct states, or ``None`` while levels still grow.
+    ``phase``: what is done with a scenario that has been explored; without states where that is no search.
     """
 
     level: int
@@ -61,6 +64,7 @@ class Progress:
     memory: int
     seconds: float
     estimate: int | None
+    phase: str = ""
 
 
 class LimitReached(Exception):
@@ -206,6 +210,8 @@ class Search:
             raise LimitReached("max_memory")
         if limits.max_seconds is not None and time.monotonic() - self.begin > limits.max_seconds:
             raise LimitReached("max_seconds")
+        if not limits.over_capacity and self.blocks.totals.capacity:
+            raise LimitReached(CAPACITY)
 
     def _report(self, frontier: int, expanded: int) -> None:
         if self.progress is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,15 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_check.engine.block import Batch, Worker
-from model_check.engine.explorer import explore
+from model_check.engine.explorer import CAPACITY, Progress, explore
 from model_check.engine.representatives import Represent, Representatives
 from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, System
 from model_check.engine.tables import Tables
 from model_check.engine.view import LOSE
 
 LOST = "lose"
+#: After how many states of a loop over them limits are looked at.
+WATCHED_STATES = 2_000
 T = TypeVar("T")
 _NO_NUMBERS, _NO_FPS, _NO_CODES = np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32)
+
+
+def unwatched(doing: str) -> None:
+    """No limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,10 @@ class Graph:
 
     ``views``: states that differ in messages and budgets alone have one number; the first state of each
     number, and the number of each state. ``None``: it is not known.
+
+    ``system``: the system that the graph is of. ``left(b)``: how much each state has left of budget number b.
+    ``watch``: is told now and then what is being done with the graph, and raises IncompleteGraphError where a
+    limit is hit.
     """
 
     size: int
@@ -49,6 +59,9 @@ class Graph:
     exploration: Exploration | None = None
     successors: NDArray[np.int32] | None = None
     views: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
+    system: System | None = None
+    left: Callable[[int], NDArray[np.int64]] | None = None
+    watch: Callable[[str], None] = unwatched
 
     @property
     def moving(self) -> NDArray[np.bool_]:
@@ -67,10 +80,20 @@ class Graph:
         Asked once for all states that differ in these alone, where the graph knows of them.
         """
         if self.views is None:
-            return np.fromiter((value(self.state(number)) for number in range(self.size)), kind, self.size)
+            return self._values(value, kind, np.arange(self.size))
         firsts, which = self.views
-        found = np.fromiter((value(self.state(number)) for number in firsts.tolist()), kind, len(firsts))
-        return found[which]
+        return self._values(value, kind, firsts)[which]
+
+    def _values(
+        self, value: Callable[[GlobalState], T], kind: Any, numbers: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        def values() -> Iterator[T]:
+            for done, number in enumerate(numbers.tolist()):
+                if done % WATCHED_STATES == 0:
+                    self.watch(f"looks at {done:,} of {len(numbers):,} states")
+                yield value(self.state(number))
+
+        return np.fromiter(values(), kind, len(numbers))
 
     def mask(self, holds: Callable[[GlobalState], bool] | NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which states satisfy ``holds``, as for :meth:`over_views` (a mask stays as it is)."""
@@ -122,7 +145,10 @@ def collect_graph(
     max_states: int = 2_000_000,
     max_memory: int | None = None,
     max_seconds: float | None = None,
+    over_capacity: bool = True,
     represent: Represent | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    watch: Callable[[str], None] = unwatched,
 ) -> Graph:
     """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
 
@@ -132,15 +158,16 @@ def collect_graph(
     Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
     violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
     are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
-    or ``max_seconds`` have passed.
+    or ``max_seconds`` have passed, or without ``over_capacity`` at the first step for which the network has
+    no room. ``progress``: is told of the search; ``watch``: see :class:`Graph`.
     """
     tables, collector = Tables(system), Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
     others = None if represent is None else Representatives(tables, represent)
-    limits = Limits(max_states=max_states, max_memory=max_memory, max_seconds=max_seconds)
+    limits = Limits(max_states, max_memory, None, max_seconds, over_capacity)
     exploration = explore(
-        system, threads=1 if others else threads, limits=limits, keep_going=True,
+        system, threads=1 if others else threads, limits=limits, keep_going=True, progress=progress,
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
         representatives=others,
     )  # fmt: skip
@@ -150,8 +177,11 @@ def collect_graph(
         )
     if exploration.limit == "max_seconds":
         raise IncompleteGraphError(f"the graph takes more than {max_seconds} seconds", "max_seconds")
+    if exploration.limit == CAPACITY:
+        raise IncompleteGraphError("the network has no room for a step", CAPACITY)
     if exploration.limit is not None:
         raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed", "max_states")
+    watch("puts the graph together")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     columns = rows[:, : system.components + 1]
     stands, known = None, fps
@@ -159,6 +189,7 @@ def collect_graph(
         stands = np.concatenate([np.arange(len(fps)), _numbers_of(np.concatenate(others.by), fps)])
         known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
     codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
+    watch("puts the graph together")
     sources, ends, labels = edges_of(collector, known, codes)
     return Graph(
         size=len(fps),
@@ -172,6 +203,9 @@ def collect_graph(
         exploration=exploration,
         successors=None if stands is None else ends,
         views=_views(columns),
+        system=system,
+        left=lambda index: _left(rows[: len(fps)], system.components, index),
+        watch=watch,
     )
 
 
@@ -192,6 +226,13 @@ def edges_of(
         collector.edges[number] = (_NO_NUMBERS, _NO_FPS, _NO_CODES)
         begin = part.stop
     return arrays
+
+
+def _left(rows: NDArray[np.int32], components: int, index: int) -> NDArray[np.int64]:
+    """How much is left of budget number ``index``: see :meth:`~model_check.engine.tables.Tables.decode`."""
+    low, high = (rows[:, components + part].astype(np.int64) for part in (1, 2))
+    units: NDArray[np.int64] = (low | high << 31) >> 8 * index & 255
+    return units
 
 
 def _views(columns: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -5,15 +5,15 @@ A search keeps one predecessor of each state. Here the same levels are explored 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model_check.engine.block import Batch, Worker
-from model_check.engine.explorer import explore
+from model_check.engine.explorer import Progress, explore
 from model_check.engine.graph import LOST
 from model_check.engine.system import Limits, PathStep, System
 from model_check.engine.tables import Tables
@@ -115,21 +115,28 @@ class _Collector:
         self.edges.append(Edges(sources[new], targets.astype(np.int32), codes[new]))
 
 
-def collect_layers(system: System, depth: int, max_states: int, *, threads: int = 1) -> Layers | None:
+def collect_layers(
+    system: System,
+    depth: int,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    threads: int = 1,
+) -> Layers | None:
     """The levels of ``system`` up to ``depth``.
 
-    ``None`` if that is more than ``max_states`` states. Takes 8 bytes a state and 12 a step that is kept.
+    ``None`` if that is more than ``limits`` allow. Takes 8 bytes a state and 12 a step that is kept.
     Raises KeyboardInterrupt.
     """
     witnessing = Witnessing(system)
     tables = Tables(cast(System, witnessing))
     collector = _Collector(witnessing, tables)
     found = explore(
-        cast(System, witnessing), threads=threads, limits=Limits(max_states=max_states, max_depth=depth),
-        keep_going=True, on_candidates=collector.on_candidates, on_states=collector.on_states,
-        tables=tables,
+        cast(System, witnessing), threads=threads, limits=replace(limits, max_depth=depth),
+        keep_going=True, progress=progress, on_candidates=collector.on_candidates,
+        on_states=collector.on_states, tables=tables,
     )  # fmt: skip
-    if found.limit == "max_states":
+    if found.limit not in (None, "max_depth"):
         return None
     collector.close_level()
     sizes = [sum(map(len, level)) for level in collector.fps]

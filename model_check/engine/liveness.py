@@ -18,7 +18,7 @@ The forms, in the notation of temporal logic: *eventually* (F goal), *always eve
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -34,8 +34,9 @@ from model_check.engine.cycles import (
     short_cycle,
 )
 from model_check.engine.edges import Edges, Mask, Numbers
-from model_check.engine.graph import Graph
+from model_check.engine.graph import WATCHED_STATES, Graph
 from model_check.engine.system import GlobalState, PathStep
+from model_check.engine.unpaid import Unpaid
 
 #: States of a graph: what they satisfy, or which they are.
 Goal = Callable[[GlobalState], bool] | Mask
@@ -52,6 +53,16 @@ class Fairness:
     matches: Callable[[PathStep, Hashable], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Fair steps that nothing but spent budgets kept from being taken: the names of their classes and the
+    numbers of the budgets.
+    """
+
+    classes: tuple[str, ...]
+    budgets: tuple[int, ...]
+
+
 #: The class of all steps.
 ANY_STEP = Fairness("any step", Strength.WEAK, lambda step, action: True)
 
@@ -62,7 +73,8 @@ class Lasso:
 
     An empty cycle means that the behaviour stays in the last state of the stem. ``initial`` is the index
     of the initial state; ``states`` are the graph's state numbers along stem and cycle, first and last
-    included; ``labels`` those of the labels of its steps.
+    included; ``labels`` those of the labels of its steps. ``withheld``: the behaviour is fair only because
+    budgets are spent; with larger ones these steps would be owed.
     """
 
     initial: int
@@ -70,6 +82,7 @@ class Lasso:
     cycle: tuple[PathStep, ...]
     states: tuple[int, ...]
     labels: tuple[int, ...] = ()
+    withheld: Withheld | None = None
 
 
 class Waiting:
@@ -126,6 +139,7 @@ def check_eventually(
     stuttering: bool = True,
     through: Mask | None = None,
     most: int | None = None,
+    budgets: Sequence[int] = (),
 ) -> Lasso | None:
     """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso: a shortest stem, a short cycle.
 
@@ -133,10 +147,15 @@ def check_eventually(
     ``when`` on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a
     state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
     that take one of these edges of the graph (a mask) for ever. ``most``: see
-    :func:`~model_check.engine.cycles.fair_states`. Check safety first: a state that breaks an invariant has
-    no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
+    :func:`~model_check.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
+    A step that costs a spent one is still owed: a lasso without it is given (``Lasso.withheld``) only if
+    there is no other. Check safety first: a state that breaks an invariant has no successors here and looks
+    like a deadlock, and so may a state whose steps the constraints cut.
     """
-    found = lassos(graph, goal, fairness, when=when, stuttering=stuttering, through=through, most=most)
+    found = lassos(
+        graph, goal, fairness,
+        when=when, stuttering=stuttering, through=through, most=most, budgets=budgets,
+    )  # fmt: skip
     return next(found, None)
 
 
@@ -149,6 +168,7 @@ def lassos(
     stuttering: bool = True,
     through: Mask | None = None,
     most: int | None = None,
+    budgets: Sequence[int] = (),
 ) -> Iterator[Lasso]:
     """The lasso of :func:`check_eventually`, and then one of each other component of states that has a fair
     cycle, those with shorter stems first.
@@ -157,18 +177,83 @@ def lassos(
     edges, far = waiting.edges, waiting.far
     demands = _demands(graph, edges, fairness, through)
     may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
-    fair = fair_states(edges, demands, far >= 0, may_stay, most=most)
-    for end, cycle in _ends_and_cycles(edges, demands, far, fair):
-        yield waiting.path(end, cycle)
+    fair = fair_states(edges, list(demands.values()), far >= 0, may_stay, most=most)
+    unpaid = unpaid_steps(graph, fairness, budgets, fair.alive)
+    owed = demands | _also_owed(graph, fairness, demands, unpaid)
+    owing = fair_states(edges, list(owed.values()), fair.alive, may_stay, most=most) if unpaid else fair
+    if owing.alive.any() or not fair.alive.any():
+        demands, fair = owed, owing
+    for end, cycle in _ends_and_cycles(edges, list(demands.values()), far, fair):
+        lasso = waiting.path(end, cycle)
+        if demands is not owed:
+            yield _withheld(lasso, unpaid)
+            return
+        yield lasso
 
 
-def _demands(graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None) -> list[Demand]:
-    demands = []
+#: By the name of a class the states in which a spent budget alone keeps its steps from being taken, each with
+#: the budgets that are missing.
+UnpaidSteps = dict[str, dict[int, set[int]]]
+
+
+def unpaid_steps(
+    graph: Graph, fairness: Sequence[Fairness], budgets: Sequence[int], among: Mask
+) -> UnpaidSteps:
+    """The steps of ``fairness`` that nothing but spent ``budgets`` keeps from being taken, in the states
+    ``among`` (a mask).
+    """
+    found: UnpaidSteps = {}
+    if graph.system is None or graph.left is None:
+        return found
+    spent = np.zeros(graph.size, bool)
+    for index in budgets:
+        spent |= graph.left(index) == 0
+    unpaid, wanted = Unpaid(graph.system), np.flatnonzero(spent & among).tolist()
+    for done, number in enumerate(wanted):
+        if done % WATCHED_STATES == 0:
+            graph.watch(f"looks at {done:,} of {len(wanted):,} states without budgets")
+        for each in unpaid.steps(graph.state(number)):
+            for fair in fairness:
+                if set(each.missing) <= set(budgets) and fair.matches(each.step, each.action):
+                    found.setdefault(fair.name, {}).setdefault(number, set()).update(each.missing)
+    return found
+
+
+def _also_owed(
+    graph: Graph, fairness: Sequence[Fairness], demands: dict[str, Demand], unpaid: UnpaidSteps
+) -> dict[str, Demand]:
+    """The demands of the classes of ``unpaid``, whose steps count as possible."""
+    owed = {}
+    for each in fairness:
+        if each.name in unpaid:
+            taken, enabled = np.zeros(len(graph.label_values), bool), np.zeros(graph.size, bool)
+            nothing = Demand(taken, None, enabled, each.strength)
+            demand = demands.get(each.name, nothing)
+            enabled = demand.enabled.copy()
+            enabled[list(unpaid[each.name])] = True
+            owed[each.name] = replace(demand, enabled=enabled)
+    return owed
+
+
+def _withheld(lasso: Lasso, unpaid: UnpaidSteps) -> Lasso:
+    """``lasso`` with what the states of its cycle would owe with larger budgets."""
+    cycle = set(lasso.states[len(lasso.stem) :])
+    classes = {name: cycle & set(states) for name, states in unpaid.items()}
+    budgets = {index for name, states in classes.items() for at in states for index in unpaid[name][at]}
+    names = tuple(name for name, states in classes.items() if states)
+    return replace(lasso, withheld=Withheld(names, tuple(sorted(budgets))))
+
+
+def _demands(
+    graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None
+) -> dict[str, Demand]:
+    """By the names of the classes; with steps that must be taken in any case under the name of none."""
+    demands = {}
     for each in fairness:
         labels = np.array([each.matches(*label) for label in graph.label_values], bool)
         if labels.any():
-            demands.append(demand_of_labels(edges, labels, each.strength))
-    return demands if through is None else [*demands, demand_of_steps(edges, through[edges.numbers])]
+            demands[each.name] = demand_of_labels(edges, labels, each.strength)
+    return demands if through is None else demands | {"": demand_of_steps(edges, through[edges.numbers])}
 
 
 def _ends_and_cycles(

@@ -233,13 +233,15 @@ class Limits:
     """Where an exploration gives up; reaching one makes the verdict *undetermined*.
 
     ``max_states``: distinct states; ``max_memory``: resident bytes of the process; ``max_depth``: levels;
-    ``max_seconds``: wall time. ``None`` means no limit.
+    ``max_seconds``: wall time. ``None`` means no limit. ``over_capacity``: whether it goes on where the
+    network has no room for a step, which is cut.
     """
 
     max_states: int | None = None
     max_memory: int | None = None
     max_depth: int | None = None
     max_seconds: float | None = None
+    over_capacity: bool = True
 
 
 #: No limits.

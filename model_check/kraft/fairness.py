@@ -39,6 +39,12 @@ def classes_of(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
     return classes
 
 
+def budgets_of(system: KRaftSystem, wanted: Eventually) -> tuple[int, ...]:
+    """The numbers of the budgets that these steps cost: one for each timer that expires."""
+    promised = wanted.fairness.timers != "none" and "timers" in system.budget_names
+    return (system.budget_names.index("timers"),) if promised else ()
+
+
 def _deliveries(source: int, destination: int, kind: type, strength: Strength) -> Fairness:
     def matches(step: PathStep, action: Hashable) -> bool:
         message = cast(InFlight, step.message)

@@ -29,8 +29,10 @@ from model_check.engine.liveness import (
     ANY_STEP,
     Lasso,
     Waiting,
+    Withheld,
     lassos,
     out_of_reach,
+    unpaid_steps,
 )
 from model_check.engine.representatives import Represent, real_path
 from model_check.engine.system import GlobalState
@@ -40,7 +42,7 @@ from model_check.kraft import wanted as goals
 from model_check.kraft.node import Node
 from model_check.kraft.scenario import Eventually
 from model_check.kraft.system import BEYOND, Bounds, KRaftSystem
-from model_check.model import Judged
+from model_check.model import Judged, kept_open
 from reference.frozen import replace
 from reference.replica import QuorumState, Resigned
 
@@ -51,18 +53,14 @@ def judge(
     """Look for a fair behaviour that never does what is ``wanted``, or for a state from which nothing can.
 
     ``graph`` is the whole graph of ``system``, which must absorb steps beyond its bounds, or that of what
-    ``represent`` makes of its states. Raises InputError if the network is too small, or the bounds leave no
-    room for an election that would be needed.
+    ``represent`` makes of its states. Raises InputError if the bounds leave no room for an election that
+    would be needed.
     """
-    assert graph.exploration is not None
-    if graph.exploration.constrained.get("capacity"):
-        raise InputError(
-            f"{system.name}: network.capacity cuts steps, and an eventually property needs them all; "
-            "make it larger."
-        )
     closed = not graph.mask(_is_beyond).any()
     wait = _wait(system, graph, wanted)
     lasso = next(_lassos(system, graph, wanted, wait, represent), None)
+    if lasso is not None and lasso.withheld is not None:
+        return kept_open(system, wanted.property, lasso.withheld)
     if lasso is not None:
         return Judged(wanted.property, lasso, closed=closed)
     judged = replace(_judge_reach(system, graph, wanted, wait), closed=closed)
@@ -119,7 +117,8 @@ def _lassos(
     if wanted.form == "recoverable":
         return
     classes = fair.classes_of(system, wanted)
-    for lasso in lassos(graph, wait.reached, classes, when=wait.when, through=wait.ending):
+    budgets = fair.budgets_of(system, wanted)
+    for lasso in lassos(graph, wait.reached, classes, when=wait.when, through=wait.ending, budgets=budgets):
         yield lasso if represent is None else _really(system, graph, lasso, represent)
 
 
@@ -150,6 +149,15 @@ def _judge_reach(system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _W
     lost = out_of_reach(graph, wait.goal, classes) & within & (waiting.far >= 0)
     room = within & (last <= system.bounds.max_epoch)
     if (lost & room).any():
+        unpaid = unpaid_steps(graph, classes, fair.budgets_of(system, wanted), lost)
+        blocked = np.zeros(graph.size, bool)
+        blocked[[number for states in unpaid.values() for number in states]] = True
+        lost &= out_of_reach(graph, wait.goal | blocked, classes)
+        if not (lost & room).any():
+            budgets = sorted(
+                {each for states in unpaid.values() for some in states.values() for each in some}
+            )
+            return kept_open(system, wanted.property, Withheld(tuple(unpaid), tuple(budgets)))
         return Judged(wanted.property, dead_end=waiting.shortest(lost & room))
     if lost.any() and not room.any():
         raise InputError(

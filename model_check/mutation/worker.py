@@ -151,7 +151,7 @@ def violated(result: CheckResult) -> list[Violated]:
     """
     found = result.exploration
     safety = sorted(found.violations, key=lambda violation: violation.depth)
-    unfair = [judged for judged in result.judged if not judged.holds]
+    unfair = [judged for judged in result.judged if judged.violated]
     missing = found.missing_goals if not result.undetermined else ()
     return [
         *(Violated(violation.property, "safety", violation.depth) for violation in safety),

@@ -53,7 +53,7 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
     system = random_system(seed)
     naive, _ = explore_naively(system, Limits(max_states=MOST))
     assume(naive.limit is None and any(0 < each.depth <= 6 for each in naive.violations))
-    layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+    layers = collect_layers(system, naive.depth + 1, Limits(max_states=10 * MOST))
     assert layers is not None
     for violation in naive.violations:
         if not 0 < violation.depth <= 6:
@@ -69,7 +69,7 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
 @given(st.integers(0, 10_000))
 def test_other_causes_of_longer_counterexamples(seed: int) -> None:
     system, naive = violating(seed)
-    layers = collect_layers(system, naive.depth + 3, 10 * MOST)
+    layers = collect_layers(system, naive.depth + 3, Limits(max_states=10 * MOST))
     assume(layers is not None)  # two levels beyond the last may hold more states than wanted
     assert layers is not None
     for violation in naive.violations:

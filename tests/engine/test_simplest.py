@@ -75,7 +75,7 @@ def as_steps(system: Any, path: tuple[PathStep, ...], initial: int) -> list[Step
 @given(st.integers(0, 10_000))
 def test_nothing_is_simpler(seed: int) -> None:
     system, naive = violating(seed)
-    layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+    layers = collect_layers(system, naive.depth + 1, Limits(max_states=10 * MOST))
     assert layers is not None
     for violation in naive.violations:
         found = simplest(layers, violation.property, FAULTS)
@@ -94,7 +94,10 @@ def test_threads_make_no_difference(seed: int) -> None:
     system = random_system(seed)
     result = explore(system, limits=Limits(max_states=MOST))
     assume(result.violations)
-    found = [collect_layers(system, result.depth, 10 * MOST, threads=threads) for threads in (1, 3)]
+    found = [
+        collect_layers(system, result.depth, Limits(max_states=10 * MOST), threads=threads)
+        for threads in (1, 3)
+    ]
     assert found[0] is not None and found[1] is not None
     for violation in result.violations:
         assert simplest(found[0], violation.property, FAULTS) == simplest(
@@ -104,7 +107,7 @@ def test_threads_make_no_difference(seed: int) -> None:
 
 def test_too_large_is_said() -> None:
     system = next(s for s in map(random_system, range(100)) if explore_naively(s)[0].distinct > 20)
-    assert collect_layers(system, 100, 10) is None
+    assert collect_layers(system, 100, Limits(max_states=10)) is None
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -114,7 +117,7 @@ def test_where_too_many_ways_are_compared_one_is_found_still(most: int, monkeypa
         system = random_system(seed)
         naive, _ = explore_naively(system, Limits(max_states=MOST))
         if naive.limit is None and naive.violations:
-            layers = collect_layers(system, naive.depth + 1, 10 * MOST)
+            layers = collect_layers(system, naive.depth + 1, Limits(max_states=10 * MOST))
             assert layers is not None
             for violation in naive.violations:
                 found = simplest(layers, violation.property, FAULTS)

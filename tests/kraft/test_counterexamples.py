@@ -13,6 +13,8 @@ from model_check.cli import main
 from model_check.counterexamples import causes_of, simplest_of
 from model_check.engine.explorer import explore
 from model_check.engine.links import AppendedFile
+from model_check.engine.system import Limits
+from model_check.engine.watch import Watch
 from model_check.errors import DiskError, InputError
 from model_check.kraft.build import build
 from model_check.run import check
@@ -45,8 +47,8 @@ def test_what_is_shown_is_the_simplest_and_replays(name: str) -> None:
 def test_where_there_are_too_many_states_the_first_one_found_is_shown(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr("model_check.counterexamples.MOST_STATES", 10)
     result = check(find("scenario-a-granting-by-log"))
-    assert simplest_of(result.system, result.exploration.violations, 10) == {}
-    assert causes_of(result.system, result.exploration.violations[0], 10) is None
+    assert simplest_of(result.system, result.exploration.violations) == {}
+    assert causes_of(result.system, result.exploration.violations[0]) is None
     assert len(result.traces()) == 1
 
 
@@ -121,7 +123,7 @@ def test_bounds_that_a_counterexample_uses() -> None:
 def test_what_cannot_be_told_is_said() -> None:
     scenario = find("scenario-a-granting-by-log")
     (violation,) = check(scenario).exploration.violations
-    found = smallest_bounds(scenario, violation, max_states=5)
+    found = smallest_bounds(scenario, violation, watch=Watch(Limits(max_states=5)))
     assert any(lowered.open for lowered in found.bounds)
 
 

@@ -1,0 +1,72 @@
+"""The time and the memory that a scenario takes, over all that is done with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from model_check.engine.explorer import PROGRESS_SECONDS, Progress, resident_bytes
+from model_check.engine.graph import IncompleteGraphError
+from model_check.engine.system import UNLIMITED, Limits
+
+
+class Watch:
+    """Counts the seconds in which it runs (:meth:`running`), and knows what ``limits`` leave.
+
+    A call says what is being done: it raises IncompleteGraphError where time or memory are used up, and tells
+    ``progress`` about once a second.
+    """
+
+    def __init__(
+        self, limits: Limits = UNLIMITED, progress: Callable[[Progress], None] | None = None
+    ) -> None:
+        self.limits = limits
+        self._progress = progress
+        self._spent, self._since = 0.0, None
+        self._told = 0.0
+
+    _since: float | None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds in which it ran."""
+        return self._spent + (0.0 if self._since is None else time.monotonic() - self._since)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time within; once where this is nested."""
+        if self._since is not None:
+            yield
+            return
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent, self._since = self.seconds, None
+
+    def rest(self, *, max_states: int | None = None) -> Limits:
+        """The limits with the seconds that are left, and ``max_states`` if that is less."""
+        states = [each for each in (max_states, self.limits.max_states) if each is not None]
+        most = self.limits.max_seconds
+        left = None if most is None else max(0.0, most - self.seconds)
+        return replace(self.limits, max_states=min(states, default=None), max_seconds=left)
+
+    def progress(self, phase: str) -> Callable[[Progress], None] | None:
+        """What an exploration reports to, which is done for ``phase``."""
+        tell = self._progress
+        if tell is None:
+            return None
+        return lambda found: tell(replace(found, seconds=self.seconds, phase=phase))
+
+    def __call__(self, doing: str) -> None:
+        memory = resident_bytes()
+        if self.limits.max_seconds is not None and self.seconds > self.limits.max_seconds:
+            raise IncompleteGraphError(f"more than {self.limits.max_seconds:g} seconds", "max_seconds")
+        if self.limits.max_memory is not None and memory > self.limits.max_memory:
+            raise IncompleteGraphError(f"more than {self.limits.max_memory:,} bytes", "max_memory")
+        if self._progress is None or self.seconds - self._told < PROGRESS_SECONDS:
+            return
+        self._told = self.seconds
+        self._progress(Progress(0, 0, 0, 0, 0, 0.0, memory, self.seconds, None, doing))
