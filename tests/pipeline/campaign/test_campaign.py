@@ -23,6 +23,7 @@ from model_check.pipeline.campaign.report_text import markdown
 from model_check.pipeline.campaign.schemas import CELLS
 from model_check.pipeline.campaign.store import Store
 from model_check.pipeline.datasets import write
+from model_check.pipeline.seals import SEAL
 from model_check.run import check
 from model_check.scenario import find
 from model_check.sources import source_digest
@@ -265,6 +266,7 @@ def _without_cells(results: Path) -> None:
     """As when the driver was killed while it wrote down what the campaign consists of."""
     shutil.rmtree(results / "cells.v3")
     for name in ("plan", "scenarios"):
+        (results / name / SEAL).unlink()
         (results / name / "_SUCCESS").unlink()
         (results / name / "_temporary" / "0").mkdir(parents=True)
 
@@ -273,7 +275,7 @@ def _without_plan(results: Path) -> None:
     """As when it was killed in the first batch, and before another plan was written."""
     shutil.rmtree(results / "plan")
     (batch,) = (results / "cells.v3").iterdir()
-    (batch / "_SUCCESS").unlink()
+    (batch / SEAL).unlink()
 
 
 @pytest.mark.spark
@@ -350,7 +352,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob("cells.v3/*/_SUCCESS"):
+    for mark in results.glob(f"cells.v3/*/{SEAL}"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]
