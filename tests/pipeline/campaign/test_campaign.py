@@ -110,9 +110,10 @@ def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Pa
     (foreign,) = (tmp_path / "foreign").glob("*.parquet")
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v3").glob("*/*.parquet"):
+    for file in (tmp_path / "results" / "cells.v3").glob("*/[p_]*.*"):
         content = file.read_bytes()
-        for wrong in (foreign.read_bytes(), content[:99]):
+        flipped = bytes([*content[:200], content[200] ^ 1, *content[201:]])
+        for wrong in (foreign.read_bytes(), content[:99], flipped):
             file.write_bytes(wrong)
             # For the report, and for the run that goes on.
             for look in (lambda: report.make(store), store.finished_ids):
