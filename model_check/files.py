@@ -11,6 +11,8 @@ from model_check.errors import InputError
 
 #: The largest file that is read as a whole.
 MAX_BYTES = 64 * 2**20
+#: Characters by which a file of ours is known: '{', a line feed and ' "format": "kraftcheck'.
+_BEGINNING = 24
 
 
 def read_text(path: Path, what: str, *, most: int = MAX_BYTES) -> str:
@@ -91,11 +93,31 @@ def _unwritable(option: str, path: Path, error: Exception) -> InputError:
     return InputError(f"{option}: {path} cannot be written ({reason}); choose another place.")
 
 
+def _require_ours(path: Path, beginning: bytes) -> None:
+    """Raise InputError where there is something else at ``path`` than a file with this ``beginning``."""
+    if not os.path.lexists(path):
+        return
+    ours = path.is_file()
+    if ours:
+        with path.open("rb") as file:
+            found = file.read(len(beginning))
+        ours = found in (b"", beginning)
+    if not ours:
+        raise InputError(
+            f"{path}: is there already and was not written by kraftcheck; move it, or choose another folder."
+        )
+
+
 def write_atomically(path: Path, text: str, *, create_folder: bool = False) -> None:
-    """Write ``text`` to ``path`` by way of a temporary file. Raises InputError where that is not possible."""
+    """Write ``text`` to ``path`` by way of a temporary file. Raises InputError where that is not possible.
+
+    ``create_folder``: people chose the folder, not the name of the file. The folder is created, and a file
+    that is there is replaced only if it begins like ``text``, as an earlier one of ours does.
+    """
     try:
         if create_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _require_ours(path, text[:_BEGINNING].encode())
         handle, temporary = _temporary_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -8,16 +8,19 @@ The folder of a checkpoint holds, beside the files of all complete levels (:mod:
 * ``level-N.rows``: the rows of level N, the last one that is complete;
 * ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far. It is
   replaced when everything else is on disk, and files that it does not count are overwritten: a process that
-  is killed leaves the checkpoint before. Its own CRC-32 is in it, too.
+  is killed leaves the checkpoint before. Its own CRC-32 is in it, too. It is the first file to be written
+  and the last one to be removed, so files without it are damaged or foreign, and are left alone.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -26,9 +29,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from model_check.engine.links import AppendedFile
+from model_check.engine.summed import Summed
 
-FORMAT = 3
-_OF_A_LEVEL = (".links", ".fingerprints", ".rows")
+FORMAT = 4
+_MANIFEST = "checkpoint.json"
+#: What a killed process may leave of a folder in which it was about to begin.
+_EMPTY = {"lock", f"{_MANIFEST}.new"}
+_OURS = re.compile(r"lock|keys|checkpoint\.json(\.new)?|level-\d{5,}\.(links|fingerprints|rows)", re.ASCII)
 
 
 class CheckpointError(Exception):
@@ -62,42 +69,33 @@ class Found(BaseModel):
     more: list[Count]
 
 
-class Saved(BaseModel):
-    """What ``checkpoint.json`` holds.
+class Saved(Summed):
+    """What ``checkpoint.json`` holds; without ``levels``: that a search has begun.
 
     ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
     of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far. ``checksum``: that of
-    all the rest (see :meth:`summed`); earlier formats had none.
+    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     format: int
     made_for: str
-    tables: str
-    levels: list[Count]
-    links: list[Count]
-    fingerprints: list[Count]
-    keys: Count
-    keys_checksum: Count
-    rows_checksum: Count
-    width: Count
-    totals: Sums
-    goals: list[str]
-    violations: list[Found]
-    calls: Count
-    seconds: float
-    checksum: Count = 0
-
-    def summed(self) -> Saved:
-        """The same, with the CRC-32 of what it says."""
-        text = self.model_dump_json(exclude={"checksum"})
-        return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
+    tables: str = ""
+    levels: list[Count] = Field(default_factory=list)
+    links: list[Count] = Field(default_factory=list)
+    fingerprints: list[Count] = Field(default_factory=list)
+    keys: Count = 0
+    keys_checksum: Count = 0
+    rows_checksum: Count = 0
+    width: Count = 0
+    totals: Sums = Sums(generated=0, within=0, capacity=0, deadlocks=0, states=0, skipped=0)
+    goals: list[str] = Field(default_factory=list)
+    violations: list[Found] = Field(default_factory=list)
+    calls: Count = 0
+    seconds: float = 0.0
 
     @model_validator(mode="after")
     def _complete(self) -> Saved:
-        if not self.levels or not len(self.levels) == len(self.links) == len(self.fingerprints):
+        if not len(self.levels) == len(self.links) == len(self.fingerprints):
             raise ValueError("every level has links and fingerprints")
         return self
 
@@ -120,22 +118,49 @@ class Checkpoint:
         self._keys = (0, 0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock: BinaryIO = (folder / "lock").open("wb")
+            if not os.path.lexists(folder / "lock"):
+                # Nothing is created in a foreign folder.
+                self._require_ours()
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise CheckpointError(
                 f"{folder}: is no folder for a checkpoint ({error.strerror}); name one that can be written."
             ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._require_ours()
         except OSError:
-            self._lock.close()
+            os.close(self._lock)
             raise CheckpointError(
                 f"{folder}: another process uses this checkpoint; wait for it, or name another folder."
             ) from None
+        except CheckpointError:
+            os.close(self._lock)
+            raise
+
+    def _require_ours(self) -> None:
+        """Raise CheckpointError where a file that is not ours would be overwritten or removed."""
+        with os.scandir(self.folder) as entries:
+            found = {entry.name: entry for entry in entries}
+        for name, entry in sorted(found.items()):
+            if _OURS.fullmatch(name) and not entry.is_file(follow_symlinks=False):
+                raise CheckpointError(
+                    f"{self.folder / name}: expected a plain file of a checkpoint; name another folder."
+                )
+        if _MANIFEST in found:
+            return
+        strange = sorted(set(found) - _EMPTY)
+        if not strange and found and ("lock" not in found or found["lock"].stat().st_size):
+            strange = [min(found)]
+        if strange:
+            raise CheckpointError(
+                f"{self.folder}: has '{strange[0][:80]}' but no {_MANIFEST}, so it is not a checkpoint or a "
+                "damaged one; name another folder, or remove this one if it was a checkpoint."
+            )
 
     @property
     def _path(self) -> Path:
-        return self.folder / "checkpoint.json"
+        return self.folder / _MANIFEST
 
     def rows_of(self, level: int) -> Path:
         """The file of the rows of ``level``."""
@@ -144,7 +169,8 @@ class Checkpoint:
     def damaged(self, path: Path, what: str) -> CheckpointError:
         """The error for a file that is not as it was written."""
         return CheckpointError(
-            f"{path}: {what}; the checkpoint is damaged: remove {self.folder} to begin anew."
+            f"{path}: {what}; the checkpoint is damaged: remove {self.folder} to begin anew, or name another "
+            "folder."
         )
 
     # -- writing -----------------------------------------------------------------------------------
@@ -179,52 +205,68 @@ class Checkpoint:
         for path in (last, *written):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        temporary = self.folder / "checkpoint.json.new"
+        self._write(saved)
+        self.depth = len(saved.levels) - 1
+        for path in self._files():
+            if path.suffix == ".rows" and path != last:
+                path.unlink()
+        self._last = time.monotonic()
+
+    def _write(self, saved: Saved) -> None:
+        temporary = self.folder / f"{_MANIFEST}.new"
         with temporary.open("wb") as file:
-            file.write(saved.summed().model_dump_json().encode())
+            file.write(saved.text().encode())
             _synchronize(file)
         os.replace(temporary, self._path)
-        self.depth = len(saved.levels) - 1
-        for rows in self.folder.glob("level-*.rows"):
-            if rows != last:
-                rows.unlink()
-        self._last = time.monotonic()
+
+    def _begin(self) -> None:
+        """From now on the folder is ours, and nothing in it counts."""
+        self._write(Saved(format=FORMAT, made_for=self.made_for))
+        self.depth = None
+
+    def _files(self) -> list[Path]:
+        """The files of a checkpoint but for the lock; whatever else is there is not ours."""
+        return [path for path in self.folder.iterdir() if _OURS.fullmatch(path.name) and path.name != "lock"]
 
     def remove(self) -> None:
         """The search is over: remove what belongs to it."""
-        for path in self.folder.iterdir():
-            if path.name in ("keys", "checkpoint.json") or path.suffix in _OF_A_LEVEL:
+        # A process that is killed meanwhile must leave no checkpoint that lacks files. A full disk, which
+        # takes no new file, is no reason to lose the answer.
+        with suppress(OSError):
+            self._begin()
+        for path in self._files():
+            if path != self._path:
                 path.unlink()
+        self._path.unlink()
         self.depth = None
 
     def close(self) -> None:
         """Let other processes use the folder."""
-        self._lock.close()
+        os.close(self._lock)
 
     # -- reading -----------------------------------------------------------------------------------
 
     def load(self) -> Saved | None:
-        """The last checkpoint in the folder, if there is one.
+        """The last checkpoint in the folder, if there is one; else the folder is prepared for the first one.
 
         Raises CheckpointError if it was made for something else or is damaged.
         """
         try:
-            text = self._path.read_text(encoding="utf-8")
+            saved = Saved.parse(self._path.read_bytes())
         except FileNotFoundError:
+            self._begin()
             return None
-        except (OSError, UnicodeDecodeError):
+        except OSError:
             raise self.damaged(self._path, "cannot be read") from None
-        try:
-            saved = Saved.model_validate_json(text)
         except ValueError:
-            raise self.damaged(self._path, "is not what a checkpoint looks like") from None
+            raise self.damaged(self._path, "is not what was written") from None
+        if not saved.levels:
+            return None
         if saved.format != FORMAT or saved.made_for != self.made_for:
             raise CheckpointError(
                 f"{self.folder}: holds a checkpoint of another scenario, other options or another version of "
                 "kraftcheck; name another folder, or remove this one."
             )
-        if saved.summed() != saved:
-            raise self.damaged(self._path, "is not what was written")
         self.depth = self.found = len(saved.levels) - 1
         return saved
 

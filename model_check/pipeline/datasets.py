@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from model_check.errors import InputError
+from model_check.pipeline.files import located, require_plain, shown
+from model_check.pipeline.seals import SEAL, require_sealed, seal
 from model_check.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
 
 if TYPE_CHECKING:
@@ -22,10 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MARK = "kraftcheck"
+_FILE = rf"(_SUCCESS|part-[^/]*\.parquet|{re.escape(SEAL)}(\.new)?)"
 #: The files of a data set, with the sums of a local file system.
-_OF_SPARK = re.compile(r"_SUCCESS|part-[^/]*\.parquet|\.(_SUCCESS|part-[^/]*\.parquet)\.crc", re.ASCII)
-#: What Spark, in the path of something to read, takes for more than a character.
-_WILDCARDS = "*?[]{}\\"
+_OURS = re.compile(rf"{_FILE}|\.{_FILE}\.crc", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,15 @@ def table(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.Tabl
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A kind of Parquet data set. ``version`` grows with every change of its columns."""
+    """A kind of Parquet data set. ``version`` grows with every change of its columns. ``sealed``: its files
+    have checksums next to them (:mod:`model_check.pipeline.seals`), as a later run takes it up.
+    """
 
     name: str
     version: int
     meaning: str
     columns: tuple[Column, ...]
+    sealed: bool = False
 
     @property
     def ddl(self) -> str:
@@ -103,6 +107,8 @@ def write(
         for number, column in enumerate(dataset.columns)
     ]
     data.select(*columns).write.mode(mode).parquet(path)
+    if dataset.sealed:
+        seal(data.sparkSession, path)
 
 
 def _with(mark: dict[str, object], number: int) -> dict[str, object]:
@@ -121,6 +127,8 @@ def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAI
             raise InputError(f"{path}: there is nothing; give {what}.")
         if not others and not exists(spark, f"{path}/_SUCCESS"):
             raise InputError(f"{path}: is not complete (_SUCCESS is missing); make {what} again.")
+        if dataset.sealed:
+            require_sealed(spark, paths, repair)
         require_files(spark, dataset, paths, repair)
         data = spark.read.schema(dataset.schema()).parquet(*paths)
     except spark_errors() as error:
@@ -141,7 +149,7 @@ def foreign_in(spark: SparkSession, path: str) -> str | None:
     files = []
     for each in system.listStatus(place):
         entry, is_file = str(each.getPath().getName()), bool(each.isFile())
-        if not (_OF_SPARK.fullmatch(entry) if is_file else entry == "_temporary"):
+        if not (_OURS.fullmatch(entry) if is_file else entry == "_temporary"):
             return f"{name}/{entry}"
         if entry.endswith(".parquet"):
             files.append(str(each.getPath().toString()))
@@ -168,9 +176,9 @@ def require_files(
     for number, folder in enumerate(folders):
         require_plain(folder)
         places[number] = jvm.org.apache.hadoop.fs.Path(folder)
-    shown = jvm.org.apache.parquet.hadoop.util.HiddenFileFilter.INSTANCE
+    visible = jvm.org.apache.parquet.hadoop.util.HiddenFileFilter.INSTANCE
     # Spark does not look into folders either.
-    files = [each for each in system.listStatus(places, shown) if each.isFile()]
+    files = [each for each in system.listStatus(places, visible) if each.isFile()]
     if not files:
         raise InputError(f"{folders[0]}: has no file; expected a data set '{dataset.name}'; {repair}.")
     try:
@@ -185,7 +193,7 @@ def require_files(
     for footer in footers:
         text = _schema_in(footer.getParquetMetadata())
         if text is None or text not in known:
-            _require(text, dataset, _shown(footer.getFile()), repair)
+            _require(text, dataset, shown(footer.getFile()), repair)
             known.add(text or "")
 
 
@@ -194,12 +202,7 @@ def _footer(reader: Any, settings: Any, file: Any, repair: str) -> Any:
     try:
         return reader.readFooters(settings, file, True)[0]
     except spark_errors() as error:
-        raise InputError(damaged(_shown(file.getPath()), innermost(error), repair)) from None
-
-
-def _shown(place: Any) -> str:
-    """A path of Hadoop as users write it."""
-    return str(place.toString()).removeprefix("file:")
+        raise InputError(damaged(shown(file.getPath()), innermost(error), repair)) from None
 
 
 def _schema_in(footer: Any) -> str | None:
@@ -251,25 +254,6 @@ def exists(spark: SparkSession, path: str) -> bool:
         raise InputError(
             f"{path}: cannot be looked at ({first_line(error)}); name a folder that the cluster can use."
         ) from None
-
-
-def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """``path`` and its file system, as Hadoop has them. Raises InputError for one that Spark cannot read."""
-    place = spark._jvm.org.apache.hadoop.fs.Path(path)
-    system = place.getFileSystem(spark._jsc.hadoopConfiguration())
-    # The whole one: the working folder may have such a name as well.
-    require_plain(_shown(system.makeQualified(place)))
-    return place, system
-
-
-def require_plain(path: str) -> None:
-    """Raise InputError for a ``path`` that Spark takes for a pattern: it would read other folders."""
-    for character in _WILDCARDS:
-        if character in path:
-            raise InputError(
-                f"{path}: Spark takes the '{character}' for a wildcard; name a path that has none of "
-                f"{_WILDCARDS}."
-            )
 
 
 def make_folder(spark: SparkSession, path: str) -> None:

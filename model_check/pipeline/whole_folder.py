@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from model_check.errors import InputError
-from model_check.pipeline.datasets import exists, located, make_folder, remove
+from model_check.pipeline.datasets import exists, make_folder, remove
+from model_check.pipeline.files import located
 from model_check.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:

@@ -90,3 +90,26 @@ def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
     require_file_can_be_written(None, "-o")
     require_folder_can_be_written(None, "-o")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_file_with_the_name_of_a_trace_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["check", "scenario-a-granting-by-log", "--traces", str(tmp_path)]
+    assert main(command) == 0
+    (trace,) = tmp_path.iterdir()
+    written = trace.read_bytes()
+    trace.write_bytes(written[:40])
+    assert main(command) == 0
+    assert trace.read_bytes() == written
+    for foreign in (b"of somebody else", b'{\n "format": "mine"\n}\n'):
+        trace.write_bytes(foreign)
+        capsys.readouterr()
+        assert main(command) == 2
+        assert (
+            f"{trace}: is there already and was not written by kraftcheck; move it" in capsys.readouterr().err
+        )
+        assert trace.read_bytes() == foreign
+    trace.unlink()
+    os.mkfifo(trace)
+    assert main(command) == 2

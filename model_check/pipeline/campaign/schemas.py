@@ -32,6 +32,7 @@ PLAN = Dataset(
         Column("sources", "string", "digest of the sources of kraftcheck that are to run it"),
         Column("campaign", "string", "the campaign's name"),
     ),
+    sealed=True,
 )
 
 SCENARIOS = Dataset(
@@ -42,6 +43,7 @@ SCENARIOS = Dataset(
         Column("content", "string", "id of the scenario: a digest of its text"),
         Column("text", "string", "the scenario as JSON, with the protocol variant and the bounds applied"),
     ),
+    sealed=True,
 )
 
 CELLS = Dataset(
@@ -91,4 +93,5 @@ CELLS = Dataset(
         Column("finished", "timestamp", "when it ended"),
         Column("host", "string", "where it ran"),
     ),
+    sealed=True,
 )

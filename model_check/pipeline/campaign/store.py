@@ -1,7 +1,7 @@
 """The folder of a campaign's results, in any file system that the cluster knows.
 
 ``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v3/`` holds what finished
-cells found, a data set for each batch of them. A batch counts once Spark has marked it complete.
+cells found, a data set for each batch of them. A batch counts once the checksums of its files are there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from model_check.pipeline.campaign.cells import NO_MUTANT, Cell
 from model_check.pipeline.campaign.executor import coordinates
 from model_check.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
 from model_check.pipeline.datasets import Dataset
+from model_check.pipeline.files import located
+from model_check.pipeline.seals import SEAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +71,7 @@ class Store:
         """
         if not datasets.exists(self.spark, self.path):
             return None
-        place, system = datasets.located(self.spark, self.path)
+        place, system = located(self.spark, self.path)
         if not system.getFileStatus(place).isDirectory():
             return "it is a file"
         for name in _NAMES:
@@ -92,7 +94,7 @@ class Store:
         give = "give a folder in which a campaign has kept its results (--results)"
         if not datasets.exists(self.spark, self.path):
             raise InputError(f"{self.path}: there is no such folder; {give}.")
-        place, system = datasets.located(self.spark, self.path)
+        place, system = located(self.spark, self.path)
         if not len(system.listStatus(place)):
             raise InputError(f"{self.path}: is empty; {give}.")
         if not datasets.exists(self.spark, f"{self.path}/plan"):
@@ -124,9 +126,9 @@ class Store:
         """The folders of complete batches, the oldest first."""
         if not datasets.exists(self.spark, self._cells):
             return []
-        place, system = datasets.located(self.spark, self._cells)
+        place, system = located(self.spark, self._cells)
         # One request for all batches: a folder of a campaign may have thousands of them.
-        marks = system.globStatus(self.spark._jvm.org.apache.hadoop.fs.Path(place, "*/_SUCCESS")) or []
+        marks = system.globStatus(self.spark._jvm.org.apache.hadoop.fs.Path(place, f"*/{SEAL}")) or []
         return sorted(str(each.getPath().getParent().toString()) for each in marks)
 
 

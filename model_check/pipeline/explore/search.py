@@ -71,6 +71,8 @@ def session_of(spark: SparkSession, parts: int) -> SparkSession:
         # A row is a chunk of up to some megabytes: read, hand on and write few at a time.
         "spark.sql.execution.arrow.maxRecordsPerBatch": 1,
         "spark.sql.parquet.columnarReaderBatchSize": 1,
+        # Of some hundred megabytes at most: a task that computes its checksum has it in memory.
+        "spark.sql.files.maxRecordsPerFile": 8,
         "parquet.block.size": 32 << 20,
         "parquet.block.size.row.check.min": 1,
         "parquet.page.size.row.check.min": 1,
@@ -167,6 +169,7 @@ class Distributed:
         manifest = store.load(self.options.made_for)
         store.claim()
         if manifest is None:
+            store.begin()
             if self._explore_here(search.start(), None):
                 return None
         else:
@@ -298,6 +301,7 @@ class Distributed:
                 levels=search.levels,
                 tables=tables.digest(tables.sizes()),
                 keys=self._keys,
+                visited=self.store.visited_sums,
                 totals=Sums(**asdict(search.blocks.totals)),
                 goals=sorted(search.blocks.goals),
                 violations=[

@@ -4,29 +4,39 @@
 each run of them, and ``links/N`` tells how the states of the others were reached, from level N on.
 ``visited`` has the fingerprints of all states, ``keys/N`` what the tables asked of the system for level N, in
 that order, and ``complete/N.json`` what was known when level N was complete: it appears when all the rest is
-there. What a run leaves of a level that it did not complete is overwritten, or left out by its level.
-``run`` names the run that began last: an earlier one that is still there finds that and ends.
+there. What a run leaves of a level that it did not complete is overwritten or removed. ``complete/begun`` is
+there from before the first level until it is complete. ``run`` names the run that began last: an earlier one
+that is still there finds that and ends.
+
+All files have checksums: those of ``levels`` and ``links`` next to them (:mod:`model_check.pipeline.seals`),
+those of ``keys``, ``visited`` and of the description itself in ``complete/N.json``.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from model_check.engine.checkpoint import Found, Sums
+from model_check.engine.summed import Summed
 from model_check.errors import InputError
 from model_check.pipeline.datasets import Column, Dataset, ddl, read, require_files, write
-from model_check.pipeline.explore.files import Files
+from model_check.pipeline.files import Files
+from model_check.pipeline.seals import Sum, require_sealed, require_sums, seal, sums_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = 1
+FORMAT = 2
+_BEGUN = "complete/begun"
+#: The name of a run.
+_RUN = re.compile(rb"[0-9a-f]{32}")
 #: States of a level in pieces of at most 65,536, in the order of their numbers.
 LEVELS = Dataset(
     "explored states",
@@ -63,22 +73,21 @@ LINKS = Dataset(
         Column("first", "bigint", "the number, in its level, of the first state"),
         Column("links", "binary", "two uint32 each: the number of the state of the level before, the step"),
     ),
+    sealed=True,
 )
 
 Count = Annotated[int, Field(ge=0)]
 
 
-class Manifest(BaseModel):
+class Manifest(Summed):
     """What was known when the last of ``levels`` was complete.
 
     ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
     row. ``in_driver``: levels from .. up to, but not, .. are in ``links/``, all others in ``levels/``.
     ``on_spark``: how many states were found on Spark. ``tables``: a digest of the tables; ``keys``: for
-    each file in ``keys/`` its level, number of keys and CRC-32. ``calls``, ``seconds``: spent so far.
-    ``checksum``: the CRC-32 of all the rest.
+    each file in ``keys/`` its level, number of keys and CRC-32; ``visited``: by name the bytes and CRC-32 of
+    each file there. ``calls``, ``seconds``: spent so far.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     format: int
     made_for: str
@@ -89,17 +98,12 @@ class Manifest(BaseModel):
     levels: list[Count]
     tables: str
     keys: list[tuple[Count, Count, Count]]
+    visited: dict[str, Sum]
     totals: Sums
     goals: list[str]
     violations: list[Found]
     calls: Count
     seconds: float
-    checksum: Count = 0
-
-    def summed(self) -> Manifest:
-        """The same, with its checksum."""
-        text = self.model_dump_json(exclude={"checksum"})
-        return self.model_copy(update={"checksum": zlib.crc32(text.encode())})
 
 
 class Store:
@@ -113,6 +117,9 @@ class Store:
         self._read: dict[int, dict[int, NDArray[np.uint32]]] = {}
         self.parts: tuple[int, ...] = ()
         self.in_driver: list[tuple[int, int]] = []
+        #: The sums of the files of the visited set, by their names.
+        self.visited_sums: dict[str, Sum] = {}
+        self._whole: set[int] = set()
 
     # -- data sets -------------------------------------------------------------------------------
 
@@ -158,23 +165,44 @@ class Store:
         self.files.remove(folder)
         self._create(f"level_{level}", LEVELS, folder)
         self._append(data, f"level_{level}", LEVELS)
+        self._seal(folder)
+        self._whole.add(level)
+
+    def _seal(self, folder: str) -> None:
+        seal(self.spark, self.files.path(folder))
+
+    def _require_level(self, level: int) -> None:
+        """Raise InputError unless the files of a level are those that were written."""
+        if level not in self._whole:
+            require_sealed(self.spark, [self.files.path(f"levels/{level:05d}")], repair(self.files.folder))
+            self._whole.add(level)
+
+    def _require_visited(self) -> None:
+        """Raise InputError unless the files of the visited set are those of the manifest. What else a run
+        left there, of a level that it did not complete, is removed.
+        """
+        folder = self.files.path("visited")
+        expected = {folder: self.visited_sums}
+        others = require_sums(self.spark, expected, repair(self.files.folder), more=True)
+        # A foreign file is refused, not removed.
+        self._require_files(VISITED, "visited")
+        for name in others:
+            self.files.remove(f"visited/{name}")
 
     def take_up(self, manifest: Manifest) -> None:
-        """Use what an earlier run wrote. Raises InputError where some of it is missing."""
+        """Use what an earlier run wrote. Raises InputError where some of it is missing or was changed."""
         self.parts, self.in_driver = tuple(manifest.parts), list(manifest.in_driver)
+        self.visited_sums = dict(manifest.visited)
+        last = len(manifest.levels) - 1
+        self._require_own()
+        # First of all: what reads a damaged file may fail in any way.
+        self._require_level(last)
+        self._require_files(LEVELS, f"levels/{last:05d}")
+        self._require_visited()
         for level in range(len(manifest.levels)):
             if not any(begin <= level < end for begin, end in self.in_driver):
                 self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
         self._create("visited", VISITED, "visited")
-        last = len(manifest.levels) - 1
-        for dataset, folder in ((LEVELS, f"levels/{last:05d}"), (VISITED, "visited")):
-            self._require_files(dataset, folder)
-        (row,) = self.level(last).selectExpr("coalesce(sum(states), 0)").collect()
-        if row[0] != manifest.levels[last]:
-            raise self._not_whole(last)
-        (row,) = self.visited(last).selectExpr("coalesce(sum(octet_length(fingerprints)), 0)").collect()
-        if row[0] < 8 * sum(manifest.levels):
-            raise self.damaged("visited", "has not all states")
 
     def level(self, level: int) -> DataFrame:
         """The states of a level, in buckets."""
@@ -205,12 +233,21 @@ class Store:
         """Begin the set of fingerprints."""
         self._require_own()
         self.files.remove("visited")
+        self.visited_sums = {}
         self._create("visited", VISITED, "visited")
 
     def append_visited(self, data: DataFrame) -> None:
         """Append fingerprints."""
         self._require_own()
         self._append(data, "visited", VISITED)
+        self._add_sums()
+
+    def _add_sums(self) -> None:
+        """Note the sums of the files of the visited set that were written since the last time."""
+        names = [name for name in self.files.names("visited") if name.endswith(".parquet")]
+        new = [self.files.path(f"visited/{name}") for name in names if name not in self.visited_sums]
+        for path, each in sums_of(self.spark, new).items():
+            self.visited_sums[path.rpartition("/")[2]] = each
 
     def visited(self, level: int) -> DataFrame:
         """The fingerprints of all levels up to ``level``, in buckets."""
@@ -243,6 +280,7 @@ class Store:
                     raise self.damaged(f"links/{begin:05d}", "has not all states")
                 parent, code = links[number].tolist()
                 return parent, code
+        self._require_level(level)
         part = self.parts[number * len(self.parts) // size]
         data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
         found = data.select("first", "parents", "codes").collect()
@@ -275,6 +313,10 @@ class Store:
         """The folder is this run's now."""
         self.files.write("run", self._run.encode())
 
+    def begin(self) -> None:
+        """Nothing in the folder counts until the first level is complete."""
+        self.files.write(_BEGUN, b"")
+
     def _require_own(self) -> None:
         """Before anything is written or removed: raise InputError where another run took the folder."""
         if self.files.read("run") != self._run.encode():
@@ -287,32 +329,42 @@ class Store:
         """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
         self._require_own()
         level = len(manifest.levels) - 1
-        self.files.write(f"complete/{level:05d}.json", manifest.summed().model_dump_json().encode())
+        self.files.write(f"complete/{level:05d}.json", manifest.text().encode())
+        self.files.remove(_BEGUN)
 
     def load(self, made_for: str) -> Manifest | None:
         """Where the run is, if it was begun. Raises InputError for a folder of something else, or damaged."""
-        names = sorted(name for name in self.files.names("complete") if name.endswith(".json"))
+        found = self.files.names("complete")
+        names = sorted(name for name in found if name.endswith(".json"))
         if not names:
-            strange = [name for name in self.files.names("") if name not in _OURS]
-            if strange:
-                raise InputError(
-                    f"{self.files.folder}: has files of something else ('{strange[0][:40]}'); name a new or "
-                    "empty folder with --dir."
-                )
+            if _BEGUN.rpartition("/")[2] not in found:
+                self._require_free()
             return None
         name = f"complete/{names[-1]}"
         try:
-            manifest = Manifest.model_validate_json(self.files.read(name))
-        except (ValidationError, ValueError):
+            manifest = Manifest.parse(self.files.read(name))
+        except ValueError:
             raise self.damaged(name, "is not what was written") from None
         if manifest.format != FORMAT or manifest.made_for != made_for:
             raise InputError(
                 f"{self.files.folder}: holds a run of another scenario, other options or another version of "
                 "kraftcheck; name another folder with --dir, or remove this one."
             )
-        if manifest.summed() != manifest or len(manifest.levels) != int(names[-1].split(".")[0]) + 1:
+        if len(manifest.levels) != int(names[-1].split(".")[0]) + 1:
             raise self.damaged(name, "is not what was written")
         return manifest
+
+    def _require_free(self) -> None:
+        """Raise InputError where there is more than a run leaves that ended before it had begun."""
+        strange = sorted(set(self.files.names("")) - {"run", "run.new", "complete"})
+        if not strange and "run" in self.files.names("") and not _RUN.fullmatch(self.files.read("run")):
+            strange = ["run"]
+        strange += [f"complete/{name}" for name in self.files.names("complete") if name != "begun.new"]
+        if strange:
+            raise InputError(
+                f"{self.files.folder}: has '{strange[0][:80]}' but no complete/*.json, so it is not a run or "
+                "a damaged one; name another folder with --dir, or remove this one if it was a run."
+            )
 
     def damaged(self, name: str, what: str) -> InputError:
         """The error for what is not as it was written."""
@@ -322,9 +374,6 @@ class Store:
 def repair(folder: str) -> str:
     """What to do about the run in ``folder`` where a file is not as it was written."""
     return f"the run is damaged: remove {folder} to begin anew"
-
-
-_OURS = {"run", "levels", "links", "visited", "keys", "complete"}
 
 
 def _pairs(pieces: list[bytes]) -> NDArray[np.uint32]:

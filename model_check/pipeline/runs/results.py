@@ -10,6 +10,7 @@ from model_check.conform.report import RunResult
 from model_check.conform.runs import FILES
 from model_check.errors import InputError
 from model_check.pipeline import datasets
+from model_check.pipeline.files import require_plain
 from model_check.pipeline.runs.executor import judges
 from model_check.pipeline.runs.rows import from_rows
 from model_check.pipeline.runs.schemas import DIFFERENCES, FINDINGS, NESTED, RULES, RUNS
@@ -60,7 +61,7 @@ def _files_in(spark: SparkSession, folder: str) -> DataFrame:
     from pyspark.sql import functions as f
 
     what = f"expected {' and '.join(FILES)}, or folders run-* that have them"
-    datasets.require_plain(folder)
+    require_plain(folder)
     try:
         alone = any(datasets.exists(spark, f"{folder}/{name}") for name in FILES)
         files = (
@@ -86,7 +87,7 @@ def _with_contents(spark: SparkSession, files: DataFrame) -> DataFrame:
     files = files.distinct()
     places = {name: [row.path for row in files.where(f.col("name") == name).collect()] for name in FILES}
     for path in (*places[_SUMMARY], *places[_TRACE]):
-        datasets.require_plain(path)
+        require_plain(path)
     summaries = _read(spark, places[_SUMMARY], "summary").toArrow()
     known = f.broadcast(spark.createDataFrame(summaries))
     traces = _read(spark, places[_TRACE], "trace")

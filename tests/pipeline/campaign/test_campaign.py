@@ -23,6 +23,7 @@ from model_check.pipeline.campaign.report_text import markdown
 from model_check.pipeline.campaign.schemas import CELLS
 from model_check.pipeline.campaign.store import Store
 from model_check.pipeline.datasets import write
+from model_check.pipeline.seals import SEAL
 from model_check.run import check
 from model_check.scenario import find
 from model_check.sources import source_digest
@@ -109,9 +110,10 @@ def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Pa
     (foreign,) = (tmp_path / "foreign").glob("*.parquet")
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v3").glob("*/*.parquet"):
+    for file in (tmp_path / "results" / "cells.v3").glob("*/[p_]*.*"):
         content = file.read_bytes()
-        for wrong in (foreign.read_bytes(), content[:99]):
+        flipped = bytes([*content[:200], content[200] ^ 1, *content[201:]])
+        for wrong in (foreign.read_bytes(), content[:99], flipped):
             file.write_bytes(wrong)
             # For the report, and for the run that goes on.
             for look in (lambda: report.make(store), store.finished_ids):
@@ -265,6 +267,7 @@ def _without_cells(results: Path) -> None:
     """As when the driver was killed while it wrote down what the campaign consists of."""
     shutil.rmtree(results / "cells.v3")
     for name in ("plan", "scenarios"):
+        (results / name / SEAL).unlink()
         (results / name / "_SUCCESS").unlink()
         (results / name / "_temporary" / "0").mkdir(parents=True)
 
@@ -273,7 +276,7 @@ def _without_plan(results: Path) -> None:
     """As when it was killed in the first batch, and before another plan was written."""
     shutil.rmtree(results / "plan")
     (batch,) = (results / "cells.v3").iterdir()
-    (batch / "_SUCCESS").unlink()
+    (batch / SEAL).unlink()
 
 
 @pytest.mark.spark
@@ -350,7 +353,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob("cells.v3/*/_SUCCESS"):
+    for mark in results.glob(f"cells.v3/*/{SEAL}"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]

@@ -243,6 +243,7 @@ class Memory:
 
     def remove(self, name: str) -> None:
         self.rows.pop(name, None)
+        self.small.pop(name, None)
 
     def bytes_of(self, name: str) -> int:
         return sum(len(value) for row in self.rows[name] for value in row if isinstance(value, bytes))
@@ -291,6 +292,8 @@ class InMemory(Store):
         self._read = {}
         self.parts = ()
         self.in_driver = []
+        self.visited_sums = {}
+        self._whole = set()
         self._places: dict[str, tuple[Dataset, str]] = {}
 
     def _wrote(self) -> None:
@@ -321,6 +324,18 @@ class InMemory(Store):
 
     def _require_files(self, dataset: Dataset, folder: str) -> None:
         assert folder in self.memory.rows
+
+    def _seal(self, folder: str) -> None:
+        pass
+
+    def _require_level(self, level: int) -> None:
+        pass
+
+    def _require_visited(self) -> None:
+        pass
+
+    def _add_sums(self) -> None:
+        pass
 
     def _named(self, what: str) -> Any:
         dataset, folder = self._places[self._name(what)]
@@ -398,7 +413,7 @@ def explore_in_memory(
     system: System, random: Random, memory: Memory, setup: Setup, limits: Limits = UNLIMITED
 ) -> tuple[Exploration, Spent]:
     """Explore ``system`` as on Spark; goes on with what is in ``memory``. Raises Killed."""
-    run = f"run{random.randrange(1 << 60)}"
+    run = f"{random.getrandbits(128):032x}"
     store = InMemory(random, memory, run, setup.end_at)
     tables, visited, spent = Tables(system), Visited(), Spent()
     levels: list[int] = []

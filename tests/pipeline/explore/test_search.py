@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +23,9 @@ from model_check.engine.system import Exploration, System
 from model_check.errors import InputError
 from model_check.kinds import model_of
 from model_check.pipeline.explore.command import _folder
-from model_check.pipeline.explore.files import Files
 from model_check.pipeline.explore.level import Spent
 from model_check.pipeline.explore.search import Options, explore_on_spark
+from model_check.pipeline.files import Files
 from model_check.scenario import find
 from tests.engine.random_systems import random_system
 
@@ -163,7 +165,7 @@ def test_what_a_violating_step_leads_to_is_judged_by_a_run_that_goes_on(
 @pytest.mark.spark
 def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("something else")
-    with pytest.raises(InputError, match="has files of something else"):
+    with pytest.raises(InputError, match=r"has 'notes.txt' but no complete"):
         on_spark(spark, random_system(1), tmp_path)
     folder = tmp_path / "run"
     found, _ = on_spark(spark, random_system(RESUMED), folder)
@@ -188,16 +190,16 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
     rows = max(path for path in (folder / "levels").glob("*/*.parquet"))
     content = rows.read_bytes()
     rows.unlink()
-    with pytest.raises(InputError, match="or some twice; the run is damaged"):
+    with pytest.raises(InputError, match=f"{rows}: is missing; the run is damaged"):
         on_spark(spark, random_system(RESUMED), folder)
     rows.write_bytes(content)
     for file in (rows, min((folder / "visited").glob("*.parquet"))):
         content = file.read_bytes()
         file.write_bytes(content[:99])
-        with pytest.raises(InputError, match=f"{file}: is damaged, or no Parquet .*; the run is damaged: "):
+        with pytest.raises(InputError, match=f"{file}: has 99 bytes instead of .*; the run is damaged: "):
             on_spark(spark, random_system(RESUMED), folder)
         pq.write_table(pa.table({"a": [1]}), file)
-        with pytest.raises(InputError, match=f"{file}: was not written by .*; the run is damaged"):
+        with pytest.raises(InputError, match=f"{file}: has .* bytes instead of .*; the run is damaged"):
             on_spark(spark, random_system(RESUMED), folder)
         file.write_bytes(content)
     keys = max((folder / "keys").glob("0*"))
@@ -236,8 +238,51 @@ def test_a_level_that_lacks_states_is_said_to_be_damaged(spark: Any, tmp_path: P
     assert found.violations and len(found.levels) > 2
     for part in (folder / "levels" / "00001").glob("*.parquet"):
         part.unlink()
-    with pytest.raises(InputError, match=r"levels/00001: has not all states .*; the run is damaged"):
+    with pytest.raises(InputError, match=r"levels/00001/part-.*: is missing; the run is damaged"):
         on_spark(spark, random_system(SEVERAL), folder)
+
+
+def _flip(path: Path, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[bit // 8 % len(content)] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("all_files", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_no_changed_bit_is_taken_up(spark: Any, tmp_path: Path, all_files: bool) -> None:
+    """Where no file system has checksums. The run is violated, so taking it up reads all kinds of files."""
+    folder = tmp_path / "run"
+    found, _ = on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
+    assert found.violations
+    for checksum in folder.rglob(".*.crc"):
+        checksum.unlink()
+    before = {path for path in folder.rglob("*") if path.is_file() and path.stat().st_size}
+    # The name of the run is written anew; of descriptions the last one counts.
+    used = before - {folder / "run"} - set(sorted((folder / "complete").iterdir())[:-1])
+    kinds = {(path.parent.parent.name, path.parent.name, path.suffix): path for path in sorted(used)}
+    assert {path.relative_to(folder).parts[0] for path in used} == {
+        "levels", "links", "visited", "keys", "complete",
+    }  # fmt: skip
+    random = Random(0)
+    for path in sorted(used) if all_files else sorted(kinds.values())[::3]:
+        content = path.read_bytes()
+        _flip(path, random.randrange(8 * len(content)))
+        with pytest.raises(InputError, match=f"^(file:(//)?)?{path}: is .*; the run is damaged: remove"):
+            on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
+        path.write_bytes(content)
+        for checksum in folder.rglob(".*.crc"):
+            checksum.unlink()
+    extra = folder / "levels" / "00002" / "part-00000-more.parquet"
+    shutil.copy(min((folder / "levels" / "00002").glob("*.parquet")), extra)
+    with pytest.raises(InputError, match=f"{extra}: was not there .*; the run is damaged"):
+        on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
+    extra.unlink()
+    # What a killed run leaves of a level that it did not complete.
+    left = folder / "visited" / "part-00000-left.parquet"
+    shutil.copy(min((folder / "visited").glob("*.parquet")), left)
+    require_same(on_spark(spark, random_system(VIOLATED), folder, hand_over=2)[0], found)
+    assert not left.exists()
 
 
 @pytest.mark.slow

@@ -5,31 +5,67 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
-from model_check.pipeline.datasets import located
 from model_check.pipeline.spark_errors import first_line, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: What Spark, in the path of something to read, takes for more than a character.
+_WILDCARDS = "*?[]{}\\"
+
+
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """``path`` and its file system, as Hadoop has them. Raises InputError for one that Spark cannot read."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    system = place.getFileSystem(spark._jsc.hadoopConfiguration())
+    # The whole one: the working folder may have such a name as well.
+    require_plain(shown(system.makeQualified(place)))
+    return place, system
+
+
+def shown(place: Any) -> str:
+    """A path of Hadoop as users write it."""
+    return str(place.toString()).removeprefix("file:")
+
+
+def require_plain(path: str) -> None:
+    """Raise InputError for a ``path`` that Spark takes for a pattern: it would read other folders."""
+    for character in _WILDCARDS:
+        if character in path:
+            raise InputError(
+                f"{path}: Spark takes the '{character}' for a wildcard; name a path that has none of "
+                f"{_WILDCARDS}."
+            )
+
 
 class Files:
-    """Small files below a folder of any file system. Raises InputError where that is not possible."""
+    """Small files below a folder of any file system. Raises InputError where that is not possible, which ends
+    with ``hint``. ``create``: whether the folder is created.
+    """
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: str,
+        hint: str = "name another folder with --dir",
+        *,
+        create: bool = True,
+    ) -> None:
         # Py4J looks for a class of each part of a name, in every archive: once is enough.
         self._path = spark._jvm.org.apache.hadoop.fs.Path
         self._streams = spark._jvm.org.apache.commons.io.IOUtils
         self._errors = spark_errors()
-        self.folder = folder
+        self.folder, self._hint = folder, hint
         try:
             root, self._system = located(spark, folder)
             self._whole = str(self._system.makeQualified(root).toString())
-            self._system.mkdirs(root)
+            if create:
+                self._system.mkdirs(root)
         except self._errors as error:
             raise self._failed(folder, error) from None
 
     def _failed(self, name: str, error: Any) -> InputError:
-        return InputError(f"{name}: cannot be used ({first_line(error)}); name another folder with --dir.")
+        return InputError(f"{name}: cannot be used ({first_line(error)}); {self._hint}.")
 
     def path(self, name: str) -> str:
         """The path of what has this name in the folder."""
@@ -73,7 +109,7 @@ class Files:
                 stream.close()
             self._system.delete(self._at(name), False)
             if not self._system.rename(temporary, self._at(name)):
-                raise InputError(f"{self.path(name)}: cannot be written; name another folder with --dir.")
+                raise InputError(f"{self.path(name)}: cannot be written; {self._hint}.")
         except self._errors as error:
             raise self._failed(self.path(name), error) from None
 
