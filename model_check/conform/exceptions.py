@@ -146,6 +146,7 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
         ("values",),
         "They show nowhere else: the call failed, or the leader resigned or ended before it wrote them.",
     ),
+    NotCompared("api", ("timeoutMs",), "It shows only where the shutdown takes as long."),
     NotCompared("api", ("threw",), "Production's wording; that the call threw is compared."),
     NotCompared(
         "note", ("",), "A remark of the simulator; what it is about is found or not by the properties."

@@ -211,6 +211,8 @@ class NodeRun:
                 # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
                 self.host.stopped = True
             else:
+                if self.unseen_poll_at is not None and self.unseen_poll_at < event.now:
+                    self._unseen_poll()
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
             self.unseen_poll_at = None
             self._compare(event)

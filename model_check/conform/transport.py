@@ -83,6 +83,7 @@ class Transport:
         self.links = Links()
         self.lost: dict[int, str] = {}
         self.answered: dict[int, int] = {}
+        self.replaced: dict[int, int] = {}
         self.arrived: dict[int, int] = {}
         self.strays: set[tuple[int, int, str]] = set()
         self.admin: dict[int, Message] = {}
@@ -395,6 +396,9 @@ class Transport:
         else:
             self._is_numbered(message)
         if mid is not None:
+            before = self.replaced.setdefault(mid, event.seq)
+            if before != event.seq:
+                yield Found("corr", "that of a request without an answer", message.correlation, before)
             if message.mid < mid:
                 yield Found("mid", f"above {mid}, the request's", message.mid)
             if not self._fits(event, message, self.flights[mid]):
