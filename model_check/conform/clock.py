@@ -90,6 +90,11 @@ class Clock:
         """The timers that have run out."""
         return tuple(timer for timer, at in self.deadlines.items() if at is not None and at <= now)
 
+    def due(self) -> Iterator[int]:
+        """When, by the node's clock, a timer expires, a request times out or a back-off is over."""
+        yield from (at for at in self.deadlines.values() if at is not None)
+        yield from self.connections.values()
+
     def ready_again(
         self, replica: Replica, expired: tuple[Timer, ...], now: int
     ) -> Iterator[RequestTimedOut | BackoffExpired]:

@@ -8,18 +8,19 @@ processes run, the totals) is held against the recording itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from model_check.collector import without_collector
 from model_check.conform.configuration import Config
-from model_check.conform.exceptions import UNKNOWN_FIELD
+from model_check.conform.exceptions import SPINNING, UNKNOWN_FIELD
 from model_check.conform.found import Found
 from model_check.conform.known import KnownBatches
 from model_check.conform.nodes import NodeRun
 from model_check.conform.outcome import Difference, Verdict
 from model_check.conform.processes import Processes
 from model_check.conform.recording import STEPS, Event, Recording
+from model_check.conform.spacing import Spacing
 from model_check.conform.totals import Totals
 from model_check.conform.transport import Transport
 from reference.frozen import replace
@@ -98,6 +99,7 @@ class _Comparison:
         self.report = RunReport(recording.name, recorded=len(recording.events))
         self.processes = Processes(recording.config)
         self.transport = Transport(recording, self.processes)
+        self.spacing = Spacing(recording)
         self.totals = Totals(recording)
         self.known = KnownBatches(recording)
         self.nodes: dict[int, NodeRun] = {}
@@ -109,6 +111,7 @@ class _Comparison:
         self._differ(event, event.node, self.transport.step(event))
         self.totals.take(event)
         node = self._node(event.node)
+        self._differ(event, event.node, self._spaced(event, node))
         verdict, found = node.take(event)
         report = self.report
         report.differences.extend(found)
@@ -118,6 +121,15 @@ class _Comparison:
             report.not_covered[node.uncovered] += 1
         else:
             report.skipped[node.detached or ""] += 1
+
+    def _spaced(self, event: Event, node: NodeRun) -> Iterator[Found]:
+        """What is wrong with the time of a step; exceptions are counted."""
+        clock, shutdown_at = node.timers()
+        for one in self.spacing.step(event, clock, shutdown_at, self.transport.flights):
+            if isinstance(one, str):
+                self.report.exceptions[one] += 1
+            else:
+                yield one
 
     def _node(self, node: int) -> NodeRun:
         if node not in self.nodes:
@@ -131,6 +143,7 @@ class _Comparison:
         """One event that is no step of a node."""
         self.report.world[event.kind] += 1
         self._differ(event, None, self.transport.world(event))
+        self._differ(event, None, self.spacing.world(event, self.transport.flights))
         self.totals.take(event)
         if event.kind in ("osFlush", "wipe", "pause"):
             self._differ(event, event.fields.number("n"), self.processes.world(event))
@@ -146,6 +159,7 @@ class _Comparison:
                 report.exceptions[wrong] += 1
             else:
                 self._differ(events[seq], source, (wrong,))
+        self._differ(events[-1], None, self.totals.spins(events[-1], report.exceptions[SPINNING]))
         for total in self.totals.compare(events[-1]):
             if isinstance(total, str):
                 report.exceptions[total] += 1

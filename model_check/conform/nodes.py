@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from model_check.conform import cut
 from model_check.conform import effects as shown
 from model_check.conform.callbacks import Listener
+from model_check.conform.clock import Clock
 from model_check.conform.correlations import Correlations
 from model_check.conform.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from model_check.conform.fields import Json
@@ -122,6 +123,10 @@ class NodeRun:
         self._detach("after a difference")
         return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
 
+    def timers(self) -> tuple[Clock | None, int | None]:
+        """The timers of the process, and when its shutdown times out; ``None`` where they are not known."""
+        return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
+
     def _difference(
         self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
     ) -> Difference:
@@ -206,6 +211,8 @@ class NodeRun:
                 # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
                 self.host.stopped = True
             else:
+                if self.unseen_poll_at is not None and self.unseen_poll_at < event.now:
+                    self._unseen_poll()
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
             self.unseen_poll_at = None
             self._compare(event)

@@ -217,8 +217,12 @@ def _exceptions(results: Sequence[RunResult], wanted: Wanted, width: int) -> Ite
             yield from _wrapped(f"{each.event}: {', '.join(each.fields)}: {each.reason}", width, 2)
         return
     yield from _counted("exceptions, which follow no rule (-v says what is checked)", counter, width)
-    never = f"{len(NOT_COMPARED)} entries of fields are not compared, whatever the run (-v lists them)"
-    yield from _wrapped(never, width)
+    yield from _wrapped("not compared, or in part only, whatever the run (-v says why):", width)
+    fields: dict[str, list[str]] = {}
+    for each in NOT_COMPARED:
+        fields.setdefault(each.event, []).extend(field or "all" for field in each.fields)
+    for event, names in fields.items():
+        yield from _wrapped(f"{event}: {', '.join(dict.fromkeys(names))}", width, 2)
 
 
 def _properties(width: int) -> Iterator[str]:

@@ -70,7 +70,9 @@ class Processes(Network, ABC):
             if host.stopped:
                 self._end(node, "stopped", [], [], power_loss=None)
                 return
-            if not listener.copy().after_poll(host.replica) and not node.waiting:
+            # A poll that changes the role does not wait (Kafka: pollFollowerAsVoter and the others return 0).
+            waits = type(host.replica.role) is type(before.role)
+            if waits and not listener.copy().after_poll(host.replica) and not node.waiting:
                 self._sleep(node)
                 return
             self._second_half(node, node.waiting.pop(0) if node.waiting else None)

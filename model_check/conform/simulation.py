@@ -16,7 +16,7 @@ from model_check.conform.fields import Fields, Json
 from model_check.conform.host import Host
 from model_check.conform.identity import bootstrap_servers, identity_of, quorum_state_found
 from model_check.conform.lockstep import protocol_for
-from model_check.conform.simulated import TIMEOUTS, Node, finished, uuid
+from model_check.conform.simulated import DELAY, TIMEOUTS, Node, finished, uuid
 from model_check.conform.simulated_network import is_unsupported
 from model_check.conform.simulated_nodes import Processes
 from reference.disk import Disk
@@ -83,7 +83,7 @@ class Simulation(Processes):
                 name: value if isinstance(value, bool) else value // self.hurry
                 for name, value in TIMEOUTS.items()
             },
-            "network": {"dropP": self.drop},
+            "network": {"dropP": self.drop, "delayMin": DELAY[0], "delayMax": DELAY[1]},
             "nodes": nodes,
         }
 

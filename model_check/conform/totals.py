@@ -1,6 +1,7 @@
 """The totals of a recorded run: those that its last line and ``run.json`` give, counted again.
 
-What the simulator did by itself (``act:...``, ``spinGuard``) cannot be counted from the events.
+What the simulator did by itself (``act:...``) cannot be counted from the events; of ``spinGuard`` the lines
+show a part.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from model_check.conform.found import Found
 from model_check.conform.recording import Event, Recording
 from model_check.conform.state import differences
 
-#: Counts of what the simulator did.
+#: Counts of what the simulator did, which lines do not show, or in part.
 NOT_COUNTED = ("act:", "spinGuard")
 
 #: Counts of messages that may include some that no line shows: answers made for a process that ended before
@@ -129,6 +130,12 @@ class Totals:
         yield from self._final(final.fields)
         yield from self._summary(self.recording.summary, final)
         yield from self._labels(self.recording.summary)
+
+    def spins(self, final: Event, shown: int) -> Iterator[Found]:
+        """Whether the last line counts fewer spinning loops than the ``shown`` ones."""
+        given = final.fields.inner("counts").number("spinGuard", 0)
+        if given < shown:
+            yield Found("counts.spinGuard", f"{shown} or more", given)
 
     def final_line(self) -> Json:
         """What the last line of a run with these events says."""

@@ -45,7 +45,7 @@ REASONS = frozenset(
 )
 
 
-class _Flight(NamedTuple):
+class Flight(NamedTuple):
     """A message that was sent: when (``now`` by the sender's own clock), on which line, by which node;
     ``ends`` of the destination by then.
     """
@@ -77,12 +77,13 @@ class Transport:
         self.request_timeout = recording.config.times.request_timeout
         self.final_time = recording.events[-1].time
         self.processes = processes
-        self.flights: dict[int, _Flight] = {}
+        self.flights: dict[int, Flight] = {}
         self.open: set[int] = set()
         self.requests = Requests()
         self.links = Links()
         self.lost: dict[int, str] = {}
         self.answered: dict[int, int] = {}
+        self.replaced: dict[int, int] = {}
         self.arrived: dict[int, int] = {}
         self.strays: set[tuple[int, int, str]] = set()
         self.admin: dict[int, Message] = {}
@@ -125,7 +126,7 @@ class Transport:
     def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
         assert event.node is not None
         ends = self._ends(sent.destination)
-        self.flights[sent.mid] = _Flight(sent, event.seq, event.time, event.now, event.node, ends)
+        self.flights[sent.mid] = Flight(sent, event.seq, event.time, event.now, event.node, ends)
         if sent.mid in self.early:
             arrived, node, _ = self.early.pop(sent.mid)
             yield from _equal("out.api", arrived.api, sent.api, arrived.seq)
@@ -240,7 +241,7 @@ class Transport:
         if flight is not None:
             yield from self._reason_fits(why, (message.source, destination), flight)
 
-    def _reason_fits(self, why: str, link: tuple[int, int], flight: _Flight) -> Iterator[Found]:
+    def _reason_fits(self, why: str, link: tuple[int, int], flight: Flight) -> Iterator[Found]:
         """A reason must have held at some time since the message was sent."""
         if why == "partition" and self.links.was_open_since(link, flight.seq):
             freed = self.links.freed_at(link)
@@ -395,6 +396,9 @@ class Transport:
         else:
             self._is_numbered(message)
         if mid is not None:
+            before = self.replaced.setdefault(mid, event.seq)
+            if before != event.seq:
+                yield Found("corr", "that of a request without an answer", message.correlation, before)
             if message.mid < mid:
                 yield Found("mid", f"above {mid}, the request's", message.mid)
             if not self._fits(event, message, self.flights[mid]):
@@ -402,7 +406,7 @@ class Transport:
                     "synthetic", "what became of the request", message.synthetic, self.flights[mid].seq
                 )
 
-    def _fits(self, event: Event, message: Message, request: _Flight) -> bool:
+    def _fits(self, event: Event, message: Message, request: Flight) -> bool:
         """What happened to the request must be a reason for this kind of answer."""
         mid, peer = request.sent.mid, request.sent.destination
         shown = self.messages.get(mid)

@@ -17,7 +17,7 @@ from model_check.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from model_check.logs.node import Node
 from model_check.logs.releases import release_named
 from model_check.logs.scan import DROPPED, Counts, Hit, scan
-from model_check.logs.sources import Source, chunks, find_sources
+from model_check.logs.sources import Source, find_sources
 from model_check.logs.states import Unreadable
 
 #: More nodes than this in one set of files are not a cluster.
@@ -255,9 +255,8 @@ def read_logs(
 
 
 def _read_source(reader: Reader, source: Source, progress: Callable[[int], None] | None) -> None:
-    damaged: list[str] = []
-    file = reader.read(source.path, chunks(source.path, damaged, progress=progress), source.layout)
-    file.damaged = damaged[0] if damaged else None
+    file = reader.read(source.path, source.text(progress), source.layout)
+    file.damaged = source.damaged[0] if source.damaged else None
 
 
 def _nothing_found(report: LogReport, options: Options) -> str:

@@ -1,33 +1,34 @@
-"""Log files: which there are, in what order they were written, and their bytes, decompressed."""
+"""Log files, pipes and standard input: which there are, in what order they were written, and their text."""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import os
 import re
-import zlib
+import stat
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePath
-from typing import Final, Protocol
+from typing import Any, Final
 
 from model_check.errors import InputError
+from model_check.logs.content import CHUNK, MissingPackageError, Readable, chunks_of
 from model_check.logs.layout import Layout
 
-CHUNK: Final = 1 << 20
 #: So much of a file is looked at to find its first record.
 _PEEK: Final = 1 << 18
-_STEP: Final = 1 << 16
-_GZIP: Final = b"\x1f\x8b"
-#: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``kafkaServer.out``.
-_LOG_NAME = re.compile(r".\.(?:log|out)(?:[.-]|\Z)")
-_ROTATED = re.compile(r"\.(?:log|out)\.(\d{1,6})(?:\.gz)?\Z")
-
-
-class Readable(Protocol):
-    """An open file of any file system."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
+#: So long a pipe is waited for into which nothing is written, in s.
+_PATIENCE: Final = 5.0
+#: The path that stands for standard input.
+STANDARD_INPUT: Final = Path("-")
+#: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``x.out``, ``x.txt``.
+_LOG_NAME = re.compile(r".\.(?:log|out|txt)(?:[.-]|\Z)")
+_ROTATED = re.compile(r"\.(?:log|out|txt)\.(\d{1,6})(?:\.(?:gz|bz2|xz|zst))?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,16 @@ class Source:
     """When its first record was written; None if there is none."""
     digest: bytes
     """Of the beginning of its content and, of a longer file, its size; to recognise a copy."""
+    rest: Iterator[bytes] | None = None
+    """The text of what can be read once only: a pipe or standard input."""
+    damaged: list[str] = field(default_factory=list)
+    """What is wrong with the compressed data, as far as it was read."""
+
+    def text(self, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
+        """The text, as `model_check.logs.content.chunks_of`. Raises InputError if it cannot be read."""
+        if self.rest is not None:
+            return self.rest
+        return chunks(self.path, self.damaged, progress=progress)
 
 
 def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
@@ -62,9 +73,7 @@ def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is not a file; give log files or folders of them.")
+    if path == STANDARD_INPUT or not path.is_dir():
         return [path]
     try:
         found = sorted(file for file in path.rglob("*") if is_log_name(file.name) and file.is_file())
@@ -94,8 +103,27 @@ def rotation(name: str) -> int:
 
 def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
     """Raises InputError if the file cannot be read."""
-    layout, first, digest = peek(chunks(path, [], size=_PEEK), lambda: path.stat().st_size, layouts)
-    return Source(path, layout, first, digest)
+    damaged: list[str] = []
+    if not _once(path):
+        layout, first, digest = peek(chunks(path, [], size=_PEEK), lambda: path.stat().st_size, layouts)
+        return Source(path, layout, first, digest)
+    text, seen = chunks(path, damaged), []
+
+    def pieces() -> Iterator[bytes]:
+        for piece in text:
+            seen.append(piece)
+            yield piece
+
+    layout, first, digest = peek(pieces(), lambda: 0, layouts)
+    return Source(path, layout, first, digest, chain(seen, text), damaged)
+
+
+def _once(path: Path) -> bool:
+    """Whether ``path`` can be read only once."""
+    try:
+        return path == STANDARD_INPUT or path.is_fifo()
+    except (OSError, ValueError):
+        return False
 
 
 def peek(
@@ -121,82 +149,76 @@ def peek(
 def chunks(
     path: Path, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
 ) -> Iterator[bytes]:
-    """The content of ``path`` in pieces of about ``size`` bytes, decompressed if it is gzip, as `chunks_of`.
+    """The text of the file, pipe or standard input (``-``) at ``path``, as of `chunks_of`.
 
-    ``progress`` is told of the bytes read from disk. Raises InputError if the file cannot be read.
+    Raises InputError if it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             yield from chunks_of(file, damaged, size, progress)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror or error}); give log files or folders of them."
         ) from None
+    except MissingPackageError as error:
+        raise InputError(f"{path}: {error}.") from None
     except ValueError:
         raise InputError(
             f"{str(path)!r}: is not the name of a file; give log files or folders of them."
         ) from None
 
 
-def chunks_of(
-    file: Readable, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
-) -> Iterator[bytes]:
-    """The content of an open file in pieces of about ``size`` bytes, decompressed if it is gzip.
+@contextmanager
+def opened(path: Path) -> Iterator[Readable]:
+    """The file, pipe or standard input (``-``) at ``path``, open for reading: the one place that opens logs.
 
-    Where the compressed data ends early or is damaged, what came before is yielded and a sentence is added to
-    ``damaged``.
+    Raises OSError, ValueError, or InputError for what is none of these and for a pipe without a writer.
     """
-    pieces = iter(lambda: file.read(size), b"")
-    first = file.read(max(size, len(_GZIP)))
-    raw = _reporting(_with(first, pieces), progress)
-    if first.startswith(_GZIP):
-        yield from _inflate(raw, damaged, size)
-    else:
-        yield from raw
-
-
-def _with(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from rest
-
-
-def _reporting(pieces: Iterable[bytes], progress: Callable[[int], None] | None) -> Iterator[bytes]:
-    for piece in pieces:
-        yield piece
-        if progress is not None:
-            progress(len(piece))
-
-
-def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Small pieces: at the end of each gzip member, what follows in the piece is copied."""
-    for piece in pieces:
-        for start in range(0, len(piece), _STEP):
-            yield piece[start : start + _STEP]
-
-
-def _inflate(pieces: Iterable[bytes], damaged: list[str], size: int) -> Iterator[bytes]:
-    """Any number of gzip members, one after the other; never more than ``size`` bytes at a time."""
-    member = zlib.decompressobj(wbits=31)
-    between = True
-    try:
-        for data in _small(pieces):
-            while data:
-                if member.eof:
-                    member, between = zlib.decompressobj(wbits=31), True
-                    data = data.lstrip(b"\0")
-                    if not data:
-                        break
-                between = False
-                text = member.decompress(data, size)
-                if text:
-                    yield text
-                data = member.unused_data if member.eof else member.unconsumed_tail
-            between = between or member.eof
-        while not member.eof and (text := member.decompress(b"", size)):
-            yield text
-    except zlib.error:
-        damaged.append("the compressed data is damaged")
+    if path == STANDARD_INPUT:
+        stream: Any = sys.stdin  # None where it is closed
+        if stream is None or stream.isatty():
+            raise InputError("standard input: nothing comes in; use a pipe, as in 'kubectl logs POD | ...'.")
+        yield stream.buffer
         return
-    if not between:
-        damaged.append("the compressed data ends early")
+    kind = path.stat().st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
+        raise InputError(f"{path}: is not a file; give log files or folders of them.")
+    if stat.S_ISREG(kind):
+        with path.open("rb") as file:
+            yield file
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(handle, "rb", buffering=0) as pipe:
+        first = _first_bytes(handle)
+        if first is None:
+            raise InputError(f"{path}: nothing is written to this pipe; start what writes to it first.")
+        os.set_blocking(handle, True)
+        yield _Pipe(first, pipe)
+
+
+def _first_bytes(handle: int) -> bytes | None:
+    """What a pipe holds, perhaps nothing yet; None where for a while nobody has it open for writing."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        try:
+            if first := os.read(handle, _PEEK):
+                return first
+        except BlockingIOError:
+            return b""
+        time.sleep(0.02)
+    return None
+
+
+class _Pipe:
+    """A pipe of which the first bytes have been read."""
+
+    def __init__(self, first: bytes, pipe: io.FileIO) -> None:
+        self._parts, self._pipe = [first], pipe
+
+    def read(self, size: int, /) -> bytes:
+        """As many bytes as are asked for, unless the pipe ends."""
+        found, self._parts = b"".join(self._parts), []
+        while len(found) < size and (more := self._pipe.read(size - len(found))):
+            found += more
+        self._parts = [found[size:]]
+        return found[:size]

@@ -123,21 +123,39 @@ def others(value: Any, key: str | int = "") -> list[Any]:
     return [] if isinstance(value, list) else [7]
 
 
-def change(lines: Sequence[Json], seq: int, path: Path, draw: random.Random) -> Change:
-    """A change at ``path`` of line ``seq``: another value, ``null``, or no value at all."""
+_REMOVED = "<removed>"
+
+
+def _options(lines: Sequence[Json], seq: int, path: Path) -> list[Any]:
+    """Other values at ``path`` of line ``seq``, ``null``, and no value at all."""
+    before: Any = lines[seq]
+    for key in path:
+        before = before[key]
+    return [*others(before, path[-1]), *([] if before is None else [None]), _REMOVED]
+
+
+def _changed(lines: Sequence[Json], seq: int, path: Path, value: Any) -> Change:
     changed = list(lines)
     changed[seq] = copy.deepcopy(lines[seq])
     container: Any = changed[seq]
     for key in path[:-1]:
         container = container[key]
     key, before = path[-1], container[path[-1]]
-    options: list[Any] = [*others(before, key), *([] if before is None else [None]), "<removed>"]
-    value = draw.choice(options)
-    if value == "<removed>":
+    if value == _REMOVED:
         del container[key]
     else:
         container[key] = value
     return Change(changed, seq, path, before, value)
+
+
+def change(lines: Sequence[Json], seq: int, path: Path, draw: random.Random) -> Change:
+    """A change at ``path`` of line ``seq``: another value, ``null``, or no value at all."""
+    return _changed(lines, seq, path, draw.choice(_options(lines, seq, path)))
+
+
+def changes(lines: Sequence[Json], seq: int, path: Path) -> Iterator[Change]:
+    """Every change at ``path`` of line ``seq``."""
+    return (_changed(lines, seq, path, value) for value in _options(lines, seq, path))
 
 
 def any_change(lines: Sequence[Json], draw: random.Random) -> Change:

@@ -36,7 +36,7 @@ def test_rotated_files_are_read_oldest_first(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_bytes(third(2))
     (tmp_path / "server.log.1").write_bytes(third(1))
     (tmp_path / "server.log.2.gz").write_bytes(gzip.compress(third(0)))
-    (tmp_path / "notes.txt").write_bytes(b"no log")
+    (tmp_path / "notes.md").write_bytes(b"no log")
     report = read_logs([tmp_path], Options())
     assert [file.path.name for file in report.files] == ["server.log.2.gz", "server.log.1", "server.log"]
     assert report.findings.problems == []

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from model_check.logs.content import chunks_of
 from model_check.logs.layout import Layout
 from model_check.logs.reader import Options, Reader
-from model_check.logs.sources import chunks_of, peek, rotation
+from model_check.logs.sources import peek, rotation
 from model_check.pipeline.logs.files import LogFile, open_file
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from model_check.logs.checks import Problem, Where
 from model_check.logs.cluster import Seen
+from model_check.logs.content import chunks_of
 from model_check.logs.findings import Findings
 from model_check.logs.history import HistoryEntry
 from model_check.logs.node import Node
 from model_check.logs.reader import FileReport, Options, Reader
 from model_check.logs.releases import span
 from model_check.logs.report import SHOWN
-from model_check.logs.sources import chunks_of
 from model_check.logs.states import NOT_SHOWN, Key, LoggedState
 from model_check.pipeline.logs.files import open_file
 
