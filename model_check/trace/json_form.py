@@ -21,6 +21,7 @@ from model_check.errors import InputError
 from model_check.files import read_text
 from model_check.kinds import model_of
 from model_check.model import Files, Flying, Place, Run
+from model_check.printable import json_text
 from model_check.reading import (
     Reader,
     flag,
@@ -51,7 +52,7 @@ _KINDS = ("deliver", "act", "lose")
 
 def dumps(trace: Trace, *, indent: int | None = 1) -> str:
     """``trace`` as JSON text, ending with a newline."""
-    return json.dumps(encode(trace), indent=indent, ensure_ascii=False) + "\n"
+    return json_text(encode(trace), indent) + "\n"
 
 
 def encode(trace: Trace) -> dict[str, Json]:
