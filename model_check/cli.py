@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from model_check.errors import InputError
 from model_check.parser import Parser
-from model_check.printable import printable
+from model_check.printable import guarded
 
 EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
 #: As shells have it for a process that ended with SIGPIPE: what was to be told was not, so it is no success.
@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        return _told(arguments)
+        with guarded():
+            return _told(arguments)
     except InputError as error:
-        sentence = "\n".join(map(printable, str(error).split("\n")))
-        print(f"kraftcheck: {sentence}", file=sys.stderr)
+        print(f"kraftcheck: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("kraftcheck: interrupted.", file=sys.stderr)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from model_check.printable import message
+
 
 class InputError(Exception):
     """Bad input. The message is one sentence that names the file, the line or field, what was expected and
-    what to do about it.
+    what to do about it. What it quotes may come from anywhere, so it is made fit for a terminal.
     """
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(message(sentence))
 
 
 class DiskError(InputError):

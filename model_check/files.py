@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from model_check.errors import InputError
+from model_check.printable import shown
 
 #: The largest file that is read as a whole.
 MAX_BYTES = 64 * 2**20
@@ -121,7 +122,7 @@ def write_atomically(path: Path, text: str, *, create_folder: bool = False) -> N
         handle, temporary = _temporary_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+                file.write(shown(text))
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:

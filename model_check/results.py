@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import fitted, say
+from model_check.consult.terminal import Console, fitted, say
 from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.model import Judged
 from model_check.run import CheckResult

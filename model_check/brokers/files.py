@@ -32,6 +32,3 @@ class BrokerFiles:
 
     def decode_message(self, data: Json, where: str) -> InFlight:
         return codec.decode(data, InFlight, where)
-
-    def without_notes(self, local: Control | Machine | Time) -> Control | Machine | Time:
-        return local

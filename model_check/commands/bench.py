@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from model_check.arguments import positive
 from model_check.bench import lockstep, logs, machine, tlc
 from model_check.bench.measure import QUICK, Figure, Plan, measure
 from model_check.cli import EXIT_EXPECTED
 from model_check.conform.runs import find_runs
+from model_check.consult.terminal import Console
 from model_check.kraft.scenario import KRaftScenario, of_replicas
 from model_check.scenario import find
 from model_check.tlc.install import find_tools

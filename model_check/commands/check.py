@@ -14,12 +14,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from model_check.arguments import byte_count, positive, thread_count
 from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import Console, console, entry, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import INTERRUPTED, Progress

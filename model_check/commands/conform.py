@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from model_check.conform.lockstep import compare
 from model_check.conform.options import add_options
 from model_check.conform.properties.judge import judge
@@ -18,7 +16,7 @@ from model_check.conform.recording import read
 from model_check.conform.report import RunResult, as_json, exit_status
 from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
-from model_check.consult.terminal import console, width
+from model_check.consult.terminal import Console, console, width
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.variants import read_protocol
 from reference.protocol import Protocol

@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from types import FrameType
 from model_check import scenario
 from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.consult.terminal import replaced_line
 from model_check.drive import files
 from model_check.drive.generate import generate, switches_of
 from model_check.drive.probes import probes
@@ -204,8 +204,7 @@ def _ending_on_signal() -> Iterator[None]:
 
 
 def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
+    replaced_line(text)
 
 
 def _seconds(text: str) -> float:

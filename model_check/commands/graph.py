@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from model_check.graphs.projection import Projection, parse_condition, parse_pro
 from model_check.graphs.queries import Queries
 from model_check.graphs.states import States, collect_states, fold, state_graph
 from model_check.kinds import model_of
-from model_check.printable import printable
+from model_check.printable import json_text, printable
 
 EPILOG = """\
 Steps that lead out of the bounds are no edges of the graph; a step that
@@ -105,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         data = asked.way(conditions.get("from"), conditions["to"])
     if arguments.format == "json":
-        _write(json.dumps(data, ensure_ascii=False) + "\n", arguments.output)
+        _write(json_text(data) + "\n", arguments.output)
     else:
         _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS

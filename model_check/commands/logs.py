@@ -13,11 +13,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console
-
 from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
-from model_check.consult.terminal import console
+from model_check.consult.terminal import Console, console
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.logs.history import HistoryEntry

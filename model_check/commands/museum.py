@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 import spec
 from model_check.arguments import cores, positive, thread_count
 from model_check.cli import EXIT_EXPECTED
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import Console, console, entry, heading, say
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.mutation import campaign, museum, museum_page

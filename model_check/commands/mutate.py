@@ -8,12 +8,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.text import Text
 
 from model_check.arguments import cores, positive, thread_count
 from model_check.cli import EXIT_EXPECTED
-from model_check.consult.terminal import console, entry, fitted, heading, say, width
+from model_check.consult.terminal import Console, console, entry, fitted, heading, say, width
 from model_check.mutation import campaign, catalogue
 from model_check.mutation.campaign import Result, Run, Status, exit_status
 from model_check.mutation.catalogue import Mutant, choose

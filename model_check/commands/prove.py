@@ -8,12 +8,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.text import Text
 
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, fitted, heading, say
+from model_check.consult.terminal import Console, console, fitted, heading, say
 from model_check.proof import interrupts, report
 from model_check.proof import run as proofs
 from model_check.proof.logic import System

@@ -8,12 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 import spec
 from model_check.closest import did_you_mean
 from model_check.consult import citations, evidence, rule_table
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import Console, console, entry, heading, say
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from spec import BrokerTransition, Property, Rule, Transition

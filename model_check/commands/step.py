@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.text import Text
 
 import spec
@@ -32,7 +31,7 @@ from model_check.consult.decision_table import Decided, DecisionTable
 from model_check.consult.describe import describe_event, describe_replica, describe_response, head_of
 from model_check.consult.effect_text import describe_effect
 from model_check.consult.registry import TABLES
-from model_check.consult.terminal import console, entry, heading, say
+from model_check.consult.terminal import Console, console, entry, heading, say
 from model_check.consult.words import NoShortForm
 from model_check.errors import InputError
 from model_check.variants import DEFAULT, add_protocol_options, read_protocol

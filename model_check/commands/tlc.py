@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from model_check.arguments import positive, thread_count, whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console, fitted, say
+from model_check.consult.terminal import Console, console, fitted, say
 from model_check.engine.explorer import explore
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
 from model_check.kinds import model_of
+from model_check.printable import json_text
 from model_check.scenario import Scenario, find, shipped
 from model_check.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
 from model_check.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
@@ -175,7 +173,7 @@ def _run_all(
     for comparison in _with_status(works, as_json=as_json):
         results.append(comparison)
         if as_json:
-            print(json.dumps(as_data(comparison), ensure_ascii=False), flush=True)
+            print(json_text(as_data(comparison)), flush=True)
         else:
             _print(out, comparison, verbose=verbose)
     if not as_json:
@@ -286,7 +284,7 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     tools = find_tools(arguments.jar)
     found = follow(course, configuration, trace.property, modules, tools, arguments.max_seconds)
     if arguments.json:
-        print(json.dumps(_followed_data(found), ensure_ascii=False))
+        print(json_text(_followed_data(found)))
     else:
         _print_followed(console(), found)
     if found.limit is not None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from model_check.consult.cover import Row
 from model_check.consult.decision_table import Decided, DecisionTable
-from model_check.consult.terminal import heading, say, width
+from model_check.consult.terminal import Console, heading, say, width
 
 S = TypeVar("S")
 D = TypeVar("D", bound=Decided)

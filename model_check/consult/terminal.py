@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from collections.abc import Iterator
 from typing import NoReturn
 
-from rich.console import Console
+import rich.console
+from rich.console import ConsoleOptions, RenderableType
+from rich.control import Control
+from rich.segment import ControlType, Segment
 from rich.text import Text
+
+from model_check.printable import shown
 
 MIN_WIDTH = 40
 
 
-class _Console(Console):
+class Console(rich.console.Console):
+    """What shows no text that a terminal would obey; colours and movements are those of rich alone."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """The segments of ``renderable``."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(shown(segment.text), segment.style)
+
     def on_broken_pipe(self) -> NoReturn:
         """Leave a closed pipe to the command line, which knows the exit status for it."""
         raise BrokenPipeError
@@ -19,7 +33,16 @@ class _Console(Console):
 
 def console() -> Console:
     """Standard output. Off a terminal there is no colour, and ``COLUMNS`` (80) gives the width."""
-    return _Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+
+
+def replaced_line(text: str) -> None:
+    """On a terminal, ``text`` on standard error in place of the line before; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        return
+    screen = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    screen.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+    screen.print(Text(text[:79]), end="")
 
 
 def width(target: Console) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import networkx as nx
 
 from model_check.graphs.picture import as_svg
+from model_check.printable import json_text
 
 
 def as_graphml(graph: nx.MultiDiGraph) -> str:
@@ -30,7 +30,7 @@ def as_json(graph: nx.MultiDiGraph) -> str:
             for source, target, key, attributes in graph.edges(keys=True, data=True)
         ],
     }
-    return json.dumps(data, ensure_ascii=False) + "\n"
+    return json_text(data) + "\n"
 
 
 def as_dot(graph: nx.MultiDiGraph) -> str:

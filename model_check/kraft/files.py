@@ -14,7 +14,6 @@ from model_check.reading import Reader, flag, keys, number, optional, text, valu
 from reference.disk import Disk
 from reference.effects import Effect
 from reference.events import Event
-from reference.frozen import replace
 from reference.messages import Message
 from reference.replica import Replica
 
@@ -63,9 +62,3 @@ class KRaftFiles:
             "answerable": flag,
         }
         return InFlight(**keys(data, where, readers))
-
-    def without_notes(self, local: Node) -> Node:
-        """Of a clock only what it shows."""
-        if local.clock is None:
-            return local
-        return replace(local, clock=replace(local.clock, fetches=()))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rich.console import Console
-
-from model_check.consult.terminal import entry, heading, say
+from model_check.consult.terminal import Console, entry, heading, say
 from model_check.logs.checks import CHECKS, NOTES, Problem
 from model_check.logs.history import HistoryEntry
 from model_check.logs.node import Node

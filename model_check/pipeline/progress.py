@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from model_check.consult.terminal import Console
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker

@@ -50,18 +50,28 @@ def build_lasso(
     closing = walked.state
     for step in cycle:
         walked.follow(step)
-    if walked.violated or not model_of(system).liveness.closes(system, scenario, closing, walked.state):
+    if walked.violated:
+        raise TraceError(f"the cycle violates {walked.violated[0]}")
+    finding = finding_of_lasso(system, scenario, violated, closing, walked.state, len(cycle))
+    return replace(trace_of(walked, scenario), finding=finding, loop=len(stem))
+
+
+def finding_of_lasso(
+    system: ModelSystem, scenario: Scenario, violated: str, begin: GlobalState, end: GlobalState, steps: int
+) -> Finding:
+    """What a cycle of so many steps from ``begin`` to ``end`` shows. Raises TraceError if it is no cycle."""
+    if not model_of(system).liveness.closes(system, scenario, begin, end):
         raise TraceError("the cycle does not lead back to the state in which it begins")
-    if not cycle:
+    if not steps:
         repeats = "The behaviour may stay in this state for ever"
-    elif len(cycle) == 1:
+    elif steps == 1:
         repeats = "The last step may repeat for ever"
     else:
-        repeats = f"The last {len(cycle)} steps may repeat for ever"
-    if walked.state != closing:
+        repeats = f"The last {steps} steps may repeat for ever"
+    if begin != end:
         repeats += ", with later epochs each time,"
     reason = f"{repeats} although timers and deliveries are as fair as stated; what must happen never does."
-    return replace(trace_of(walked, scenario), finding=Finding(violated, (reason,)), loop=len(stem))
+    return Finding(violated, (reason,))
 
 
 def with_room(
@@ -81,11 +91,16 @@ def build_dead_end(
     bounds, although they leave room for an election. Raises TraceError where the system does not offer a
     step.
     """
+    return replace(trace_of(walk(system, stem, initial), scenario), finding=finding_of_dead_end(violated))
+
+
+def finding_of_dead_end(violated: str) -> Finding:
+    """What a state shows from which what ``violated`` asks for is out of reach."""
     reason = (
         "From this state no timers and deliveries lead to what must happen within the bounds, which leave "
         "room for another election."
     )
-    return replace(trace_of(walk(system, stem, initial), scenario), finding=Finding(violated, (reason,)))
+    return Finding(violated, (reason,))
 
 
 def walk(system: ModelSystem, path: Sequence[int | PathStep], initial: int = 0) -> Walk:

@@ -1,13 +1,15 @@
 """Traces as JSON: versioned, complete, and read strictly.
 
-A file says what was done in the values of the reference (:mod:`model_check.codec`), and beside them what
+A file says what was done in the values of the reference (:mod:`model_check.codec`), together with what
 people want to read (``changes``, ``short`` events, ``history``, ``reasons``) as texts. Reading refuses, with
-the place in the file, whatever does not belong there, and makes the first two again from the states;
-``loads(dumps(trace)) == trace`` for every trace.
+the place in the file, whatever does not belong there; ``loads(dumps(trace)) == trace`` for every trace.
+:func:`model_check.trace.replay.replay` compares what a file says with what the reference does. What it cannot
+derive, the scenario and which property is violated, has a ``digest``, which reading compares.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from model_check.errors import InputError
 from model_check.files import read_text
 from model_check.kinds import model_of
 from model_check.model import Files, Flying, Place, Run
+from model_check.printable import json_text
 from model_check.reading import (
     Reader,
     flag,
@@ -34,14 +37,12 @@ from model_check.reading import (
     word,
 )
 from model_check.trace.model import Change, Finding, Trace, TraceStep
-from model_check.trace.words import compare_nodes
-from reference.frozen import replace
 
-FORMAT, VERSION = "kraftcheck-trace", 1
+FORMAT, VERSION = "kraftcheck-trace", 2
 #: The keys of a file, in their order.
 _KEYS = (
-    "format", "version", "scenario", "property", "reasons", "path", "loop", "initial", "nodes", "in_flight",
-    "budgets", "steps",
+    "format", "version", "digest", "scenario", "property", "reasons", "path", "loop", "initial", "nodes",
+    "in_flight", "budgets", "steps",
 )  # fmt: skip
 _KINDS = ("deliver", "act", "lose")
 
@@ -51,26 +52,40 @@ _KINDS = ("deliver", "act", "lose")
 
 def dumps(trace: Trace, *, indent: int | None = 1) -> str:
     """``trace`` as JSON text, ending with a newline."""
-    return json.dumps(encode(trace), indent=indent, ensure_ascii=False) + "\n"
+    return json_text(encode(trace), indent) + "\n"
 
 
 def encode(trace: Trace) -> dict[str, Json]:
     """``trace`` as JSON data."""
-    finding, files = trace.finding, model_of(trace.scenario).files
+    files = model_of(trace.scenario).files
+    scenario = scenario_data(trace.scenario)
     return {
         "format": FORMAT,
         "version": VERSION,
-        "scenario": scenario_data(trace.scenario),
-        "property": None if finding is None else finding.property,
-        "reasons": [] if finding is None else list(finding.reasons),
+        "digest": _digest(scenario, trace.property),
+        "scenario": scenario,
+        **encode_finding(trace.finding),
         "path": list(trace.path),
         "loop": trace.loop,
         "initial": trace.initial,
         "nodes": _encode_nodes(trace.nodes, files),
         "in_flight": _encode_messages(trace.in_flight, files),
         "budgets": _encode_budgets(trace.budgets),
-        "steps": [_encode_step(step, files) for step in trace.steps],
+        "steps": [encode_step(step, files) for step in trace.steps],
     }
+
+
+def encode_finding(finding: Finding | None) -> dict[str, Json]:
+    """The property that is violated and the reasons; ``null`` and none if there is no finding."""
+    if finding is None:
+        return {"property": None, "reasons": []}
+    return {"property": finding.property, "reasons": list(finding.reasons)}
+
+
+def _digest(scenario: Json, violated: Json) -> str:
+    """Of what a trace is about."""
+    text = json.dumps([scenario, violated], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def scenario_data(chosen: scenario.Scenario) -> dict[str, Json]:
@@ -78,7 +93,8 @@ def scenario_data(chosen: scenario.Scenario) -> dict[str, Json]:
     return cast(dict[str, Json], chosen.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
-def _encode_step(step: TraceStep, files: Files) -> dict[str, Json]:
+def encode_step(step: TraceStep, files: Files) -> dict[str, Json]:
+    """A step as JSON data; ``files`` belongs to the model of the scenario."""
     return {
         "number": step.number,
         "replica": step.replica,
@@ -155,6 +171,11 @@ def decode(data: Json, where: str = "trace") -> Trace:
             "read; make the trace again with 'kraftcheck check'."
         )
     given = keys(data, where, dict.fromkeys(_KEYS, _as_it_is))
+    if given["digest"] != _digest(given["scenario"], given["property"]):
+        raise InputError(
+            f"{where}: the digest is that of another scenario or property, so one of them was changed after "
+            "the trace was made; make the trace again with 'kraftcheck check'."
+        )
     chosen = _scenario(given["scenario"], f"{where}.scenario")
     files = model_of(chosen).files
     readers: dict[str, Reader[Any]] = {
@@ -175,29 +196,12 @@ def decode(data: Json, where: str = "trace") -> Trace:
         found["nodes"],
         found["in_flight"],
         found["budgets"],
-        _with_texts(found["nodes"], found["steps"]),
+        found["steps"],
         None if found["property"] is None else Finding(found["property"], found["reasons"]),
         found["loop"],
     )
     _require_coherent(trace, found["path"], found["reasons"], where)
     return trace
-
-
-def _with_texts(nodes: tuple[tuple[Place, Any], ...], steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
-    """``steps`` with the changes that their states show, and with their events in the short form."""
-    known, found = dict(nodes), []
-    for step in steps:
-        after = dict(step.nodes)
-        pairs = [(each, known[each], after[each]) for each in known if each in after]
-        changes = tuple(change for pair in pairs for change in compare_nodes(*pair))
-        runs = step.runs
-        if step.replica in known:
-            before = known[step.replica]
-            words = model_of(before).words
-            runs = tuple(replace(run, short=words.short_events(run.events, before)) for run in runs)
-        found.append(replace(step, changes=changes, runs=runs))
-        known |= after
-    return tuple(found)
 
 
 def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, ...], where: str) -> None:

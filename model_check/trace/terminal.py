@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from rich.console import Console
 from rich.text import Text
 
 from model_check.consult import terminal
+from model_check.consult.terminal import Console
 from model_check.model import Place, called
 from model_check.printable import printable
 from model_check.trace import narrate

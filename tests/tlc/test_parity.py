@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -216,10 +215,12 @@ def test_the_scenarios_with_a_configuration_are_listed(capsys: pytest.CaptureFix
 def test_a_trace_of_another_scenario_of_that_name_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = json.loads(json_form.dumps(counterexample()))
-    data["scenario"]["bounds"] = {"max-epoch": 5}
+    trace = counterexample()
+    data = json_form.scenario_data(trace.scenario) | {"bounds": {"max-epoch": 5}}
     file = tmp_path / "trace.json"
-    file.write_text(json.dumps(data), encoding="utf-8")
+    file.write_text(
+        json_form.dumps(replace(trace, scenario=scenario.from_data(data, "other"))), encoding="utf-8"
+    )
     assert main(["tlc", "--trace", str(file)]) == 2
     assert "is not the shipped" in capsys.readouterr().err
 

@@ -78,7 +78,7 @@ def test_replay(trace_file: str, tmp_path: Path, capsys: Any, monkeypatch: Any) 
     stale = tmp_path / "stale.json"
     stale.write_text(json.dumps(data), encoding="utf-8")
     assert main(["trace", "replay", str(stale)]) == 1
-    assert "step 2, rules: recorded none, now PREVOTE" in capsys.readouterr().out
+    assert "step 2, runs[0].rules[0]: recorded nothing, now PREVOTE" in capsys.readouterr().out
     assert main(["trace", "replay", str(stale), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["difference"]["step"] == 2
     assert main(["trace", "show", str(stale)]) == 0

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from trace_samples import POWER_LOSS, UNSTABLE, counterexample
+from trace_samples import POWER_LOSS, UNSTABLE, counterexample, scenario_of
 
 from model_check.trace import json_form
+from model_check.trace.model import Finding
 from model_check.trace.replay import replay
+from reference.frozen import replace
 
 
 @pytest.mark.parametrize("data", (UNSTABLE, POWER_LOSS), ids=lambda data: data["name"])
@@ -18,12 +20,11 @@ def test_an_honest_trace_replays(data: dict[str, Any]) -> None:
 
 
 def test_another_protocol_shows_at_the_step_where_it_matters() -> None:
-    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
-    del data["scenario"]["protocol"]
-    found = replay(json_form.decode(data))
+    other = scenario_of({key: value for key, value in UNSTABLE.items() if key != "protocol"})
+    found = replay(replace(counterexample(UNSTABLE), scenario=other))
     assert found is not None
     assert found.step == 2
-    assert str(found).startswith("step 2, rules: recorded PREVOTE-")
+    assert str(found).startswith("step 2, runs[0].rules[")
 
 
 def _changed(path: list[Any], value: Any) -> str:
@@ -36,25 +37,36 @@ def _changed(path: list[Any], value: Any) -> str:
 
 
 def test_each_recorded_field_is_compared() -> None:
-    assert "step 1, rules" in _changed(["steps", 0, "runs", 0, "rules"], ["VOTE-1"])
-    assert "step 1, completed effects" in _changed(["steps", 0, "runs", 0, "completed"], 0)
-    assert "step 2, messages sent" in _changed(["steps", 1, "sent"], [])
-    assert "step 2, messages in flight" in _changed(["steps", 1, "in_flight"], [])
-    assert "step 1, budgets" in _changed(["steps", 0, "budgets", 0, "left"], 9)
+    assert "step 1, runs[0].rules[0]: recorded VOTE-1, now TIMER-5" in _changed(
+        ["steps", 0, "runs", 0, "rules"], ["VOTE-1"]
+    )
+    assert "step 1, runs[0].completed: recorded 0, now " in _changed(["steps", 0, "runs", 0, "completed"], 0)
+    assert "step 2, sent[0]: recorded nothing, now {" in _changed(["steps", 1, "sent"], [])
+    assert "step 2, in_flight[0]: recorded nothing, now {" in _changed(["steps", 1, "in_flight"], [])
+    assert "step 1, budgets[0].left: recorded 9, now " in _changed(["steps", 0, "budgets", 0, "left"], 9)
     assert "step 1, action: recorded nothing" in _changed(["steps", 0, "action"], "nothing")
-    assert "the initial state, replica 1, epoch: recorded 7, now 1" in _changed(
+    assert "the initial state, nodes[0].replica.quorum_state.epoch: recorded 7, now 1" in _changed(
         ["nodes", 0, "replica", "quorum_state", "epoch"], 7
     )
-    assert "step 5, property: recorded LogMatching" in _changed(["property"], "LogMatching")
-    assert "step 1, replica 2, epoch: recorded 7" in _changed(
+    assert "step 5, reasons[0]: recorded Nothing, now Replica 2" in _changed(["reasons", 0], "Nothing.")
+    assert "step 1, nodes[0].replica.quorum_state.epoch: recorded 7" in _changed(
         ["steps", 0, "nodes", 0, "replica", "quorum_state", "epoch"], 7
     )
 
 
-def test_options_and_choices_may_have_been_renumbered() -> None:
+def test_another_property_shows_at_the_end() -> None:
+    trace = counterexample(UNSTABLE)
+    found = replay(replace(trace, finding=Finding("LogMatching", ())))
+    assert str(found).startswith("step 5, property: recorded LogMatching, now ReturningReplica")
+
+
+def test_other_numbers_are_told_where_nothing_else_differs() -> None:
     data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
     for index, step in enumerate(data["steps"]):
         step["option"] += 3
         step["choice"] += 7
         data["path"][index] += 3
-    assert replay(json_form.decode(data)) is None
+    found = replay(json_form.decode(data))
+    assert found is not None and (found.step, found.field) == (1, "option")
+    data["steps"][3]["violations"] = ["LogMatching"]
+    assert str(replay(json_form.decode(data))).startswith("step 4, violations[0]")

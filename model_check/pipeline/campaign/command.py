@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from model_check.arguments import positive
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import console
+from model_check.consult.terminal import Console, console
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.mutation.campaign import Status

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-
-from model_check.consult.terminal import entry, heading, say
+from model_check.consult.terminal import Console, entry, heading, say
 from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT
 
 _MOST = 20

@@ -14,10 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from model_check.arguments import positive
-from model_check.consult.terminal import console, say
+from model_check.consult.terminal import Console, console, say
 from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.system import Limits
 from model_check.errors import InputError

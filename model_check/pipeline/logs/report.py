@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-
-from model_check.consult.terminal import entry, heading, say
+from model_check.consult.terminal import Console, entry, heading, say
 from model_check.logs.checks import CHECKS, NOTES
 from model_check.pipeline.logs.fleet import FleetReport
 from model_check.printable import printable

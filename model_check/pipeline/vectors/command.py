@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 from model_check import scenario as scenarios
 from model_check.arguments import positive
+from model_check.consult.terminal import replaced_line
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
@@ -89,9 +89,9 @@ def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
             max_states=arguments.max_states,
             keep=None if arguments.all else arguments.per_feature,
             parquet=arguments.parquet,
-            progress=_progress,
+            progress=replaced_line,
         )
-    _progress("")
+    replaced_line("")
     kinds: dict[str, int] = {}
     for entry in made.files:
         kinds[entry["kind"]] = kinds.get(entry["kind"], 0) + entry["vectors"]
@@ -113,8 +113,3 @@ def _check(arguments: argparse.Namespace) -> int:
     print(f"{arguments.check}: {verdict}")
     print(f"  {done.vectors:,} vectors, {done.steps:,} steps, {len(done.rules)} rules, {done.files} files")
     return 1 if done.differences else 0
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)

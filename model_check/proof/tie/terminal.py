@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.status import Status
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
-from model_check.consult.terminal import console, fitted, heading, say
+from model_check.consult.terminal import Console, console, fitted, heading, say
 from model_check.errors import InputError
 from model_check.kraft.scenario import of_replicas
 from model_check.proof.tie import report, scenarios

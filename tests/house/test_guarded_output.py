@@ -1,0 +1,91 @@
+"""Whatever a text from outside holds, a terminal shows it and obeys none of it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_check.consult.terminal import Console, console, say
+from model_check.errors import InputError
+from model_check.files import write_atomically
+from model_check.printable import guarded, json_text, printable, shown
+
+ROOT = Path(__file__).parents[2]
+#: Control characters of two kinds, delete, what changes directions, and line breaks that are no line feed.
+CONTROLS = "\x00\x07\x08\x0c\r\x1b\x7f\x80\x85\x9b\x9d\u200e\u202a\u202e\u2066\u2069\u2028\u2029\ufeff"
+TEXTS = st.text(st.sampled_from(CONTROLS) | st.characters(), max_size=40)
+
+
+def _is_harmless(text: str) -> bool:
+    return all(letter.isprintable() or letter in "\n\t" for letter in text)
+
+
+@given(TEXTS)
+def test_no_door_lets_a_control_character_out(text: str) -> None:
+    assert printable(text).isprintable() and len(printable(text)) == len(text)
+    out = io.StringIO()
+    with redirect_stdout(out), guarded():
+        print(text)
+        say(console(), text)
+        console().print(text)
+        Console().print({"a": text})
+    assert _is_harmless(out.getvalue())
+    assert _is_harmless(str(InputError(text)))
+
+
+@given(st.recursive(TEXTS | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
+def test_json_keeps_what_it_escapes(data: object) -> None:
+    text = json_text(data, 1)
+    assert _is_harmless(text)
+    assert json.loads(text) == data
+
+
+def test_files_are_written_through_the_same_door(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "report", f"a{CONTROLS}\n\tb\n")
+    assert (tmp_path / "report").read_text() == f"a{'?' * len(CONTROLS)}\n\tb\n"
+
+
+def test_colours_are_those_of_rich_alone() -> None:
+    out = io.StringIO()
+    target = Console(file=out, force_terminal=True, color_system="standard")
+    say(target, "red \x1b[32mnot green", "red")
+    assert out.getvalue() == "\x1b[31mred ?[32mnot green\x1b[0m\n"
+
+
+def test_a_message_ends_with_what_to_do_however_long_it_quotes() -> None:
+    for quoted in ("x" * 100_000, "x " * 100_000, "\x1b" * 100_000, "x\n" * 100_000):
+        sentence = str(InputError(f"file: there is no goal '{quoted}'; see the docs."))
+        assert sentence.startswith("file: there is no goal '") and _is_harmless(sentence)
+        assert max(map(len, sentence.split("\n"))) < 900
+        assert sentence.count("\n") < 100
+    assert str(InputError("x\ny")) == "x\ny"
+
+
+def test_a_short_message_stays_as_it_is() -> None:
+    sentence = f"{'/folder' * 30}/file.toml: no {'word ' * 90}; see docs/scenarios.md."
+    assert str(InputError(sentence)) == sentence
+
+
+def test_rich_writes_through_one_console() -> None:
+    """Whoever makes a console of rich itself would write what that does not look at."""
+    found = []
+    for path in sorted((ROOT / "model_check").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{each.name}" for each in node.names]
+            if any(name in ("rich.console.Console", "rich.console", "rich.print") for name in names):
+                found.append(path.relative_to(ROOT).as_posix())
+    assert set(found) == {"model_check/consult/terminal.py"}
+
+
+@pytest.mark.parametrize("text", [shown, printable])
+def test_what_terminals_show_stays(text: object) -> None:
+    assert callable(text) and text("→ ✓ é 日本 ─") == "→ ✓ é 日本 ─"
