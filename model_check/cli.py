@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import logging
 import platform
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NoReturn
 
 from model_check import signals, streams
@@ -61,7 +59,7 @@ def script() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``kraftcheck`` with ``argv`` (default: the process's arguments) and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with signals.ending() as ending, _messages_shown():
+    with signals.ending() as ending, streams.messages_shown():
         try:
             streams.make_ready()
             require_memory()
@@ -85,20 +83,6 @@ def _failed(error: BaseException) -> int:
         streams.give_up(sys.stdout)
     streams.say(f"kraftcheck: {sentence}")
     return status
-
-
-@contextmanager
-def _messages_shown() -> Iterator[None]:
-    """Within, what this package logs is shown, a line each, on standard error."""
-    logger, handler = logging.getLogger("model_check"), streams.Messages(logging.INFO)
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
 
 
 def _told(arguments: list[str]) -> int:

@@ -45,9 +45,13 @@ def require_memory() -> None:
         raise MemoryError
 
 
+def _is_limited() -> bool:
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def _is_free(size: int) -> bool:
     """Whether a limit of the process, if it has one, leaves ``size`` bytes."""
-    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+    if not _is_limited():
         return True
     try:
         mmap.mmap(-1, size).close()
@@ -59,7 +63,8 @@ def _is_free(size: int) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether ``error`` says that memory, or another resource of the process, has run out.
 
-    Libraries may make any exception of that: what else is raised when hardly anything is free counts too.
+    Libraries may make any exception of that: what else is raised when hardly anything is free counts too, and
+    under a limit what C code raises that has not looked whether it got memory.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -68,7 +73,7 @@ def is_out_of_memory(error: BaseException) -> bool:
         if any(words in str(seen).lower() for words in _SHORT_OF_MEMORY):
             return True
         seen = seen.__cause__ or seen.__context__
-    return not _is_free(_HARDLY_ANY_BYTES)
+    return (_is_limited() and isinstance(error, SystemError)) or not _is_free(_HARDLY_ANY_BYTES)
 
 
 def failure(error: BaseException) -> tuple[int, str]:

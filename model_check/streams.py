@@ -91,9 +91,23 @@ def say(line: str) -> None:
         give_up(sys.stderr)
 
 
-class Messages(logging.Handler):
+class _Messages(logging.Handler):
     """Shows what is logged on standard error, in the form of all messages."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show ``record``."""
         say(f"kraftcheck: {record.getMessage()}")
+
+
+@contextmanager
+def messages_shown() -> Iterator[None]:
+    """Within, what this package logs is shown, a line each, on standard error."""
+    logger, handler = logging.getLogger("model_check"), _Messages(logging.INFO)
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
