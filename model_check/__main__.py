@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from model_check.cli import script
 
-from model_check.cli import main
-
-sys.exit(main())
+script()

@@ -1,23 +1,27 @@
 """The command ``kraftcheck``.
 
 Exit status: 0 all as expected; 1 a verdict, a comparison or a check differs from what was expected; 2 bad
-input; 3 undetermined (a limit was hit first, or the run was interrupted); 141 the reader of the output closed
-the pipe first.
+input, or a file or a stream that cannot be read or written; 3 undetermined (a limit was hit first, memory ran
+out, or the run was interrupted); 70 an internal error; 141 the reader of the output closed the pipe first.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
-import os
+import importlib.metadata
+import platform
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
+from model_check import signals, streams
 from model_check.errors import InputError
+from model_check.failures import EXIT_BAD_INPUT, EXIT_UNDETERMINED, failure, require_memory
 from model_check.parser import Parser
 from model_check.printable import guarded
 
-EXIT_EXPECTED, EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_UNDETERMINED = 0, 1, 2, 3
+EXIT_EXPECTED, EXIT_DIFFERS = 0, 1
 #: As shells have it for a process that ended with SIGPIPE: what was to be told was not, so it is no success.
 EXIT_BROKEN_PIPE = 141
 
@@ -42,25 +46,45 @@ COMMANDS = {
 }
 
 
+def script() -> NoReturn:
+    """The program ``kraftcheck``: this process ends with the exit status of :func:`main`."""
+    try:
+        status = main()
+    except (MemoryError, KeyboardInterrupt) as error:
+        status = _failed(error)
+    # What is left to be done takes no time, and would be cut short with a traceback.
+    signals.ignore()
+    sys.exit(status)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``kraftcheck`` with ``argv`` (default: the process's arguments) and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        # Where the terminal cannot show a character, a replacement is better than no report.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    with signals.ending() as ending, streams.messages_shown():
+        try:
+            streams.make_ready()
+            require_memory()
+            with guarded():
+                return _told(arguments)
+        except BrokenPipeError:
+            streams.give_up(sys.stdout)
+            return EXIT_BROKEN_PIPE
+        except (Exception, KeyboardInterrupt) as error:
+            # Libraries make other exceptions of an interrupt.
+            unexpected = ending.heard and not isinstance(error, InputError)
+            return _failed(KeyboardInterrupt() if unexpected else error)
+
+
+def _failed(error: BaseException) -> int:
+    """Say why the command has failed; its exit status."""
+    status, sentence = failure(error)
+    traceback.clear_frames(error.__traceback__)  # They may hold all of the memory.
     try:
-        with guarded():
-            return _told(arguments)
-    except InputError as error:
-        print(f"kraftcheck: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        print("kraftcheck: interrupted.", file=sys.stderr)
-        return EXIT_UNDETERMINED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
+        sys.stdout.flush()
+    except OSError:
+        streams.give_up(sys.stdout)
+    streams.say(f"kraftcheck: {sentence}")
+    return status
 
 
 def _told(arguments: list[str]) -> int:
@@ -76,6 +100,7 @@ def _told(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser = Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
+    parser.add_argument("-V", "--version", action="store_true", help="say which version this is and stop")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
@@ -85,6 +110,9 @@ def _run(arguments: list[str]) -> int:
         if name == wanted:
             importlib.import_module(f"model_check.commands.{name}").configure(command)
     parsed = parser.parse_args(arguments)
+    if parsed.version:
+        print(_version())
+        return EXIT_EXPECTED
     if parsed.command is None:
         parser.print_help()
         return EXIT_BAD_INPUT
@@ -93,5 +121,20 @@ def _run(arguments: list[str]) -> int:
     return status
 
 
+def _version() -> str:
+    def of(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "(not installed)"
+
+    used = ", ".join(f"{package} {of(package)}" for package in ("numba", "numpy", "z3-solver"))
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"kraftcheck {of('kraftcheck')}; {python}, {used}"
+
+
+__all__ = ["EXIT_BAD_INPUT", "EXIT_DIFFERS", "EXIT_EXPECTED", "EXIT_UNDETERMINED", "main", "script"]
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -79,7 +79,7 @@ def require_folder_can_be_written(path: Path | None, option: str) -> None:
 
 
 def _temporary_beside(path: Path) -> tuple[int, str]:
-    return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.kraftcheck-")
 
 
 def _try(path: Path) -> None:

@@ -13,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import model_check
+from model_check import signals
 
 _POLL_SECONDS = 1.0
+_GRACE_SECONDS = 5.0
 
 
 def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
@@ -30,6 +33,32 @@ def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]
     root = str(Path(model_check.__file__).parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return [sys.executable, "-P", "-m", module, *arguments], {**os.environ, "PYTHONPATH": path}
+
+
+def run(module: str, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``module`` in an interpreter of its own to its end. Raises subprocess.TimeoutExpired.
+
+    Where it is not awaited, it is told to end before it is killed, so that it leaves nothing behind.
+    """
+    command, environment = interpreter(module, *arguments)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except BaseException:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_GRACE_SECONDS)
+        process.kill()
+        process.wait()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 class Server:
@@ -49,17 +78,17 @@ class Server:
         try:
             print(request, file=self._process.stdin, flush=True)
             line = self._process.stdout.readline()
-        except OSError:
+        except (OSError, ValueError):  # It has ended, or was closed.
             return None
         found: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
         return found
 
     def close(self) -> None:
-        """End the server, and what it does for a request."""
-        if self._process.poll() is None and self._process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
+        """End the server, and what it does for a request; another thread may wait for the answer."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
                 self._process.stdin.close()
-            self._process.wait()
+        self._process.wait()
 
 
 # -- in the server ------------------------------------------------------------------------------
@@ -81,7 +110,7 @@ def serve(answer: Callable[[str, int], dict[str, Any]], get_ready: Callable[[], 
     """
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
         get_ready()
         for line in sys.stdin:
             print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)
@@ -117,16 +146,23 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
     """
     begin = time.monotonic()
     receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receive)
-        _work_and_exit(work, send)
-    os.close(send)
-    told, in_time = _listen(receive, caller, begin + seconds)
-    os.close(receive)
-    if not in_time:
-        os.kill(child, signal.SIGKILL)
-    _, status, usage = os.wait4(child, 0)
+    # What a process leaves behind that is killed is removed with the folder.
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
+        with signals.waiting():
+            child = os.fork()
+            if child == 0:
+                os.close(receive)
+                tempfile.tempdir = folder
+                _work_and_exit(work, send)
+        os.close(send)
+        in_time = False
+        try:
+            told, in_time = _listen(receive, caller, begin + seconds)
+        finally:
+            os.close(receive)
+            if not in_time:
+                os.kill(child, signal.SIGKILL)
+            _, status, usage = os.wait4(child, 0)
     lines = told.decode("utf-8", "replace").split("\n")[:-1]
     unit = 1 if sys.platform == "darwin" else 1024
     return Ended(lines, in_time, status, usage.ru_maxrss * unit, time.monotonic() - begin)
@@ -134,6 +170,8 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
 
 def _work_and_exit(work: Callable[[TextIO], None], send: int) -> NoReturn:
     status = 1
+    for number in signals.ENDING:
+        signal.signal(number, signal.SIG_DFL)
     try:
         with os.fdopen(send, "w", encoding="utf-8") as stream:
             work(stream)

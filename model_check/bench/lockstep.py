@@ -31,7 +31,7 @@ def figures(runs: Sequence[Path] = (), rounds: int = 3, seconds: int = 40) -> li
     if runs:
         speed = median(_speed(runs) for _ in range(rounds))
         found.append(Figure("lockstep_recorded", "lockstep, recorded runs", speed, UNIT))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
         run = Path(folder, "run-simulated")
         write_simulated(run, seconds)
         speed = median(_speed([run]) for _ in range(rounds))

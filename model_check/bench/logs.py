@@ -30,7 +30,7 @@ def figures(size: int = 16_000_000, rounds: int = 3, seed: int = 1) -> list[Figu
     medians over ``rounds`` readings of ``size`` bytes a kind.
     """
     found: list[Figure] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
         for kind, noise in _KINDS.items():
             text = "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
             plain, packed = Path(folder, f"{kind}.log"), Path(folder, f"{kind}.log.gz")

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import signal
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 
 from model_check import scenario
 from model_check.arguments import whole_number
@@ -107,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
-    with _ending_on_signal(), AdapterProcess(arguments.adapter, arguments.timeout) as process:
+    with AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
         report = Report(session.capabilities, protocol)
         sequences = _sequences(arguments, protocol, report)
@@ -184,23 +180,6 @@ def _write_trace(path: Path, report: Report) -> None:
     trace = files.behaviour(driven.sequence, driven.failed.question.position)
     text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
     write_atomically(path, text)
-
-
-@contextmanager
-def _ending_on_signal() -> Iterator[None]:
-    """A request to terminate ends the adapter too."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _progress(text: str) -> None:

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("no log files given; see 'kraftcheck logs --help'.")
     require_file_can_be_written(arguments.output, "-o")
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as history:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", prefix="kraftcheck-") as history:
         listen = _listener(history, as_data=arguments.json) if arguments.history else None
         report = _read(arguments, listen)
         history.seek(0)

@@ -54,7 +54,7 @@ class Frontier:
     def _write(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> int:
         """Write a piece; where it begins in the file."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+            self._file = tempfile.TemporaryFile(prefix="kraftcheck-", dir=self._folder)  # noqa: SIM115
         begin = self._file.tell()
         np.save(self._file, rows, allow_pickle=False)
         np.save(self._file, fps, allow_pickle=False)

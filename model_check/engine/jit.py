@@ -6,16 +6,29 @@ A kernel therefore allocates nothing: scratch arrays come in as arguments.
 Numba notices a change of the file a kernel is in, but not of what the kernel takes from other files. What is
 kept on disk is therefore stamped with a digest of this whole folder: a checkout that moves from one commit to
 another never runs a kernel of the one with tables of the other.
+
+Kernels are kept where numba keeps them: in the folder that ``NUMBA_CACHE_DIR`` names, next to the sources, or
+in the user's own cache. Where none of these can be written they are kept in a folder of this user among the
+temporary files, or not at all. A kernel is code: it is taken from no folder that another user may fill.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import stat
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache, NullCache
+
+_CONFIG: Any = numba.config
 
 
 def _digest() -> str:
@@ -28,17 +41,99 @@ def _digest() -> str:
 SOURCES = _digest()
 
 
-def _stamped(dispatcher: Any) -> Any:
-    """``dispatcher``, whose cache on disk is one of these sources alone."""
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None:
-        file._source_stamp = SOURCES
-    return dispatcher
+@cache
+def _tell(where: str) -> None:
+    """Say once that kernels are compiled: nothing else is heard of meanwhile."""
+    logging.getLogger(__name__).info(
+        "compiling the engine for this machine, which takes up to a minute; it is %s", where
+    )
+
+
+class _Kept(FunctionCache):
+    """The kernels of one function on disk, of these sources alone.
+
+    Raises RuntimeError where numba finds no folder.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file._source_stamp = SOURCES
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The kernel, or ``None`` where there is none that can be read."""
+        try:
+            found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
+        except Exception:  # A damaged pickle may raise anything; the kernel is compiled anew.
+            with suppress(OSError):
+                os.unlink(self._cache_file._index_path)
+            found = None
+        if found is None:
+            _tell(f"kept in {self.cache_path}.")
+        return found
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep a kernel; a disk without room means that it is compiled again next time."""
+        try:
+            super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
+        except OSError:
+            logging.getLogger(__name__).info("compiled code cannot be written to %s.", self.cache_path)
+
+
+class _NotKept(NullCache):
+    """Of no kernel."""
+
+    def load_overload(self, signature: Any, target: Any) -> None:
+        """None."""
+        _tell("not kept, as no folder can be written: name one by NUMBA_CACHE_DIR.")
+
+
+def _cache_of(function: Callable[..., Any]) -> _Kept | _NotKept:
+    try:
+        found = _Kept(function)
+        if _CONFIG.CACHE_DIR or _can_be_trusted(Path(found.cache_path)):
+            return found
+    except RuntimeError:
+        pass
+    named = _CONFIG.CACHE_DIR
+    try:
+        _CONFIG.CACHE_DIR = str(private_folder())
+        return _Kept(function)
+    except (OSError, RuntimeError):
+        return _NotKept()
+    finally:
+        _CONFIG.CACHE_DIR = named
+
+
+def _can_be_trusted(folder: Path) -> bool:
+    """Whether nobody fills ``folder`` but root, this user, and the owner of these sources."""
+    found = folder.stat()
+    owners = (0, os.geteuid(), Path(__file__).stat().st_uid)
+    return found.st_uid in owners and not found.st_mode & stat.S_IWOTH
+
+
+def private_folder() -> Path:
+    """A folder of this user alone among the temporary files, created where there is none.
+
+    Raises OSError where there can be none: another user may have taken its name.
+    """
+    folder = Path(tempfile.gettempdir()) / f"kraftcheck-kernels-{os.geteuid()}"
+    above = folder.parent.stat()
+    if above.st_uid not in (0, os.geteuid()) or (
+        above.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not above.st_mode & stat.S_ISVTX
+    ):
+        raise PermissionError(f"{folder.parent}: others may rename what is in it")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder}: is open to others")
+    return folder
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """A kernel that Python calls."""
-    return _stamped(numba.njit(nogil=True, cache=True, _nrt=False)(function))  # type: ignore[call-overload]
+    dispatcher = numba.njit(nogil=True, _nrt=False)(function)  # type: ignore[call-overload]
+    dispatcher._cache = _cache_of(function)
+    return dispatcher
 
 
 def inlined(function: Callable[..., Any]) -> Any:

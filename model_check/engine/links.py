@@ -46,7 +46,7 @@ class Links:
     """
 
     def __init__(self, folder: Path | str | None = None, *, fingerprints: bool = False) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="links-") if folder is None else None
+        self._temporary = tempfile.TemporaryDirectory(prefix="kraftcheck-") if folder is None else None
         self.folder = Path(self._temporary.name if self._temporary else str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self._with_fingerprints = fingerprints

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
+from model_check import signals
 from model_check.collector import without_collector
 from model_check.errors import InputError
 from model_check.files import write_atomically
@@ -62,8 +63,14 @@ def make_fleet(folder: Path, options: FleetOptions) -> dict[str, Any]:
     if options.lines < 1_000_000 or len(jobs) == 1:
         made = [work(job) for job in jobs]
     else:
-        with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-            made = list(pool.map(work, jobs))
+        with ProcessPoolExecutor(
+            os.cpu_count(), mp_context=get_context("spawn"), initializer=signals.ignore
+        ) as pool:
+            try:
+                made = list(pool.map(work, jobs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     manifest = {
         "format": 1,
         "seed": options.seed,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import Lock
 from typing import Any
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -117,6 +117,7 @@ def run(
     source += [] if width is None else ["--width", str(width)]
     source += ["--brief"] if brief else []
     pool, workers = ThreadPoolExecutor(max(1, jobs)), Workers()
+    # An interrupt does not wait for the mutants that are at work.
     try:
         controls: dict[str, Future[Explored]] = {}
         explored: list[Future[Explored]] = []
@@ -130,8 +131,9 @@ def run(
         for mutant, future in zip(chosen, explored, strict=True):
             yield judge(mutant, controls[mutant.scenario].result(), future.result())
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
         workers.close()
+        pool.shutdown(wait=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +141,22 @@ class Explored:
     """The explorations of a mutant, or of the reference as it is, or why there are none.
 
     Of each what a worker writes: ``judged``, ``verdict``, ``property``, ``steps``, ``states``, ``seconds``,
-    ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``.
+    ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``. ``limit``: time or memory, which
+    kept it from a result.
     """
 
     explorations: tuple[dict[str, Any], ...] = ()
     error: str | None = None
-    timed_out: bool = False
+    limit: str | None = None
 
 
 class Workers:
-    """Servers of workers: as many as threads ask at a time."""
+    """Servers of workers: as many as threads ask at a time. The first one says when it compiles."""
 
     def __init__(self) -> None:
         self._idle: SimpleQueue[Server] = SimpleQueue()
+        self._all: list[Server] = []
+        self._lock, self._closed = Lock(), False
 
     def work(self, arguments: list[str], timeout: float, explorations: int) -> Explored:
         """What the worker with ``arguments`` finds, within ``timeout`` seconds for each exploration."""
@@ -162,26 +167,34 @@ class Workers:
         try:
             server = self._idle.get_nowait()
         except Empty:
-            server = Server("model_check.mutation.server")
+            with self._lock:
+                if self._closed:
+                    return Explored(limit="interrupted")
+                server = Server("model_check.mutation.server", *([] if self._all else ["--tell"]))
+                self._all.append(server)
         answer = server.ask(json.dumps(request))
         if answer is None:
             server.close()
-            return Explored(error="the server of workers has ended")
+            return Explored(limit="the process of the workers was killed; was memory short?")
         self._idle.put(server)
         return _explored(answer)
 
     def close(self) -> None:
-        """End all servers; none may be at work."""
-        with suppress(Empty):
-            while True:
-                self._idle.get_nowait().close()
+        """End all servers, also those at work."""
+        with self._lock:
+            self._closed = True
+        for server in self._all:
+            server.close()
 
 
 def _explored(answer: dict[str, Any]) -> Explored:
-    found = [data for data in answer["found"] if "error" not in data]
+    limits = [data["limit"] for data in answer["found"] if "judged" not in data and "limit" in data]
+    found = [data for data in answer["found"] if "judged" in data]
     errors = [data["error"] for data in answer["found"] if "error" in data]
     if not answer["in_time"]:
-        return Explored(timed_out=True)
+        return Explored(limit="no result in time")
+    if limits or answer["how"] == "signal 9":
+        return Explored(limit=limits[0] if limits else "the worker was killed; was memory short?")
     if not errors and answer["how"] != "status 0":
         errors = [f"the worker ended with {answer['how']}"]
     return Explored(tuple(found), errors[-1] if errors else None)
@@ -205,8 +218,8 @@ def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
         )
         for data in report.explorations
     )
-    if report.timed_out:
-        return Result(mutant, Status.UNDETERMINED, "no result in time", runs)
+    if report.limit is not None:
+        return Result(mutant, Status.UNDETERMINED, report.limit, runs)
     if report.error is not None:
         return Result(mutant, Status.FAILED, report.error, runs)
     if mutant.equivalent is not None:
@@ -222,8 +235,8 @@ def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
 
 def _trouble_of_control(mutant: Mutant, control: Explored) -> tuple[Status, str] | None:
     """Why the unmutated scenario does not serve as a control, if it does not."""
-    if control.timed_out:
-        return Status.UNDETERMINED, f"the unmutated {mutant.scenario} gives no result in time"
+    if control.limit is not None:
+        return Status.UNDETERMINED, f"the unmutated {mutant.scenario}: {control.limit}"
     if control.error is not None:
         return Status.FAILED, f"the unmutated {mutant.scenario}: {control.error}"
     (found,) = control.explorations

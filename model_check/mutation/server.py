@@ -2,16 +2,17 @@
 
 ``python -m model_check.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those of a
 worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it ended
-by itself, and ``how`` it did. Nothing of the reference is imported before.
+by itself, and ``how`` it did. Nothing of the reference is imported before. ``--tell``: say when compiling.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from typing import Any
 
-from model_check import forks
+from model_check import forks, streams
 from model_check.mutation import worker
 
 
@@ -29,4 +30,5 @@ def answer(request: str, caller: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(forks.serve(answer, forks.prepare))
+    with streams.messages_shown() if "--tell" in sys.argv[1:] else nullcontext():
+        sys.exit(forks.serve(answer, forks.prepare))

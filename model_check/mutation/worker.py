@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from model_check.errors import InputError
+from model_check.failures import EXIT_UNDETERMINED, is_out_of_memory
 from model_check.mutation import catalogue, patch
 from model_check.scenario import Scenario, find
 
@@ -47,8 +48,11 @@ def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout) -> int:
         print(json.dumps({"error": str(error)}), file=stream, flush=True)
         return 1
     except KeyboardInterrupt:
-        return 3
+        return EXIT_UNDETERMINED
     except Exception as error:  # A mutant may break the reference in any way; the campaign reports it.
+        if is_out_of_memory(error):
+            print(json.dumps({"limit": "out of memory"}), file=stream, flush=True)
+            return EXIT_UNDETERMINED
         where = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
         print(json.dumps({"error": what}), file=stream, flush=True)

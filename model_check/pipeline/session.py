@@ -13,8 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from model_check.errors import InputError
 from model_check.java import find_java
@@ -112,25 +111,16 @@ def spark_session(
 
 @contextmanager
 def _signals_of_session() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, and so ends Spark in good order; PySpark's handler of SIGINT is undone.
-
-    Another exception would leave Py4J's connection with an answer that nobody reads.
-    """
+    """PySpark's handler of SIGINT is undone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def terminate(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    interrupt, usual = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    if usual == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, terminate)
+    before = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        for number, handler in ((signal.SIGTERM, usual), (signal.SIGINT, interrupt)):
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:

@@ -14,11 +14,10 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from model_check import signals
 from model_check.pipeline.spark_errors import not_of_gateway
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class _Machine(subprocess.Popen[bytes]):
     """The process of a virtual machine, with all that it starts in a group of its own."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
-        with _signals_wait():
+        with signals.waiting():
             super().__init__(*words, **options, process_group=0)
             _running.append(self)
 
@@ -104,7 +103,7 @@ _running: list[_Machine] = []
 
 def end_machines(*, starting: bool = False) -> None:
     """End the virtual machines of this process. Signals wait meanwhile: it does not take long."""
-    with _signals_wait():
+    with signals.waiting():
         while _running:
             _running.pop().end(starting=starting)
 
@@ -114,27 +113,6 @@ def _at_exit() -> None:
     # Py4J tells the machine even then what Python needs no longer, and logs that it is gone.
     logging.getLogger().addFilter(not_of_gateway)
     end_machines()
-
-
-@contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Signals that would end the process do so after the context."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    kept = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for each in came[:1]:
-            signal.raise_signal(each)
 
 
 def start(conf: SparkConf, printed: Printed) -> Any:

@@ -1,5 +1,5 @@
-"""Ctrl-C in calls of the solver's library, where Python may drop it, raise another exception for it, or
-would hear of it only when the call returns.
+"""Signals that end a command, in calls of the solver's library: Python may drop them there, raise another
+exception for them, or hear of them only when the call returns.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from types import FrameType
 
 import z3
 
+from model_check.signals import ENDING, Ending
+
 #: After this many seconds the solver is told again: what it was told between two calls does not count.
 _AGAIN = 0.2
 
 _seen = threading.Event()
 _over = threading.Event()
-
-
-def _note(number: int, frame: FrameType | None) -> None:
-    _seen.set()
-    raise KeyboardInterrupt
 
 
 def raise_if_seen() -> None:
@@ -34,14 +31,19 @@ def raise_if_seen() -> None:
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """Within, Ctrl-C ends the solver's work and then in KeyboardInterrupt, in the next call of
+    """Within, Ctrl-C and its like end the solver's work and then in KeyboardInterrupt, in the next call of
     :func:`raise_if_seen` at the latest.
 
     The solver must leave the signal to Python (its parameter ``ctrl_c``).
     """
-    before = signal.getsignal(signal.SIGINT)
-    # Where somebody else handles the signal, or it is ignored, that stays.
-    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    # A signal that is ignored, or handled by other code, stays so.
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if handler is signal.default_int_handler or isinstance(handler, Ending)
+    }
+    if not before or threading.current_thread() is not threading.main_thread():
         yield
         return
     _seen.clear()
@@ -52,8 +54,15 @@ def noticed() -> Iterator[None]:
         if not (_seen.is_set() and issubclass(problem.exc_type, KeyboardInterrupt)):
             told(problem)
 
+    def note(number: int, frame: FrameType | None) -> None:
+        _seen.set()
+        handler = before[signal.Signals(number)]
+        assert callable(handler)
+        handler(number, frame)
+
     sys.unraisablehook = tell
-    signal.signal(signal.SIGINT, _note)
+    for number in before:
+        signal.signal(number, note)
     try:
         with _solver_is_told():
             yield
@@ -61,7 +70,8 @@ def noticed() -> Iterator[None]:
         raise_if_seen()
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.unraisablehook = told
         _seen.clear()
 
@@ -74,7 +84,7 @@ def _solver_is_told() -> Iterator[None]:
     _over.clear()
 
     def watch() -> None:
-        while os.read(reader, 1) != bytes([signal.SIGINT]):
+        while os.read(reader, 1)[0] not in ENDING:
             if _over.is_set():
                 return
         _seen.set()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import model_check
+from model_check import forks
 from model_check.engine.explorer import explore
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
 from model_check.errors import InputError
+from model_check.failures import EXIT_UNDETERMINED
 from model_check.kinds import model_of
 from model_check.model import ModelSystem
 from model_check.scenario import Scenario
@@ -244,23 +244,15 @@ def compare_mutant(
 
 def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
     """A mutant is made before the reference is imported, so it runs in a process of its own."""
-    root = str(Path(str(model_check.__file__)).parent.parent)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     seconds = wanted.max_seconds or 3600.0
-    worker = [sys.executable, "-P", "-m", "model_check.tlc.mutant_worker"]
+    words = (mutant.id, mutant.scenario, str(seconds))
     try:
-        done = subprocess.run(
-            [*worker, mutant.id, mutant.scenario, str(seconds)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds + GRACE_SECONDS,
-            env={**os.environ, "PYTHONPATH": path},
-            check=False,
-        )
-        data: dict[str, Any] = json.loads(done.stdout or '{"error": "it said nothing"}')
+        done = forks.run("model_check.tlc.mutant_worker", *words, seconds=seconds + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
+    if done.returncode in (EXIT_UNDETERMINED, -signal.SIGKILL):
+        return Answer(0, 0, None, (), None, seconds, "the checker ran out of memory, or was ended")
+    data: dict[str, Any] = json.loads(done.stdout or '{"error": "it said nothing"}')
     if "error" in data:
         raise InputError(f"mutant '{mutant.id}': {data['error']}")
     return Answer(**data | {"violated": tuple(data["violated"])})

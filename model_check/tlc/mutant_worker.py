@@ -11,7 +11,9 @@ import dataclasses
 import json
 import sys
 
+from model_check import signals
 from model_check.errors import InputError
+from model_check.failures import EXIT_UNDETERMINED, is_out_of_memory
 from model_check.mutation import catalogue, patch
 from model_check.scenario import find
 
@@ -34,12 +36,15 @@ def main(argv: list[str]) -> int:
         print(json.dumps({"error": str(error)}))
         return 1
     except KeyboardInterrupt:
-        return 3
+        return EXIT_UNDETERMINED
     except Exception as error:  # A mutant may break the reference in any way.
+        if is_out_of_memory(error):
+            return EXIT_UNDETERMINED
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with signals.ending():
+        sys.exit(main(sys.argv[1:]))

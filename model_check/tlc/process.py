@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
+from model_check import signals
 from model_check.errors import InputError
 from model_check.tlc.install import Tools
 from model_check.tlc.output import Listener, Said
@@ -59,7 +59,7 @@ class Ran:
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
     """A temporary folder, which is removed however the run ends."""
-    with _termination_raises(), tempfile.TemporaryDirectory(prefix="kraftcheck-tlc-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-tlc-") as folder:
         yield Path(folder)
 
 
@@ -83,7 +83,7 @@ def run(
     clock: threading.Timer | None = None
     process: subprocess.Popen[str] | None = None
     try:
-        with _interrupts_put_off():
+        with signals.waiting():  # What is to be ended must be known first.
             process = _start(tools, _command(tools, job, folder), folder)
         if max_seconds is not None:
             clock = threading.Timer(max_seconds, _end, (process, overtime))
@@ -129,7 +129,14 @@ def _end(process: subprocess.Popen[str], overtime: threading.Event) -> None:
 def _command(tools: Tools, job: Job, folder: Path) -> list[str]:
     """TLC unpacks its standard modules into the folder for temporary files, which is ours as well."""
     command = [
-        *(tools.java, "-XX:+UseParallelGC", f"-Djava.io.tmpdir={folder}", "-cp", str(tools.jar)),
+        *(
+            tools.java,
+            "-XX:+UseParallelGC",
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={folder}",
+            "-cp",
+            str(tools.jar),
+        ),
         *("tlc2.TLC", "-tool", "-deadlock", "-workers", str(job.workers)),
         *("-metadir", str(folder / "meta"), "-config", "run.cfg"),
     ]
@@ -175,38 +182,3 @@ def _kill(process: subprocess.Popen[str]) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def _interrupts_put_off() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end of the block: what is to be ended must be known first."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, frame: waiting.append(number)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-    if waiting:
-        raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _termination_raises() -> Iterator[None]:
-    """Let SIGTERM end this process as Ctrl-C does: by an exception, so that everything is cleaned up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -136,10 +136,10 @@ def test_the_time_limit_ends_the_whole_process_group(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_no_process_and_no_folder(number: int, tmp_path: Path) -> None:
     tools = says(tmp_path, "".join(SEARCHED), f"sleep 600 &\necho $! > '{tmp_path}/child'\nwait")
     program = (
-        "import sys, signal\nfrom pathlib import Path\n"
+        "import sys, signal\nfrom pathlib import Path\nfrom model_check.signals import ending\n"
         "from model_check.tlc.install import Tools\nfrom model_check.tlc.process import Job, run, workplace\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "try:\n  with workplace() as folder:\n"
+        "try:\n  with ending(), workplace() as folder:\n"
         f"    run(Tools({tools.java!r}, Path('x')), Job({{}}, 'T', ''), folder)\n"
         "except KeyboardInterrupt:\n  sys.exit(3)\n"
     )

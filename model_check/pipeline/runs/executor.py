@@ -28,7 +28,7 @@ def judge_run(
 ) -> dict[str, Any]:
     """The row of the run in ``folder``; ``contents``: its files by name, ``None``: it is not there."""
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as temporary:
         place = Path(temporary) / folder.rstrip("/").rpartition("/")[2]
         place.mkdir()
         for name in FILES:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import signal
 from dataclasses import dataclass
 from typing import Any
 
+from model_check import forks
 from model_check.errors import InputError
+from model_check.failures import EXIT_UNDETERMINED
 
 #: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
 TIED = {
@@ -107,8 +108,9 @@ class Verdict:
 
 def refute(mutant: str, scenario: str | None = None) -> Verdict:
     """Judge ``mutant`` in ``scenario`` (that of ``TIED``). Raises InputError where it cannot be made."""
-    command = [sys.executable, "-m", "model_check.proof.tie.worker", mutant, scenario or TIED[mutant]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forks.run("model_check.proof.tie.worker", mutant, scenario or TIED[mutant])
+    if done.returncode in (EXIT_UNDETERMINED, -signal.SIGKILL):
+        raise MemoryError
     try:
         found = json.loads(done.stdout)
     except json.JSONDecodeError:

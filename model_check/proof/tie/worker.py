@@ -10,7 +10,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from model_check import signals
 from model_check.errors import InputError
+from model_check.failures import EXIT_UNDETERMINED
 from model_check.mutation import catalogue
 from model_check.mutation.worker import become
 
@@ -32,6 +34,8 @@ def main() -> int:
         found = _judge(scenario)
     except InputError as error:
         found = {"error": str(error)}
+    except (MemoryError, KeyboardInterrupt):
+        return EXIT_UNDETERMINED
     print(json.dumps(found))
     return "error" in found
 
@@ -62,4 +66,5 @@ def _why(work: Work) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with signals.ending():
+        sys.exit(main())
