@@ -219,8 +219,8 @@ def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> Non
         ),
         (
             "[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.crashes=0..']",
-            "campaign.toml:3: matrix.0.bounds: budgets.crashes: expected a number or a range such as 0..2, not "
-            "'0..'; see ",
+            "campaign.toml:3: matrix.0.bounds: budgets.crashes: expected a number or a range such as 0..2, "
+            "not '0..'; see ",
         ),
         ("[[matrix]]\ntags = ['no-such-tag']", "no shipped scenario has the tag 'no-such-tag'"),
         ("[[matrix]]\nscenarios = ['nowhere']", "there is no scenario 'nowhere'"),
