@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
+from model_check.closest import did_you_mean
 from model_check.counterexamples import simplest_of
 from model_check.coverage.covering import Covered, Covering
 from model_check.coverage.items import parse
@@ -276,10 +277,9 @@ def _require_names_of_coverage(scenario: Scenario) -> None:
     known = model_of(scenario).to_cover(()) if scenario.expect.covers else {}
     for wanted in scenario.expect.covers:
         if parse(wanted, known) is None:
-            raise InputError(
-                f"{scenario.file}: expect.covers: there is nothing called '{wanted[:80]}'; name an action, "
-                "rule, transition, message or error as in docs/scenarios.md."
-            )
+            items = (f"{kind} {name}" for kind, names in known.items() for name in names)
+            near = did_you_mean(wanted, items) or "; name an action, rule, transition, message or error"
+            raise scenario.error(f"expect.covers: there is nothing called '{wanted[:80]}'{near}")
 
 
 def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) -> tuple[str, ...]:

@@ -190,7 +190,7 @@ def _quoted(found: re.Match[str]) -> str:
     return f'{word} is no value; a text stands in double quotes: "{word}"'
 
 
-_PAIR = "each line is a table such as [replicas], or a key and its value: key = …"
+_PAIR = "each line is a table, [name], or a key and its value, key = …"
 _BRACKETS = "the brackets do not match: write [name], and [[name]] for an entry of a list of tables"
 #: What people write that is no TOML: by what the parser says of it, the line, and what is left of the line
 #: from the place that it refuses, separated by tabs.

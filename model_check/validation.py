@@ -45,6 +45,11 @@ def parse_toml(text: str, where: str, hint: str) -> dict[str, Any]:
         raise InputError(_sentence(f"{_at(where, line)}: {said}", hint)) from None
 
 
+def read_toml(kind: type[M], text: str, where: str, hint: str) -> M:
+    """The TOML file ``where`` with this ``text`` as a ``kind``. Raises InputError (:func:`validated`)."""
+    return validated(kind, parse_toml(text, where, hint), where, hint, text)
+
+
 def validated(kind: type[M], data: object, where: str, hint: str, text: str = "") -> M:
     """``data`` of the file ``where`` as a ``kind``; ``text``: its TOML, from which errors have lines.
 

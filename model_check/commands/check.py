@@ -18,6 +18,7 @@ from rich.text import Text
 
 from model_check.arguments import byte_count, positive, thread_count
 from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.closest import did_you_mean
 from model_check.consult.terminal import Console, console, entry, heading, say
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
@@ -157,7 +158,9 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
     tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
     chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
     if not chosen:
-        raise InputError(f"no shipped scenario has the tag '{tag}'; 'kraftcheck check --list' lists them.")
+        tags = {each for scenario in shipped().values() for each in scenario.tags}
+        hint = did_you_mean(tag, tags) or "; 'kraftcheck check --list' lists them."
+        raise InputError(f"no shipped scenario has the tag '{tag}'{hint}")
     return chosen
 
 

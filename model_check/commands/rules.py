@@ -113,7 +113,9 @@ def _prose(rule: Rule) -> str:
 
 
 def _nothing_found(word: str) -> str:
-    known = [*spec.load().rules, *sorted(citations.areas())]
+    catalogue = spec.load()
+    properties = (name for each in catalogue.properties.values() for name in (each.id, each.name))
+    known = [*catalogue.rules, *sorted(citations.areas()), *properties]
     hint = did_you_mean(word, known, most=3) or f"; the areas are {', '.join(sorted(citations.areas()))}."
     return f"no rule is or contains {word[:60]!r}{hint}"
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from model_check.closest import did_you_mean
 from model_check.errors import InputError
-from model_check.validation import parse_toml, validated
+from model_check.validation import read_toml
 from spec import load
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
@@ -87,7 +87,7 @@ def _read(where: str, source: Traversable) -> tuple[Mutant, ...]:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: cannot be read ({error}); restore the file.") from None
-    return validated(_File, parse_toml(text, where, "correct it"), where, "correct it").mutant
+    return read_toml(_File, text, where, "correct it").mutant
 
 
 def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:

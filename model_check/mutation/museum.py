@@ -16,7 +16,7 @@ from model_check.errors import InputError
 from model_check.mutation import catalogue
 from model_check.mutation.campaign import Result, Run
 from model_check.mutation.catalogue import Mutant
-from model_check.validation import parse_toml, validated
+from model_check.validation import read_toml
 
 Issue = Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
@@ -68,7 +68,7 @@ def shipped() -> dict[str, Defect]:
         text = (resources.files("model_check") / FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{FILE}: cannot be read ({error}); restore the file.") from None
-    defects = validated(_File, parse_toml(text, FILE, "correct it"), FILE, "correct it").defect
+    defects = read_toml(_File, text, FILE, "correct it").defect
     return {defect.id: defect for defect in defects}
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints, model_validator
 from model_check.coverage.guards import Guard, guards_of_brokers
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Edit, Mutant, Table, Text
-from model_check.validation import parse_toml, validated
+from model_check.validation import read_toml
 
 FILE = "unmutated_guards.toml"
 Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\n]+$")]
@@ -57,7 +57,7 @@ def key(guard: Guard) -> str:
 def reasons() -> tuple[Reason, ...]:
     """The reasons of the package."""
     text = (resources.files("model_check") / FILE).read_text(encoding="utf-8")
-    return validated(_File, parse_toml(text, FILE, "correct it"), FILE, "correct it").reason
+    return read_toml(_File, text, FILE, "correct it").reason
 
 
 def touched(mutants: Iterable[Mutant]) -> frozenset[str]:

@@ -13,7 +13,7 @@ import model_check
 from model_check.closest import did_you_mean
 from model_check.errors import InputError
 from model_check.scenario import Name
-from model_check.validation import parse_toml, validated
+from model_check.validation import read_toml
 
 MAX_FILE_BYTES = 1_000_000
 DEFAULT_MODULE = "KRaft"
@@ -121,8 +121,7 @@ class Modules:
     def mutants(self) -> dict[str, TlaMutant]:
         """The mutants with a TLA+ counterpart, by id. Raises InputError."""
         path = self.folder / "mutants.toml"
-        data = parse_toml(_read(path), str(path), "correct it")
-        found = validated(_MutantFile, data, str(path), "correct it").mutant
+        found = read_toml(_MutantFile, _read(path), str(path), "correct it").mutant
         return {mutant.id: mutant for mutant in found}
 
     def mutated(self, mutant: TlaMutant) -> Configuration:

@@ -244,7 +244,7 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1]}, "protocol": {"set": {"contact": "x"}}}, "expected one of"),
         ({"brokers": {"running": [1]}, "protocol": {"set": {"rejection-fences": 1}}}, "true or false"),
         ({"brokers": {"running": [1]}, "protocol": TIMED, "budgets": {"timeouts": 1}}, "counted in ticks"),
-        ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "no property of brokers"),
+        ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "of this kind judges NoFatal"),
         ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
         ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
         (

@@ -48,7 +48,7 @@ NOT_TOML = [
     ('"two-voters"', '"two-voters', "1: the text is not closed by a quote on its line"),
     ('name = "two-voters"', "name =", "1: there is no value after '='"),
     ("name =", "name:", "1: '=' stands between a key and its value: name = …"),
-    ("voters =", "voters", "5: each line is a table such as [replicas], or a key and its value: key = …"),
+    ("voters =", "voters", "5: each line is a table, [name], or a key and its value, key = …"),
     ("max-epoch", "max epoch", "8: a key has no spaces: max-epoch = …"),
     ("[bounds]", "[bounds", "7: the brackets do not match: write [name]"),
     ("[bounds]", "[bounds]]", "7: the brackets do not match: write [name]"),
@@ -79,7 +79,7 @@ NOT_TOML = [
     ("", f"check = {{ goals = [] }}\n{EVENTUALLY}", "2: this adds to 'check', which is complete on line 1"),
     ("[replicas]", "- replicas:", "4: this looks like YAML"),
     ("", '{ "name": "two-voters" }', "1: this looks like JSON"),
-    ("", "two voters elect a leader", "1: each line is a table such as [replicas]"),
+    ("", "two voters elect a leader", "1: each line is a table, [name]"),
 ]
 #: The same of what is TOML.
 NO_SCENARIO = [

@@ -95,7 +95,7 @@ def test_a_mutant_is_never_made_after_the_reference_was_imported() -> None:
     [
         ("mutant = 1", "mutant"),
         ("[[mutant]]\nid = 'a'", "mutant.0"),
-        ("nonsense", "not a TOML file"),
+        ("nonsense", ":1: each line is a table"),
         ("[[mutant]]\nid='a'\nrules=['VOTE-8']\nabout='b'\nscenario='c'\nedit=[]", "mutant.0"),
     ],
 )

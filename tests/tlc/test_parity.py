@@ -232,4 +232,4 @@ def test_damaged_mutants_are_refused(damage: str, tmp_path: Path, capsys: pytest
     (tmp_path / "A.tla").write_text("", encoding="utf-8")
     (tmp_path / "mutants.toml").write_text(damage, encoding="utf-8")
     assert main(["tlc", "--mutants", "--list", "--modules", str(tmp_path)]) == 2
-    assert "mutants.toml: " in capsys.readouterr().err
+    assert "mutants.toml:" in capsys.readouterr().err

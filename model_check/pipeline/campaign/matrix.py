@@ -23,7 +23,7 @@ from model_check.mutation.catalogue import Mutant
 from model_check.pipeline.campaign import applies
 from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
 from model_check.scenario import Scenario, find, from_data, shipped
-from model_check.validation import parse_toml, validated
+from model_check.validation import read_toml
 
 #: What to do about a bad campaign file.
 HINT = "see docs/pipeline/campaign.md"
@@ -135,7 +135,7 @@ def find_campaign(word: str) -> Campaign:
         text = read_text(Path(word), "a campaign file", most=10**6)
     else:
         raise InputError(f"there is no campaign '{word[:60]}'; give a file, or one of {', '.join(known)}.")
-    return validated(Campaign, parse_toml(text, word, HINT), word, HINT)
+    return read_toml(Campaign, text, word, HINT)
 
 
 def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]:
