@@ -102,7 +102,8 @@ def as_data(known: Known, violated: str) -> dict[str, Any]:
 
 
 def _fits(known: Known, trace: Trace) -> bool:
-    protocol = trace.scenario.protocol
+    scenario: Any = trace.scenario
+    protocol = scenario.protocol
     variant = protocol.preset if hasattr(protocol, "preset") else protocol.form
     wanted = trace.property in known.properties and variant in known.variants
     return wanted and _follows(known.steps, trace, 0, {})

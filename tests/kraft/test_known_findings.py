@@ -15,18 +15,19 @@ from model_check.findings import known_findings, recognised
 from model_check.run import check
 from model_check.scenario import shipped
 
+SHIPPED = shipped()
 OWN = {name: known.id for known in known_findings() for name in known.scenarios}
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 VIOLATED = [
     name
-    for name, scenario in shipped().items()
+    for name, scenario in SHIPPED.items()
     if scenario.expect.verdict == "violated" and {"ci", "finding"} & set(scenario.tags)
 ]
 
 
 def looks_like(name: str) -> set[str | None]:
     """What the counterexamples of a shipped scenario look like."""
-    result = check(shipped()[name], threads=2)
+    result = check(SHIPPED[name], threads=2)
     assert result.as_expected
     found = [recognised(trace) for trace in result.traces(seek=False)]
     found += [recognised(trace) for trace in result.traces()]
@@ -34,7 +35,7 @@ def looks_like(name: str) -> set[str | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in VIOLATED if "ci" in shipped()[name].tags])
+@pytest.mark.parametrize("name", [name for name in VIOLATED if "ci" in SHIPPED[name].tags])
 def test_each_violation_is_recognised_as_its_own_finding_or_as_none(name: str) -> None:
     assert looks_like(name) == {OWN.get(name)}
 
@@ -48,7 +49,7 @@ def test_some_of_them(name: str) -> None:
 
 
 def test_every_finding_is_in_the_registry() -> None:
-    assert {name for name in VIOLATED if "finding" in shipped()[name].tags} <= set(OWN)
+    assert {name for name in VIOLATED if "finding" in SHIPPED[name].tags} <= set(OWN)
 
 
 @pytest.mark.parametrize("known", known_findings(), ids=lambda known: known.id)
@@ -56,9 +57,9 @@ def test_the_registry_names_what_there_is(known: Any) -> None:
     headings = re.findall(r"^## (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     catalogue = spec.load()
     assert known.section in headings
-    assert all(shipped()[name].expect.verdict == "violated" for name in known.scenarios)
+    assert all(SHIPPED[name].expect.verdict == "violated" for name in known.scenarios)
     for name in known.scenarios:
-        assert set(shipped()[name].expect.violates) <= set(known.properties)
+        assert set(SHIPPED[name].expect.violates) <= set(known.properties)
     assert all(catalogue.property_named(name) for name in known.properties)
     rules = {rule for step in known.steps for rule in step.rules | step.lacks}
     assert {rule for rule in rules if not rule.startswith("TRANS-")} <= set(catalogue.rules)
@@ -66,7 +67,7 @@ def test_the_registry_names_what_there_is(known: Any) -> None:
 
 def test_another_cause_of_the_same_property_is_not_recognised() -> None:
     """What was seen without the step that makes it the finding is another violation."""
-    result = check(shipped()["finding-restart-before-write-back"])
+    result = check(SHIPPED["finding-restart-before-write-back"])
     (trace,) = result.traces()
     without = type(trace)(
         trace.scenario, trace.initial, trace.nodes, trace.in_flight, trace.budgets,
@@ -76,7 +77,7 @@ def test_another_cause_of_the_same_property_is_not_recognised() -> None:
 
 
 def test_a_newcomer_is_told_and_so_is_a_machine(tmp_path: Path, capsys: Any) -> None:
-    data = (Path(str(shipped()["finding-restart-before-write-back"].file))).name
+    data = (Path(str(SHIPPED["finding-restart-before-write-back"].file))).name
     source = (
         Path(__file__).parents[2] / "model_check" / "scenarios" / "finding-restart-before-write-back.toml"
     )
@@ -101,11 +102,11 @@ def test_what_goes_past_a_finding_does() -> None:
         "finding-single-voter-power-loss": {"environment": {"power_loss": False}},
     }
     for name, tables in changes.items():
-        scenario = shipped()[name]
+        scenario = SHIPPED[name]
         for table, keys in tables.items():
             scenario = scenario.model_copy(update={table: getattr(scenario, table).model_copy(update=keys)})
         found = check(scenario).exploration.violations
-        assert not {each.property for each in found} & set(shipped()[name].expect.violates)
+        assert not {each.property for each in found} & set(SHIPPED[name].expect.violates)
 
 
 def test_trace_show_names_it(capsys: Any) -> None:
