@@ -159,8 +159,8 @@ def check_eventually(
     that take one of these edges of the graph (a mask) for ever. ``most``: see
     :func:`~model_check.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
     A step that costs a spent one is still owed, where ``owed`` says so: a lasso without it is given
-    (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has no
-    successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
+    (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
+    no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
     """
     found = lassos(
         graph, goal, fairness,
