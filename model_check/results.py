@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from model_check import findings
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import Console, fitted, say
 from model_check.engine.explorer import INTERRUPTED, Progress
@@ -77,7 +78,14 @@ def as_data(result: CheckResult) -> dict[str, Any]:
             }
             for judged in result.judged
         ],
+        "findings": [findings.as_data(known, name) for name, known in _looks_like(result)],
     }
+
+
+def _looks_like(result: CheckResult) -> list[tuple[str, findings.Known]]:
+    """By property the finding that its counterexample looks like."""
+    found = ((trace.property, findings.recognised(trace)) for trace in result.traces(seek=False))
+    return [(name, known) for name, known in found if name is not None and known is not None]
 
 
 def report(
@@ -128,6 +136,9 @@ def report(
         elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
             states = f"the {judged.states:,} states with relative epochs are all"
             say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
+    for name, known in _looks_like(result):
+        if verbose or result.scenario.name not in known.scenarios:
+            say(out, findings.in_words(known, name), indent=4, hang=2)
     for difference in result.differences:
         say(out, difference, "red", indent=4)
     if result.differences or verbose:

@@ -79,13 +79,16 @@ class CheckResult:
         with self.watch.running():
             self._simplest[0] = simplest_of(self.system, violations, self.watch)
 
-    def traces(self) -> list[Trace]:
+    def traces(self, *, seek: bool = True) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, the simplest where that is known, and
-        lassos.
+        lassos. ``seek``: look for the simplest ones, unless that has been done.
         """
+        if seek:
+            self.look_for_simplest()
+        simplest = self._simplest[0] if self._simplest else {}
         explored = self.prelude or self.scenario
         chosen = [
-            self.simplest[each.property].violation if each.property in self.simplest else each
+            simplest[each.property].violation if each.property in simplest else each
             for each in self.exploration.violations
         ]
         found = [build_trace(self.system, explored, each) for each in chosen]

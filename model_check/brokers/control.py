@@ -118,13 +118,17 @@ def with_silence(control: Control, told: Silenced) -> Control:
 
 def _is_silent(control: Control, broker: int) -> bool:
     """Whether the process is silent that the controller's timer of a broker id is about."""
+    incarnation = awaited(control, broker)
+    return incarnation is None or incarnation in control.silent
+
+
+def awaited(control: Control, broker: int) -> int | None:
+    """The incarnation whose heartbeats the controller's timer of a broker id waits for."""
     controller = control.controller
     if isinstance(controller.durable, Store):
-        incarnation = views.remembered(controller, broker).incarnation
-    else:
-        known = views.registration(controller, broker)
-        incarnation = None if known is None else known.incarnation
-    return incarnation is None or incarnation in control.silent
+        return views.remembered(controller, broker).incarnation
+    known = views.registration(controller, broker)
+    return None if known is None else known.incarnation
 
 
 def _is_last_member(control: Control, broker: int) -> bool:

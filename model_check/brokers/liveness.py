@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from model_check.brokers.build import UNBOUNDED
+from model_check.brokers.control import awaited
 from model_check.brokers.network import CONTROLLER, InFlight, Payload
 from model_check.brokers.places import Machine
 from model_check.brokers.scenario import BrokerScenario, Eventually
@@ -27,6 +28,7 @@ from model_check.brokers.wiring import Wiring
 from model_check.engine.cycles import Strength
 from model_check.engine.liveness import Fairness, Lasso, lassos
 from model_check.engine.system import GlobalState, PathStep
+from model_check.engine.unpaid import UnpaidStep
 from model_check.model import Judged, kept_open
 from reference.brokers import views
 from reference.brokers.broker import Broker, Life
@@ -127,7 +129,7 @@ class BrokerLiveness:
         for broker in sorted(set(system.wiring.ids)):
             reached = graph.mask(partial(goal, system.wiring, broker))
             when = None if wanted.form == "eventually" else ~reached
-            yield from lassos(graph, reached, fairness, when=when, budgets=budgets)
+            yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
 
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         return begin == end
@@ -162,6 +164,19 @@ def _budgets(system: BrokerSystem, wanted: Eventually) -> tuple[int, ...]:
     if wanted.fairness.timers == "none":
         return ()
     return tuple(number for number, name in enumerate(system.budget_names) if name in UNBOUNDED)
+
+
+def _owed(state: GlobalState, step: UnpaidStep) -> bool:
+    """Whether a time-out must end: of the controller's that of a process that is gone or cut off, of a
+    process its own if it is cut off. What budgets bound of others are time-outs that end too soon.
+    """
+    action = cast(Action, step.action)
+    if action.place == CONTROLLER:
+        linked = _linked(state)
+        brokers = [each for each, _ in linked if action.detail == f"of broker {each}"]
+        heard = awaited(control_of(state), brokers[0]) if brokers else None
+        return heard is None or heard not in {process.incarnation for _, process in linked}
+    return cast(Machine, state.locals[step.step.component]).cut
 
 
 def _deliveries(source: str, destination: str, kind: type, strength: Strength) -> Fairness:

@@ -8,8 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-from model_check import scenario
+from model_check import findings, scenario
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.consult.terminal import console, say
 from model_check.errors import InputError
 from model_check.files import read_standard_input
 from model_check.kinds import model_of
@@ -71,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(program.source(trace), end="")
     else:
         terminal.show(trace, verbose=arguments.verbose)
+        if trace.property is not None and (known := findings.recognised(trace)) is not None:
+            say(console(), findings.in_words(known, trace.property))
     if difference is not None:
         print(f"kraftcheck: note: {_stale(arguments.file, difference)}", file=sys.stderr)
     return EXIT_EXPECTED

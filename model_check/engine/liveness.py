@@ -36,7 +36,7 @@ from model_check.engine.cycles import (
 from model_check.engine.edges import Edges, Mask, Numbers
 from model_check.engine.graph import WATCHED_STATES, Graph
 from model_check.engine.system import GlobalState, PathStep
-from model_check.engine.unpaid import Unpaid
+from model_check.engine.unpaid import Unpaid, UnpaidStep
 
 #: States of a graph: what they satisfy, or which they are.
 Goal = Callable[[GlobalState], bool] | Mask
@@ -61,6 +61,15 @@ class Withheld:
 
     classes: tuple[str, ...]
     budgets: tuple[int, ...]
+
+
+#: Whether a step that only a spent budget keeps from being taken is owed in a state.
+Owed = Callable[[GlobalState, UnpaidStep], bool]
+
+
+def always(state: GlobalState, step: UnpaidStep) -> bool:
+    """Each such step is owed."""
+    return True
 
 
 #: The class of all steps.
@@ -140,6 +149,7 @@ def check_eventually(
     through: Mask | None = None,
     most: int | None = None,
     budgets: Sequence[int] = (),
+    owed: Owed = always,
 ) -> Lasso | None:
     """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso: a shortest stem, a short cycle.
 
@@ -148,13 +158,13 @@ def check_eventually(
     state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
     that take one of these edges of the graph (a mask) for ever. ``most``: see
     :func:`~model_check.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
-    A step that costs a spent one is still owed: a lasso without it is given (``Lasso.withheld``) only if
-    there is no other. Check safety first: a state that breaks an invariant has no successors here and looks
-    like a deadlock, and so may a state whose steps the constraints cut.
+    A step that costs a spent one is still owed, where ``owed`` says so: a lasso without it is given
+    (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
+    no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
     """
     found = lassos(
         graph, goal, fairness,
-        when=when, stuttering=stuttering, through=through, most=most, budgets=budgets,
+        when=when, stuttering=stuttering, through=through, most=most, budgets=budgets, owed=owed,
     )  # fmt: skip
     return next(found, None)
 
@@ -169,6 +179,7 @@ def lassos(
     through: Mask | None = None,
     most: int | None = None,
     budgets: Sequence[int] = (),
+    owed: Owed = always,
 ) -> Iterator[Lasso]:
     """The lasso of :func:`check_eventually`, and then one of each other component of states that has a fair
     cycle, those with shorter stems first.
@@ -178,14 +189,14 @@ def lassos(
     demands = _demands(graph, edges, fairness, through)
     may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
     fair = fair_states(edges, list(demands.values()), far >= 0, may_stay, most=most)
-    unpaid = unpaid_steps(graph, fairness, budgets, fair.alive)
-    owed = demands | _also_owed(graph, fairness, demands, unpaid)
-    owing = fair_states(edges, list(owed.values()), fair.alive, may_stay, most=most) if unpaid else fair
+    unpaid = unpaid_steps(graph, fairness, budgets, fair.alive, owed)
+    more = demands | _also_owed(graph, fairness, demands, unpaid)
+    owing = fair_states(edges, list(more.values()), fair.alive, may_stay, most=most) if unpaid else fair
     if owing.alive.any() or not fair.alive.any():
-        demands, fair = owed, owing
+        demands, fair = more, owing
     for end, cycle in _ends_and_cycles(edges, list(demands.values()), far, fair):
         lasso = waiting.path(end, cycle)
-        if demands is not owed:
+        if demands is not more:
             yield _withheld(lasso, unpaid)
             return
         yield lasso
@@ -197,10 +208,14 @@ UnpaidSteps = dict[str, dict[int, set[int]]]
 
 
 def unpaid_steps(
-    graph: Graph, fairness: Sequence[Fairness], budgets: Sequence[int], among: Mask
+    graph: Graph,
+    fairness: Sequence[Fairness],
+    budgets: Sequence[int],
+    among: Mask,
+    owed: Owed = always,
 ) -> UnpaidSteps:
     """The steps of ``fairness`` that nothing but spent ``budgets`` keeps from being taken, in the states
-    ``among`` (a mask).
+    ``among`` (a mask), where ``owed`` says so.
     """
     found: UnpaidSteps = {}
     if graph.system is None or graph.left is None:
@@ -212,9 +227,10 @@ def unpaid_steps(
     for done, number in enumerate(wanted):
         if done % WATCHED_STATES == 0:
             graph.watch(f"looks at {done:,} of {len(wanted):,} states without budgets")
-        for each in unpaid.steps(graph.state(number)):
-            for fair in fairness:
-                if set(each.missing) <= set(budgets) and fair.matches(each.step, each.action):
+        state = graph.state(number)
+        for each in unpaid.steps(state):
+            for fair in fairness if set(each.missing) <= set(budgets) else ():
+                if fair.matches(each.step, each.action) and owed(state, each):
                     found.setdefault(fair.name, {}).setdefault(number, set()).update(each.missing)
     return found
 

@@ -15,11 +15,12 @@ from small_recording import eventful_recording, write
 
 import spec
 from model_check.conform.properties.catalogue import GOALS, JUDGED, NOT_JUDGED, why_not
-from model_check.conform.properties.causes import explained, known_causes
+from model_check.conform.properties.causes import explained
 from model_check.conform.properties.finding import Finding
 from model_check.conform.properties.judge import judge
 from model_check.conform.recording import read
 from model_check.errors import InputError
+from model_check.findings import known_findings
 from model_check.scenario import shipped
 
 
@@ -155,13 +156,16 @@ def test_a_restart_as_candidate_is_a_hazard_with_its_scenario(tmp_path: Path) ->
     assert found[0].scenario == "finding-restart-as-candidate"
 
 
-@pytest.mark.parametrize("known", known_causes(), ids=lambda known: known.scenario)
+@pytest.mark.parametrize(
+    "known", [each for each in known_findings() if each.recorded], ids=lambda each: each.id
+)
 def test_the_scenario_of_a_cause_is_shipped_and_violates_its_property_or_what_follows(known: Any) -> None:
-    scenario = shipped()[known.scenario]
+    scenario = shipped()[known.scenarios[0]]
     assert scenario.expect.verdict == "violated"
-    assert known.property in JUDGED
     follows = {"OwnTailCountsWhenFlushed": "StateMachineSafety"}
-    assert follows.get(known.property, known.property) in scenario.expect.violates
+    for each in known.recorded:
+        assert each.property in JUDGED
+        assert follows.get(each.property, each.property) in scenario.expect.violates
 
 
 def test_a_known_exception_is_explained() -> None:

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
+from dataclasses import replace
 
 from model_check.conform.properties.finding import Finding
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """An entry of ``causes.toml``."""
-
-    property: str
-    evidence: re.Pattern[str]
-    cause: str
-    scenario: str
-
-
-@cache
-def known_causes() -> tuple[Cause, ...]:
-    """The entries of ``causes.toml``, in order."""
-    text = (resources.files(__package__) / "causes.toml").read_text(encoding="utf-8")
-    return tuple(
-        Cause(entry["property"], re.compile(entry["evidence"]), entry["cause"], entry["scenario"])
-        for entry in tomllib.loads(text)["cause"]
-    )
+from model_check.findings import known_findings
 
 
 def explained(finding: Finding) -> Finding:
     """``finding`` with its cause and scenario, where they are known."""
-    for known in known_causes():
-        if known.property == finding.property and known.evidence.search(finding.evidence):
-            return replace(finding, cause=known.cause, scenario=known.scenario)
+    for known in known_findings():
+        for each in known.recorded:
+            if each.property == finding.property and each.evidence.search(finding.evidence):
+                return replace(finding, cause=each.cause, scenario=known.scenarios[0])
     return finding
