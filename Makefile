@@ -33,7 +33,7 @@ SAY_IF_NO_NODE := command -v node >/dev/null || { \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages vectors lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages executed vectors lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -95,9 +95,12 @@ recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder tha
 	$(RUN) pytest -rs tests/recorded
 
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
-	RULES_IN_TESTS=model_check/rules_in_tests.json $(PYTEST) --numprocesses=0 tests/reference
+	EXECUTED_BY_TESTS=model_check/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
 	$(KRAFTCHECK) museum --markdown -o docs/museum.md
+
+executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
+	$(KRAFTCHECK) impact --record
 
 vectors: $(INSTALLED) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'

@@ -35,6 +35,7 @@ COMMANDS = {
     "trace": "show or replay a trace file",
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
+    "impact": "find the checks that a rule, a function or a change concerns, and run them",
     "museum": "bring back former defects of production and see how the checker refutes them",
     "conform": "hold recorded runs of production Kafka against the reference",
     "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",

@@ -13,6 +13,8 @@ from rich.text import Text
 from model_check.arguments import cores, positive, thread_count
 from model_check.cli import EXIT_EXPECTED
 from model_check.consult.terminal import Console, console, entry, fitted, heading, say, width
+from model_check.errors import InputError
+from model_check.impact import own_edit
 from model_check.mutation import campaign, catalogue
 from model_check.mutation.campaign import Result, Run, Status, exit_status
 from model_check.mutation.catalogue import Mutant, choose
@@ -23,6 +25,7 @@ _STYLES = {
     Status.SURVIVED: "bold red",
     Status.FAILED: "bold red",
     Status.UNDETERMINED: "yellow",
+    Status.SKIPPED: "yellow",
 }
 
 
@@ -30,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Exit status: 0 every mutant is refuted as expected or explained as equivalent, 1 one is not, "
-        "3 undetermined."
+        "3 undetermined. With --patch: 0 the edit is killed, 1 it survived."
     )
     parser.add_argument(
         "mutants",
@@ -38,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID|RULE|DEFECT",
         help="mutants, rules, or former defects of production ('museum': all of those); "
         "default, and 'all': all mutants",
+    )
+    parser.add_argument(
+        "--patch",
+        metavar="FILE",
+        help="judge an edit of your own instead: a unified diff of the reference ('-': standard input)",
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument(
@@ -57,7 +65,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command. Raises InputError for an unknown mutant or an edit that does not apply."""
+    """Run the command. Raises InputError for an unknown mutant or a patch that does not apply."""
+    if arguments.patch is not None:
+        if arguments.mutants or arguments.list or arguments.trace:
+            raise InputError("--patch judges one edit; leave mutants, --list and --trace out.")
+        return own_edit.judge(
+            arguments.patch, threads=arguments.jobs, timeout=arguments.timeout, as_json=arguments.json
+        )
     # As in a campaign; without words there are all of them as well.
     words = [] if "all" in arguments.mutants else arguments.mutants
     chosen = choose(words, catalogue.shipped())
@@ -76,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
             _print_result(out, result, details=arguments.trace)
     if not arguments.json:
         heading(out, summary(results))
+        if any(result.status is Status.SKIPPED for result in results):
+            say(out, "A skipped mutant no longer applies to the reference: adapt its edit in the catalogue.")
     return exit_status(results)
 
 

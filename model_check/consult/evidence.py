@@ -2,8 +2,8 @@
 
 Neither can be read off the sources, so both are counted by a run and kept in a file:
 
-* ``model_check/rules_in_tests.json``: rule id → the modules of ``tests/reference`` with a test one of whose
-  steps, or other results, the rule decided (random tests aside).
+* ``model_check/executed_by_tests.json`` (:mod:`model_check.coverage.index`): the rules that decided a step,
+  or another result, of the tests of ``tests/reference`` (random tests aside).
 * ``model_check/rules_in_production.json``: rule id → how many steps of recorded runs it decided in which
   production and the reference agree.
 
@@ -23,11 +23,12 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import spec
+from model_check.coverage import index
 from model_check.errors import InputError
-from model_check.files import read_text, write_atomically
+from model_check.files import read_text
 from model_check.validation import problem
 
-TESTS, PRODUCTION = "rules_in_tests.json", "rules_in_production.json"
+PRODUCTION = "rules_in_production.json"
 F = TypeVar("F", bound="_File")
 MAX_REPORT_BYTES = 2**30
 _Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -45,11 +46,6 @@ class Production:
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _TestsFile(_File):
-    command: str
-    rules: dict[str, list[str]]
 
 
 class _ProductionFile(_File):
@@ -76,7 +72,12 @@ class _Report(BaseModel):
 @cache
 def in_tests() -> Mapping[str, tuple[str, ...]]:
     """Rule id → the modules of ``tests/reference`` that exercise it. Raises InputError for a damaged file."""
-    return {rule_id: tuple(names) for rule_id, names in _read(TESTS, _TestsFile).rules.items()}
+    found: dict[str, list[str]] = {}
+    for check, executed in index.recorded(index.TESTS).checks.items():
+        module = check.removeprefix(f"{index.TEST} tests/reference/").removesuffix(".py")
+        for rule_id in executed.rules:
+            found.setdefault(rule_id, []).append(module)
+    return {rule_id: tuple(found[rule_id]) for rule_id in _in_order(found)}
 
 
 @cache
@@ -84,13 +85,6 @@ def in_production() -> Production:
     """What recorded runs show of each rule. Raises InputError if the file is damaged."""
     file = _read(PRODUCTION, _ProductionFile)
     return Production(tuple(file.runs), file.recorded, file.compared, file.rules)
-
-
-def write_tests(path: Path, exercised: Mapping[str, Iterable[str]]) -> None:
-    """Write what a run of ``tests/reference`` exercised: rule id → test modules. Raises InputError."""
-    rules = {rule_id: sorted(exercised[rule_id]) for rule_id in _in_order(exercised)}
-    command = f"RULES_IN_TESTS=model_check/{TESTS} pytest -n 0 tests/reference"
-    write_atomically(path, _as_text({"command": command, "rules": rules}))
 
 
 def counted(report: Path) -> str:

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.errors import InputError
 from model_check.forks import Server
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Mutant
@@ -29,6 +30,7 @@ class Status(Enum):
     EQUIVALENT = "equivalent"
     SURVIVED = "survived"
     UNDETERMINED = "undetermined"
+    SKIPPED = "skipped"
     FAILED = "failed"
 
 
@@ -85,11 +87,11 @@ class Result:
 
 
 def exit_status(results: Iterable[Result]) -> int:
-    """1 where a mutant is not refuted as expected, otherwise 3 where one is undetermined, otherwise 0."""
+    """1 where one is not refuted as expected, otherwise 3 where one is undetermined or skipped, else 0."""
     found = {result.status for result in results}
     if found & {Status.SURVIVED, Status.FAILED}:
         return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
+    return EXIT_UNDETERMINED if found & {Status.UNDETERMINED, Status.SKIPPED} else EXIT_EXPECTED
 
 
 def run(
@@ -103,15 +105,16 @@ def run(
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
-    The unmutated scenario of a mutant is explored as well, once for all mutants that share it.
+    The unmutated scenario of a mutant is explored as well, once for all mutants that share it. A mutant whose
+    edit does not apply to the reference any more is skipped.
     ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
     the shipped one; with ``width`` counterexamples are told in full, for so many columns, with ``brief`` in
     a few words a step.
-    Raises InputError if an edit or a scenario is not valid.
+    Raises InputError if a scenario is not valid.
     """
     chosen = list(mutants)
+    skipped = {mutant.id: reason for mutant in chosen if (reason := _why_it_does_not_apply(mutant))}
     for mutant in chosen:
-        patch.mutated_sources(mutant)
         find(mutant.scenario)
     source = [] if catalogue is None else ["--catalogue", str(catalogue)]
     source += [] if width is None else ["--width", str(width)]
@@ -120,20 +123,33 @@ def run(
     # An interrupt does not wait for the mutants that are at work.
     try:
         controls: dict[str, Future[Explored]] = {}
-        explored: list[Future[Explored]] = []
+        explored: dict[str, Future[Explored]] = {}
         for mutant in chosen:
+            if mutant.id in skipped:
+                continue
             if mutant.scenario not in controls:
                 controls[mutant.scenario] = pool.submit(
                     workers.work, ["--control", mutant.scenario], timeout, 1
                 )
             number = max(1, len(mutant.expect))
-            explored.append(pool.submit(workers.work, [mutant.id, *source], timeout, number))
-        for mutant, future in zip(chosen, explored, strict=True):
-            yield judge(mutant, controls[mutant.scenario].result(), future.result())
+            explored[mutant.id] = pool.submit(workers.work, [mutant.id, *source], timeout, number)
+        for mutant in chosen:
+            if mutant.id in skipped:
+                yield Result(mutant, Status.SKIPPED, skipped[mutant.id])
+            else:
+                yield judge(mutant, controls[mutant.scenario].result(), explored[mutant.id].result())
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         workers.close()
         pool.shutdown(wait=True)
+
+
+def _why_it_does_not_apply(mutant: Mutant) -> str | None:
+    try:
+        patch.mutated_sources(mutant)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

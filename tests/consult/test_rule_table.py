@@ -17,6 +17,7 @@ import spec
 from model_check.cli import main
 from model_check.consult import evidence, rule_table
 from model_check.consult.rule_table import Row, as_markdown, rows
+from model_check.coverage import index
 from model_check.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -34,16 +35,20 @@ def test_the_page_is_up_to_date() -> None:
 
 @pytest.mark.slow
 def test_the_rules_in_tests_are_up_to_date(tmp_path: Path) -> None:
-    file = tmp_path / "rules.json"
+    file = tmp_path / "executed.json"
     subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", "tests/reference"],
         cwd=ROOT,
-        env={**os.environ, "RULES_IN_TESTS": str(file)},
+        env={**os.environ, "EXECUTED_BY_TESTS": str(file)},
         capture_output=True,
         check=True,
     )
-    kept = (ROOT / "model_check" / evidence.TESTS).read_text(encoding="utf-8")
-    assert kept == file.read_text(encoding="utf-8"), f"run: {json.loads(kept)['command']}"
+    kept, now = index.recorded(index.TESTS), index.read(file.read_bytes(), file.name)
+    assert kept.digests == now.digests, "run: make pages"
+    assert kept.checks.keys() == now.checks.keys(), "run: make pages"
+    for name, ran in now.checks.items():
+        before = kept.checks[name]
+        assert (before.rules, before.functions) == (ran.rules, ran.functions), f"{name}: run: make pages"
 
 
 def test_what_was_counted_is_of_this_catalogue() -> None:

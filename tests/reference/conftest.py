@@ -1,4 +1,5 @@
-"""Which tests of this folder exercise which rules: written to the file that RULES_IN_TESTS names.
+"""Which tests of this folder run which functions and exercise which rules: written to the file that
+EXECUTED_BY_TESTS names.
 
 A test exercises a rule if the rule decided a step that the test took, or another result that names its rules.
 Tests with random input do not count: what they take differs from run to run.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import time
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import isfunction
@@ -21,9 +23,11 @@ import pytest
 import reference
 from reference.frozen import field_types, is_frozen
 
-TARGET = os.environ.get("RULES_IN_TESTS")
+ROOT = Path(__file__).parents[2]
+TARGET = os.environ.get("EXECUTED_BY_TESTS")
 seen: set[str] = set()
-exercised: dict[str, set[str]] = {}
+#: By file: the functions that its tests ran, the rules that they exercised, their seconds.
+done: dict[str, tuple[set[str], set[str], float]] = {}
 
 
 def watch(module: ModuleType) -> None:
@@ -65,17 +69,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    if not TARGET:
+        return (yield)
+    from model_check.coverage.executed import recording
+
     seen.clear()
-    result = yield
-    for rule_id in seen:
-        module = item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
-        exercised.setdefault(rule_id, set()).add(module)
+    begin = time.monotonic()
+    with recording() as ran:
+        result = yield
+    file = item.path.relative_to(ROOT).as_posix()
+    functions, rules, seconds = done.get(file, (set(), set(), 0.0))
+    done[file] = functions | ran, rules | seen, seconds + time.monotonic() - begin
     return result
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:
     if TARGET and exitstatus == pytest.ExitCode.OK:
         # Not before: what it imports would have kept the functions that note nothing.
-        from model_check.consult import evidence
+        from model_check.coverage import index
+        from model_check.coverage.functions import functions_of, sources_in
 
-        evidence.write_tests(Path(TARGET), exercised)
+        checks = {
+            f"{index.TEST} {file}": index.Executed(frozenset(functions), frozenset(rules), seconds)
+            for file, (functions, rules, seconds) in done.items()
+        }
+        digests = {name: each.digest for name, each in functions_of(sources_in(ROOT)).items()}
+        index.write(Path(TARGET), index.Index(checks, digests), "make pages")

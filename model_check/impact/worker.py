@@ -1,0 +1,106 @@
+"""Runs checks one after the other until one fails, in a process of its own.
+
+``python -m model_check.impact.worker`` reads ``{"checks": [...], "threads": N, "seconds": S}`` from standard
+input and writes a line of JSON for each check: its ``check``, ``status`` (``passed``, ``failed``,
+``undetermined``), ``why`` in sentences, and ``seconds``. ``PYTHONPATH`` decides which reference is checked.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TextIO
+
+from model_check.coverage.functions import root
+from model_check.coverage.index import SCENARIO, VECTORS
+
+PASSED, FAILED, UNDETERMINED = "passed", "failed", "undetermined"
+_MOST_LINES = 5
+
+
+def main(requests: TextIO = sys.stdin, answers: TextIO = sys.stdout) -> int:
+    """Answer one request; 0."""
+    asked = json.loads(requests.read())
+    for name in asked["checks"]:
+        begin = time.monotonic()
+        try:
+            status, why = _run(name, asked)
+        except MemoryError:
+            status, why = UNDETERMINED, ["out of memory"]
+        except Exception as error:  # A changed reference may fail in any way; that is noticed as well.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = "/".join(Path(where.filename).parts[-2:])
+            status, why = FAILED, [f"{type(error).__name__}: {error} ({place}, line {where.lineno})"]
+        seconds = round(time.monotonic() - begin, 1)
+        print(json.dumps({"check": name, "status": status, "why": why, "seconds": seconds}), file=answers)
+        answers.flush()
+        if status == FAILED:
+            break
+    return 0
+
+
+def _run(name: str, asked: dict[str, int]) -> tuple[str, list[str]]:
+    kind, _, rest = name.partition(" ")
+    if kind == SCENARIO:
+        return _scenario(rest, asked["threads"], asked["seconds"])
+    return _vectors(rest) if kind == VECTORS else _tests(rest, asked["seconds"])
+
+
+def _scenario(name: str, threads: int, seconds: float) -> tuple[str, list[str]]:
+    from model_check.engine.system import Limits
+    from model_check.run import check
+    from model_check.scenario import find
+
+    result = check(find(name), threads=threads, limits=Limits(max_seconds=seconds))
+    if result.differences:
+        return FAILED, list(result.differences)
+    return (UNDETERMINED, [f"{result.limit} reached"]) if result.undetermined else (PASSED, [])
+
+
+def _vectors(name: str) -> tuple[str, list[str]]:
+    from model_check.pipeline.vectors import files
+    from model_check.pipeline.vectors.nodes import difference
+
+    folder = root() / "tests" / "vectors"
+    if not folder.is_dir():
+        return UNDETERMINED, ["there are no vectors here, which only a checkout has"]
+    for entry, members in files.read(folder):
+        if entry["file"] == name:
+            for number, each in enumerate(members):
+                found = difference(each, f"vectors[{number}]")
+                if found is not None:
+                    return FAILED, [found]
+    return PASSED, []
+
+
+def _tests(name: str, seconds: float) -> tuple[str, list[str]]:
+    if importlib.util.find_spec("pytest") is None or not (root() / name).is_file():
+        return UNDETERMINED, ["tests need a checkout, and pytest: 'make install'"]
+    plain = ["-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-seed=0", "-n", "0"]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+    command = [sys.executable, "-P", "-m", "pytest", *plain, "-m", "not slow and not nightly", name]
+    try:
+        done = subprocess.run(
+            command, cwd=root(), env=environment, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return UNDETERMINED, ["no result in time"]
+    if done.returncode in (0, 5):
+        return PASSED, []
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return (FAILED if done.returncode in (1, 2) else UNDETERMINED), lines[:_MOST_LINES] or [
+        f"pytest ended with status {done.returncode}"
+    ]
+
+
+if __name__ == "__main__":
+    # What a changed reference prints is no answer.
+    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.exit(main(answers=own))
