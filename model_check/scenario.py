@@ -8,6 +8,7 @@ parsed: an unknown key, a value out of range or a file that is not TOML raises :
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module, resources
 from pathlib import Path
@@ -40,7 +41,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 
 Budget = Annotated[int, Field(ge=0, le=50)]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+NAME = r"^[a-z0-9][a-z0-9-]{0,60}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
@@ -218,9 +220,10 @@ def shipped() -> dict[str, Scenario]:
 
 def find(word: str) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
-    known = shipped()
-    if word in known:
-        return known[word]
+    # A shipped scenario is in the file of its name.
+    shipped_file = resources.files("model_check") / "scenarios" / f"{word}.toml"
+    if re.fullmatch(NAME, word) and shipped_file.is_file():
+        return parse(shipped_file.read_text(encoding="utf-8"), shipped_file.name)
     if "/" in word or word.endswith(".toml") or Path(word).exists():
         return load(Path(word))
     raise InputError(f"there is no scenario '{word}'; 'kraftcheck check --list' lists them.")
