@@ -102,16 +102,17 @@ def prepare() -> None:
     explore(Synthetic(nodes=2, epochs=1, entries=1, restarts=0), threads=1)
 
 
-def serve(answer: Callable[[str, int], dict[str, Any]], get_ready: Callable[[], None]) -> int:
+def serve(get_ready: Callable[[], Callable[[str, int], dict[str, Any]]]) -> int:
     """Answer the lines of standard input until there are no more; 0.
 
-    ``answer`` is given a line and what to hand to :func:`fork` as its ``caller``; ``get_ready`` is called
-    before. What they print goes to standard error.
+    ``get_ready`` is called first, and returns the function that answers: it is given a line and what to hand
+    to :func:`fork` as its ``caller``. What they print goes to standard error.
     """
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
-        get_ready()
+        prepare()
+        answer = get_ready()
         for line in sys.stdin:
             print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)
     return 0

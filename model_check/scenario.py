@@ -9,6 +9,7 @@ parsed: unknown keys, values out of range or a file that is not TOML raise :clas
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from importlib import import_module, resources
 from pathlib import Path
@@ -44,10 +45,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 
 Budget = Annotated[int, Field(ge=0, le=50)]
-Name = Annotated[
-    str,
-    spelled(r"[a-z0-9][a-z0-9-]{0,60}", "a name: small letters, digits and '-', such as 'two-voters'"),
-]
+NAME = r"[a-z0-9][a-z0-9-]{0,60}"
+Name = Annotated[str, spelled(NAME, "a name: small letters, digits and '-', such as 'two-voters'")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
@@ -243,10 +242,11 @@ def shipped() -> dict[str, Scenario]:
 
 def find(word: str) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
-    known = shipped()
-    if word in known:
-        return known[word]
+    # A shipped scenario is in the file of its name.
+    name = f"{word}.toml" if re.fullmatch(NAME, word) else ""
+    if name and (file := resources.files("model_check") / "scenarios" / name).is_file():
+        return parse(file.read_text(encoding="utf-8"), name)
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    hint = did_you_mean(word, known, most=3) or "; 'kraftcheck check --list' lists them."
+    hint = did_you_mean(word, shipped(), most=3) or "; 'kraftcheck check --list' lists them."
     raise InputError(f"there is no scenario '{word[:80]}'{hint}")

@@ -36,9 +36,9 @@ def recording() -> Iterator[set[str]]:
     earlier. Recordings may be nested; they end in the reverse order. All threads are recorded.
     """
     ran: set[str] = set()
-    for cached in _functions(_lru_cache_wrapper):
+    for cached in _loaded(_lru_cache_wrapper):
         cached.cache_clear()
-    waiting = {function: function.__code__ for function in _functions(FunctionType)}
+    waiting = {function: function.__code__ for function in functions()}
     for function, code in waiting.items():
         function.__code__ = _probe_of(function, code, ran, waiting)
     try:
@@ -59,27 +59,38 @@ def name_of(module: str, qualified: str) -> str:
     return place if "<" in named else f"{place}.{named}"
 
 
-def _is_ours(module: str) -> bool:
+def is_of_reference(module: str) -> bool:
+    """Whether ``module`` is the name of a module of the reference."""
     return module.partition(".")[0] == _PACKAGE
 
 
-def _functions(kind: type[T]) -> tuple[T, ...]:
+def functions() -> tuple[FunctionType, ...]:
+    """The functions of the reference that this process has, wherever they are kept.
+
+    Those that were there when ``gc.freeze`` was called are found only if this was called before it.
+    """
+    return _loaded(FunctionType)
+
+
+def _loaded(kind: type[T]) -> tuple[T, ...]:
     """What of ``kind`` the reference has in this process: functions, or caches around functions."""
-    loaded = frozenset(name for name in sys.modules if _is_ours(name))
-    return tuple(each for each in _found(loaded) if isinstance(each, kind))
+    modules = frozenset((name, id(module)) for name, module in sys.modules.items() if is_of_reference(name))
+    return tuple(each for each in _found(modules) if isinstance(each, kind))
 
 
 @cache
-def _found(loaded: frozenset[str]) -> tuple[Any, ...]:
-    """All functions of the modules ``loaded``, wherever they are kept, and the caches around them."""
+def _found(modules: frozenset[tuple[str, int]]) -> tuple[Any, ...]:
+    """All functions of ``modules``, each a name and an identity, and the caches around them."""
+    namespaces = {id(vars(sys.modules[name])) for name, _ in modules}
+    names = {name for name, _ in modules}
     return tuple(
         each
         for each in gc.get_objects()
-        if (isinstance(each, _lru_cache_wrapper) and each.__module__ in loaded)
+        if (isinstance(each, _lru_cache_wrapper) and each.__module__ in names)
         # What the standard library makes for classes of values is in no source.
         or (
             isinstance(each, FunctionType)
-            and each.__globals__.get("__name__") in loaded
+            and id(each.__globals__) in namespaces
             and each.__code__.co_filename != "<string>"
         )
     )

@@ -7,10 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from model_check.consult import evidence
-from model_check.consult.terminal import console, entry, fitted, heading, say
+from model_check.consult.terminal import Console, console, entry, fitted, heading, say
 from model_check.impact import concern
 from model_check.impact.concern import Concerned, Nearness
 from model_check.impact.run import Ran, run

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +23,7 @@ def apply(source: str, edits: Iterable[Edit], mutant: str) -> str:
     for edit in edits:
         changed = _apply(changed, edit, mutant)
     try:
-        same = ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source))
+        same = ast.dump(ast.parse(changed)) == _dumped(source)
     except SyntaxError as error:
         raise InputError(
             f"mutant '{mutant}': the edited source does not parse ({error.msg}, line {error.lineno}); "
@@ -49,15 +51,30 @@ def region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
     """Where in ``source`` the edit may apply: the whole, or the one function that it names."""
     if edit.function is None:
         return 0, len(source)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and node.name == edit.function:
-            lines = source.splitlines(keepends=True)
-            assert node.end_lineno is not None
-            return sum(map(len, lines[: node.lineno - 1])), sum(map(len, lines[: node.end_lineno]))
+    if edit.function in (regions := _functions(source)):
+        return regions[edit.function]
     raise InputError(
         f"mutant '{mutant}': {edit.module} has no function {edit.function}; "
         "adapt its edit in the catalogue to the reference."
     )
+
+
+# A campaign edits the same few modules hundreds of times.
+@lru_cache(maxsize=64)
+def _dumped(source: str) -> str:
+    return ast.dump(ast.parse(source))
+
+
+@lru_cache(maxsize=64)
+def _functions(source: str) -> dict[str, tuple[int, int]]:
+    """By name where each function begins and ends; of those with one name the first that is met."""
+    starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+    found: dict[str, tuple[int, int]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno is not None
+            found.setdefault(node.name, (starts[node.lineno - 1], starts[node.end_lineno]))
+    return found
 
 
 def edits_by_module(mutant: Mutant) -> dict[str, tuple[Edit, ...]]:
@@ -82,6 +99,11 @@ def source_of(module: str, mutant: str) -> str:
     if not file.is_file():
         raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in its catalogue.")
     return file.read_text(encoding="utf-8")
+
+
+def file_of(module: str, mutant: str) -> str:
+    """What tracebacks call the edited source of ``module``."""
+    return f"<{module}, mutant {mutant}>"
 
 
 class MutatingFinder(MetaPathFinder):
@@ -122,7 +144,7 @@ class _MutatingLoader(Loader):
         source = self.original.get_source(name)
         assert source is not None, f"{name} has no source"
         changed = apply(source, self.finder.edits[name], self.finder.mutant.id)
-        exec(compile(changed, f"<{name}, mutant {self.finder.mutant.id}>", "exec"), module.__dict__)
+        exec(compile(changed, file_of(name, self.finder.mutant.id), "exec"), module.__dict__)
         self.finder.applied.add(name)
 
 

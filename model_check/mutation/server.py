@@ -2,7 +2,7 @@
 
 ``python -m model_check.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those of a
 worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it ended
-by itself, and ``how`` it did. Nothing of the reference is imported before. ``--tell``: say when compiling.
+by itself, and ``how`` it did. ``--tell``: say when compiling.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from model_check import forks, streams
-from model_check.mutation import worker
+from model_check.mutation import warm, worker
 
 
-def answer(request: str, caller: int) -> dict[str, Any]:
-    """What a worker finds, in a process of its own; nobody waits if ``caller`` is closed."""
+def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
+    """What a worker finds, in a process of its own, which ends when ``caller`` is closed."""
     asked = json.loads(request)
     ended = forks.fork(
-        lambda stream: sys.exit(worker.main(asked["arguments"], stream)), caller, asked["seconds"]
+        lambda stream: sys.exit(worker.main(asked["arguments"], stream, image)), caller, asked["seconds"]
     )
     return {
         "found": [json.loads(line) for line in ended.lines],
@@ -31,4 +32,4 @@ def answer(request: str, caller: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     with streams.messages_shown() if "--tell" in sys.argv[1:] else nullcontext():
-        sys.exit(forks.serve(answer, forks.prepare))
+        sys.exit(forks.serve(lambda: partial(answer, warm.image(worker.load))))

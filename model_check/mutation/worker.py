@@ -23,11 +23,15 @@ from model_check.scenario import Scenario, find
 
 if TYPE_CHECKING:
     from model_check.engine.system import Limits
+    from model_check.mutation.warm import Image
     from model_check.run import CheckResult
 
 
-def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout) -> int:
-    """Run the worker with ``argv``, which writes to ``stream``; 0 if all explorations came to a result."""
+def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout, image: Image | None = None) -> int:
+    """Run the worker with ``argv``, which writes to ``stream``; 0 if all explorations came to a result.
+
+    ``image``: this process has imported the reference.
+    """
     parser = argparse.ArgumentParser(prog="model_check.mutation.worker", description=__doc__)
     parser.add_argument("mutant", nargs="?")
     parser.add_argument("--control", metavar="SCENARIO")
@@ -41,6 +45,7 @@ def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout) -> int:
             results = _control(find(arguments.control), arguments.timeout)
         else:
             mutant = catalogue.shipped(arguments.catalogue)[arguments.mutant]
+            become(mutant, image)
             results = _mutant(mutant, arguments.timeout, arguments.width, brief=arguments.brief)
         for result in results:
             print(json.dumps(result), file=stream, flush=True)
@@ -70,7 +75,6 @@ def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, An
 def _mutant(
     mutant: catalogue.Mutant, timeout: float | None, width: int | None, *, brief: bool = False
 ) -> Iterator[dict[str, Any]]:
-    become(mutant)
     from model_check.run import check
     from model_check.trace import brief as in_brief
     from model_check.trace.terminal import transcript
@@ -86,14 +90,39 @@ def _mutant(
         yield _summary(name, result) | told
 
 
-def become(mutant: catalogue.Mutant) -> None:
-    """Import ``mutant`` instead of the reference, with all that runs scenarios. Raises InputError."""
-    finder = patch.install(mutant)
-    import model_check.run  # noqa: F401
+def become(mutant: catalogue.Mutant, image: Image | None = None) -> None:
+    """Make this process use ``mutant`` instead of the reference. Raises InputError.
 
+    ``image``: the process as it was forked, with the reference imported; ``None``: nothing of it is imported
+    yet.
+    """
+    if image is not None:
+        if _replaced(mutant, image):
+            return
+        image.forget()
+    finder = patch.install(mutant)
+    load()
     if finder.applied != set(finder.edits):
-        missing = ", ".join(sorted(set(finder.edits) - finder.applied))
-        raise InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
+        raise _never_imported(mutant, set(finder.edits) - finder.applied)
+
+
+def _replaced(mutant: catalogue.Mutant, image: Image) -> bool:
+    """Whether ``mutant`` could be made by replacing code; if not, some of it may be replaced."""
+    if missing := {edit.module for edit in mutant.edit} - set(sys.modules):
+        raise _never_imported(mutant, missing)
+    return all(
+        image.become(module, patch.source_of(module, mutant.id), changed, patch.file_of(module, mutant.id))
+        for module, changed in patch.mutated_sources(mutant).items()
+    )
+
+
+def _never_imported(mutant: catalogue.Mutant, modules: set[str]) -> InputError:
+    missing = ", ".join(sorted(modules))
+    return InputError(f"mutant '{mutant.id}': {missing} is never imported; edit another module.")
+
+
+def load() -> None:
+    """Import the reference, and what explores scenarios of all kinds."""
 
 
 def judging(scenario: Scenario, name: str | None) -> Scenario:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import sys
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -58,8 +58,7 @@ def test_every_function_of_the_reference_can_be_recorded() -> None:
     for found in pkgutil.walk_packages(reference.__path__, "reference."):
         importlib.import_module(found.name)
     probed = {
-        name_of(each.__globals__["__name__"], each.__code__.co_qualname)
-        for each in executed._functions(FunctionType)
+        name_of(each.__globals__["__name__"], each.__code__.co_qualname) for each in executed.functions()
     }
     inside = {each.name for each in functions_of(sources_in(root())).values() if not each.is_module}
     assert inside <= probed and len(inside) > 400

@@ -24,13 +24,9 @@ _ATTEMPTS = 2
 
 
 @cache
-def _servers() -> dict[bool, Server]:
-    """The servers of this worker of Spark, which is used for task after task."""
-    return {}
-
-
-def _server(*, reference: bool) -> Server:
-    server = Server(_MODULE, *(["--reference"] if reference else []))
+def _server() -> Server:
+    """The server of this worker of Spark, which is used for task after task."""
+    server = Server(_MODULE)
     atexit.register(server.close)
     return server
 
@@ -39,15 +35,13 @@ def run_cell(task: str) -> dict[str, Any]:
     """A row of the data set of cells. Raises InputError where executors have other sources."""
     cell, id_, sources = from_task(task)
     require_sources(sources)
-    plain = cell.mutant_content is None
     found = None
     for _ in range(_ATTEMPTS):
-        if plain not in _servers():
-            _servers()[plain] = _server(reference=plain)
-        found = _servers()[plain].ask(task)
+        found = _server().ask(task)
         if found is not None:
             break
-        _servers().pop(plain).close()
+        _server().close()
+        _server.cache_clear()
     found = found or {"verdict": "failed", "error": f"its server ended, {_ATTEMPTS} times"}
     now = datetime.now(UTC)
     return coordinates(cell, id_) | {"finished": now, "host": socket.gethostname()} | found

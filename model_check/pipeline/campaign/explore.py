@@ -14,6 +14,7 @@ from model_check.scenario import Scenario, from_data
 
 if TYPE_CHECKING:
     from model_check.coverage.covering import Covered
+    from model_check.mutation.warm import Image
     from model_check.run import CheckResult
     from model_check.trace import Trace
 
@@ -24,14 +25,15 @@ Tell = Callable[[Found], None]
 MOST_TRACE = 4_000_000
 
 
-def run(cell: Cell, tell: Tell) -> None:
+def run(cell: Cell, tell: Tell, image: Image | None = None) -> None:
     """Run ``cell`` and ``tell`` what it finds, and again with counterexamples once they are told.
 
-    What is told has the columns of the data set of cells that speak of the exploration.
+    What is told has the columns of the data set of cells that speak of the exploration. ``image``: this
+    process has imported the reference.
     """
     try:
         if cell.mutant_content is not None:
-            worker.become(Mutant.model_validate_json(cell.mutant_content))
+            worker.become(Mutant.model_validate_json(cell.mutant_content), image)
         scenario = from_data(json.loads(cell.content), cell.scenario)
         if cell.mutant_alone:
             scenario = worker.judging(scenario, cell.judged)

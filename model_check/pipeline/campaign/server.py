@@ -1,7 +1,6 @@
 """The process that cells of a campaign are forked from.
 
-``python -m model_check.pipeline.campaign.server`` is asked with tasks, JSON each. ``--reference``: the
-reference is among what is imported, so that no cell can become a mutant.
+``python -m model_check.pipeline.campaign.server`` is asked with tasks, JSON each.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ import os
 import resource
 import signal
 import sys
+from functools import partial
 from typing import Any, TextIO
 
 from model_check import forks
+from model_check.mutation import warm, worker
 from model_check.pipeline.campaign import explore
 from model_check.pipeline.campaign.cells import from_task
 
@@ -22,24 +23,13 @@ from model_check.pipeline.campaign.cells import from_task
 GRACE_SECONDS = 30.0
 
 
-def prepare(*, reference: bool) -> None:
-    """Import what cells need and have its machine code loaded."""
-    forks.prepare()
-    if reference:
-        import model_check.engine.simulate
-        import model_check.run
-        from model_check.scenario import find
-
-        model_check.run.check(find("single-voter"), coverage=True)
-
-
-def answer(task: str, caller: int) -> dict[str, Any]:
-    """What the cell of ``task`` finds, in a process of its own; nobody waits if ``caller`` is closed."""
+def answer(image: warm.Image, task: str, caller: int) -> dict[str, Any]:
+    """What the cell of ``task`` finds, in a process of its own, which ends when ``caller`` is closed."""
     cell, _, _ = from_task(task)
 
     def work(stream: TextIO) -> None:
         _limit_memory(cell.limits.memory)
-        explore.run(cell, lambda found: print(json.dumps(found), file=stream, flush=True))
+        explore.run(cell, lambda found: print(json.dumps(found), file=stream, flush=True), image)
 
     ended = forks.fork(work, caller, cell.limits.seconds + GRACE_SECONDS)
     # The last line that is whole is the most that is known.
@@ -64,4 +54,4 @@ def _untold(ended: forks.Ended) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(forks.serve(answer, lambda: prepare(reference="--reference" in sys.argv[1:])))
+    sys.exit(forks.serve(lambda: partial(answer, warm.image(worker.load))))
