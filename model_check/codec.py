@@ -360,5 +360,6 @@ def _show(data: object) -> str:
 
 
 def _nearest(word: object, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(word), list(known), n=1)
+    # The search takes memory and time by the length of the word, and names are short.
+    near = difflib.get_close_matches(str(word)[:100], list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

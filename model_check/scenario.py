@@ -8,6 +8,7 @@ parsed: an unknown key, a value out of range or a file that is not TOML raises :
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import import_module, resources
 from pathlib import Path
@@ -221,6 +222,6 @@ def find(word: str) -> Scenario:
     known = shipped()
     if word in known:
         return known[word]
-    if "/" in word or word.endswith(".toml") or Path(word).exists():
+    if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
     raise InputError(f"there is no scenario '{word}'; 'kraftcheck check --list' lists them.")

@@ -14,6 +14,7 @@ from model_check.printable import printable
 
 M = TypeVar("M", bound=BaseModel)
 
+MAX_DOTS = 100
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is not a known key",
@@ -29,6 +30,10 @@ _WORDS = {
 
 def parse_toml(text: str, where: str, hint: str) -> dict[str, Any]:
     """What the TOML file ``where`` with this ``text`` says; ``hint`` is what to do. Raises InputError."""
+    # Time and stack of the parser grow with the square of the parts of a key, and a key stands in one line.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS:
+            raise InputError(f"{where}: line {number} has more than {MAX_DOTS} dots; {hint}.")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import Final, Protocol
 
 from model_check.errors import InputError
+from model_check.files import opened
 from model_check.logs.layout import Layout
 
 CHUNK: Final = 1 << 20
@@ -62,8 +64,8 @@ def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if path.exists() and not path.is_file():
+    if not os.path.isdir(path):
+        if os.path.exists(path) and not path.is_file():
             raise InputError(f"{path}: is not a file; give log files or folders of them.")
         return [path]
     try:
@@ -125,17 +127,8 @@ def chunks(
 
     ``progress`` is told of the bytes read from disk. Raises InputError if the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            yield from chunks_of(file, damaged, size, progress)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror or error}); give log files or folders of them."
-        ) from None
-    except ValueError:
-        raise InputError(
-            f"{str(path)!r}: is not the name of a file; give log files or folders of them."
-        ) from None
+    with opened(path, "log files or folders of them") as file:
+        yield from chunks_of(file, damaged, size, progress)
 
 
 def chunks_of(
