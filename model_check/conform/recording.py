@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic_core import from_json
-
 from model_check import codec
 from model_check.collector import without_collector
 from model_check.conform.configuration import Config, NodeConfig, config_of
@@ -220,9 +218,9 @@ def _lines(path: Path) -> Iterator[Fields]:
 
 def _parse(line: bytes, where: str) -> Json:
     try:
-        return from_json(line)
-    except ValueError as error:
-        raise InputError(f"{where}: is not JSON ({error}).") from error
+        return codec.parse(line.decode(), where)
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: is not UTF-8 text.") from None
 
 
 class _Reading:
