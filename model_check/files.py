@@ -1,19 +1,69 @@
-"""Reading files of people, and writing files so that nothing half-written is left behind."""
+"""The door through which files from outside are read, and writing files so that no half is left behind.
+
+Whatever a name stands for, reading ends: of regular files and pipes no more is read than could be of use, and
+devices, folders and pipes without a writer are refused.
+"""
 
 from __future__ import annotations
 
+import codecs
 import os
+import select
+import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, BinaryIO
 
 from model_check.errors import InputError
 from model_check.printable import shown
 
 #: The largest file that is read as a whole.
-MAX_BYTES = 64 * 2**20
 #: Characters by which a file of ours is known: '{', a line feed and ' "format": "kraftcheck'.
 _BEGINNING = 24
+MAX_BYTES = 32 * 2**20
+#: How long a pipe may go without a writer, in seconds.
+WRITER_SECONDS = 3.0
+
+
+@contextmanager
+def opened(path: Path, what: str) -> Iterator[BinaryIO]:
+    """The file or pipe ``path``, which should be ``what`` ("a trace file"), for reading in binary.
+
+    Raises InputError for what is neither, cannot be opened or read, and for a pipe that no process writes to.
+    """
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            _require_data(file, path, what)
+            yield file
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None)
+        if reason is None and "null byte" not in str(error):
+            raise  # It is about the content.
+        raise InputError(f"{path}: cannot be read ({reason or 'not a file name'}); give {what}.") from None
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    """The opening of a pipe would wait for its writer."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def _require_data(file: BinaryIO, path: Path, what: str) -> None:
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return
+    if not stat.S_ISFIFO(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a socket"
+        raise InputError(f"{path}: is {kind}; give {what}.")
+    writers = select.poll()
+    writers.register(file, select.POLLIN)
+    came = writers.poll(WRITER_SECONDS * 1000)
+    os.set_blocking(file.fileno(), True)
+    # Where some process has the pipe open for writing, this waits for it; where none has, the pipe ends.
+    if not came and not file.peek(1):  # type: ignore[attr-defined]
+        raise InputError(f"{path}: is a pipe that no process writes to; give {what}.")
 
 
 def read_text(path: Path, what: str, *, most: int = MAX_BYTES) -> str:
@@ -21,24 +71,28 @@ def read_text(path: Path, what: str, *, most: int = MAX_BYTES) -> str:
 
     No more than that is read, whatever the file is. Raises InputError.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        raise InputError(f"{path}: cannot be read ({reason}); give {what}.") from None
+    with opened(path, what) as file:
+        content = file.read(most + 1)
     return _text(content, str(path), what, most)
 
 
-def read_standard_input(what: str) -> str:
+def read_standard_input(what: str, *, most: int = MAX_BYTES) -> str:
     """The text of the standard input, as :func:`read_text` does it. Raises InputError."""
-    content = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
-    return content if isinstance(content, str) else _text(content, "standard input", what, MAX_BYTES)
+    stream: IO[str] | None = sys.stdin
+    if stream is None:
+        raise InputError(f"standard input: is closed; give {what} there.")
+    try:
+        content = getattr(stream, "buffer", stream).read(most + 1)
+    except OSError as error:
+        raise InputError(f"standard input: cannot be read ({error.strerror}); give {what} there.") from None
+    return content if isinstance(content, str) else _text(content, "standard input", what, most)
 
 
 def _text(content: bytes, where: str, what: str, most: int) -> str:
     if len(content) > most:
         raise InputError(f"{where}: larger than {most:,} bytes, so it is not {what}.")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{where}: is UTF-16 text; save it as UTF-8.")
     try:
         return content.decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError:

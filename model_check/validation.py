@@ -22,6 +22,7 @@ MOST = 10
 #: So many keys of a table are told where one is unknown.
 _MOST_KEYS = 20
 
+MAX_DOTS = 100
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is not a known key",
@@ -38,6 +39,10 @@ _TYPES = {"str": "string_type", "bool": "bool_type", "int": "int_type"}
 
 def parse_toml(text: str, where: str, hint: str) -> dict[str, Any]:
     """What the TOML file ``where`` with this ``text`` says; ``hint`` is what to do. Raises InputError."""
+    # Time and stack of the parser grow with the square of the parts of a key, and a key stands in one line.
+    for number, content in enumerate(text.split("\n"), 1):
+        if content.count(".") > MAX_DOTS:
+            raise InputError(f"{where}: line {number} has more than {MAX_DOTS} dots; {hint}.")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,6 @@ of a node carry the effects of the step and the node's state after it.
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,13 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic_core import from_json
-
+from model_check import codec
 from model_check.collector import without_collector
 from model_check.conform.configuration import Config, NodeConfig, config_of
 from model_check.conform.fields import Fields, Json
 from model_check.errors import InputError
-from model_check.files import read_text
+from model_check.files import opened, read_text
 
 #: Events that are steps of a node; every other kind is about the world around the nodes.
 STEPS = frozenset({"start", "tick", "recv", "api", "expire", "end"})
@@ -83,6 +81,11 @@ STATE = frozenset(
         *("preferredSuccessors", "fetchingSnapshot", "shuttingDown"),
     }
 )
+
+#: The longest line and the largest content that are read; beyond ``_CHECKED_BYTES`` a run is not compressed
+#: more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of 30.
+MAX_LINE_BYTES, MAX_TRACE_BYTES = 2**20, 2**28
+MAX_RATIO, _CHECKED_BYTES = 200, 16 * 2**20
 
 #: Requests of this API are answered by the node's server, not by its raft module; the recorder lists the
 #: answer among the effects of the node's next step.
@@ -187,30 +190,37 @@ def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
 
 
 def _read_summary(path: Path) -> Fields:
-    try:
-        return Fields.of(json.loads(read_text(path, "the summary of a run")), str(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON ({error}).") from error
+    text = read_text(path, "the summary of a run", most=MAX_LINE_BYTES)
+    return Fields.of(codec.parse(text, str(path)), str(path))
 
 
 def _lines(path: Path) -> Iterator[Fields]:
     number = 0
     try:
-        with gzip.open(path, "rb") as stream:
-            for number, line in enumerate(stream, 1):
+        with opened(path, "the events of a recorded run") as file, gzip.GzipFile(fileobj=file) as stream:
+            while line := stream.readline(MAX_LINE_BYTES + 1):
+                number += 1
                 where = f"{path}, line {number}"
+                if len(line) > MAX_LINE_BYTES:
+                    raise InputError(f"{where}: longer than {MAX_LINE_BYTES:,} bytes; no event of a run is.")
+                if stream.tell() > max(MAX_RATIO * file.tell(), _CHECKED_BYTES):
+                    raise InputError(
+                        f"{where}: the file is compressed more than {MAX_RATIO} times; no recorded run is."
+                    )
+                if stream.tell() > MAX_TRACE_BYTES:
+                    raise InputError(
+                        f"{where}: the events take more than {MAX_TRACE_BYTES:,} bytes; give a shorter run."
+                    )
                 yield Fields.of(_parse(line, where), where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is damaged or cut off after line {number}.") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
 
 def _parse(line: bytes, where: str) -> Json:
     try:
-        return from_json(line)
-    except ValueError as error:
-        raise InputError(f"{where}: is not JSON ({error}).") from error
+        return codec.parse(line.decode(), where)
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: is not UTF-8 text.") from None
 
 
 class _Reading:

@@ -22,6 +22,8 @@ from reference.step import Outcome, start, step
 
 #: The word for a start of the process, which is no event of a running replica.
 START: Literal["start"] = "start"
+#: The longest description of a replica or an event.
+MAX_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ def _text(argument: str, what: str) -> str:
     if argument != "-" and not argument.startswith("@"):
         return argument
     wanted = f"a {what} in the short form or as JSON"
-    return read_standard_input(wanted) if argument == "-" else read_text(Path(argument[1:]), wanted)
+    if argument == "-":
+        return read_standard_input(wanted, most=MAX_BYTES)
+    return read_text(Path(argument[1:]), wanted, most=MAX_BYTES)
 
 
 def read_replica(text: str) -> Replica:

@@ -30,7 +30,7 @@ from model_check.validation import problem
 
 PRODUCTION = "rules_in_production.json"
 F = TypeVar("F", bound="_File")
-MAX_REPORT_BYTES = 2**30
+MAX_REPORT_BYTES = 2**28
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 
 

@@ -7,6 +7,7 @@ A sequence file is JSON with ``"format": "kraftcheck-drive-sequence"``; its valu
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def load(path: Path) -> list[DriveSequence]:
     """The sequences in a file, or in all ``.json`` files of a folder by name; a trace file has one for each
     replica. Raises InputError.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         files = sorted(path.glob("*.json"))
         if not files:
             raise InputError(f"{path}: holds no .json file; give a folder of trace or sequence files.")

@@ -55,7 +55,7 @@ def make_fleet(folder: Path, options: FleetOptions) -> dict[str, Any]:
 
     The same options give the same text. Raises InputError if the folder has content.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if os.path.exists(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: is not an empty folder; give one for the fleet.")
     folder.mkdir(parents=True, exist_ok=True)
     jobs = _allotted(options)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
-import stat
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,14 +13,13 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from model_check import files
 from model_check.errors import InputError
 from model_check.logs.content import CHUNK, MissingPackageError, Readable, chunks_of
 from model_check.logs.layout import Layout
 
 #: So much of a file is looked at to find its first record.
 _PEEK: Final = 1 << 18
-#: So long a pipe is waited for into which nothing is written, in s.
-_PATIENCE: Final = 5.0
 #: The path that stands for standard input.
 STANDARD_INPUT: Final = Path("-")
 #: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``x.out``, ``x.txt``.
@@ -73,7 +69,7 @@ def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list
 
 
 def _files(path: Path) -> list[Path]:
-    if path == STANDARD_INPUT or not path.is_dir():
+    if path == STANDARD_INPUT or not os.path.isdir(path):
         return [path]
     try:
         found = sorted(file for file in path.rglob("*") if is_log_name(file.name) and file.is_file())
@@ -156,69 +152,21 @@ def chunks(
     try:
         with opened(path) as file:
             yield from chunks_of(file, damaged, size, progress)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror or error}); give log files or folders of them."
-        ) from None
     except MissingPackageError as error:
         raise InputError(f"{path}: {error}.") from None
-    except ValueError:
-        raise InputError(
-            f"{str(path)!r}: is not the name of a file; give log files or folders of them."
-        ) from None
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Readable]:
     """The file, pipe or standard input (``-``) at ``path``, open for reading: the one place that opens logs.
 
-    Raises OSError, ValueError, or InputError for what is none of these and for a pipe without a writer.
+    Raises InputError for what is none of these and for a pipe without a writer.
     """
-    if path == STANDARD_INPUT:
-        stream: Any = sys.stdin  # None where it is closed
-        if stream is None or stream.isatty():
-            raise InputError("standard input: nothing comes in; use a pipe, as in 'kubectl logs POD | ...'.")
-        yield stream.buffer
-        return
-    kind = path.stat().st_mode
-    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
-        raise InputError(f"{path}: is not a file; give log files or folders of them.")
-    if stat.S_ISREG(kind):
-        with path.open("rb") as file:
+    if path != STANDARD_INPUT:
+        with files.opened(path, "log files or folders of them") as file:
             yield file
         return
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with open(handle, "rb", buffering=0) as pipe:
-        first = _first_bytes(handle)
-        if first is None:
-            raise InputError(f"{path}: nothing is written to this pipe; start what writes to it first.")
-        os.set_blocking(handle, True)
-        yield _Pipe(first, pipe)
-
-
-def _first_bytes(handle: int) -> bytes | None:
-    """What a pipe holds, perhaps nothing yet; None where for a while nobody has it open for writing."""
-    until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until:
-        try:
-            if first := os.read(handle, _PEEK):
-                return first
-        except BlockingIOError:
-            return b""
-        time.sleep(0.02)
-    return None
-
-
-class _Pipe:
-    """A pipe of which the first bytes have been read."""
-
-    def __init__(self, first: bytes, pipe: io.FileIO) -> None:
-        self._parts, self._pipe = [first], pipe
-
-    def read(self, size: int, /) -> bytes:
-        """As many bytes as are asked for, unless the pipe ends."""
-        found, self._parts = b"".join(self._parts), []
-        while len(found) < size and (more := self._pipe.read(size - len(found))):
-            found += more
-        self._parts = [found[size:]]
-        return found[:size]
+    stream: Any = sys.stdin  # None where it is closed
+    if stream is None or stream.isatty():
+        raise InputError("standard input: nothing comes in; use a pipe, as in 'kubectl logs POD | ...'.")
+    yield stream.buffer

@@ -13,6 +13,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
@@ -123,6 +124,8 @@ def _never_imported(mutant: catalogue.Mutant, modules: set[str]) -> InputError:
 
 def load() -> None:
     """Import the reference, and what explores scenarios of all kinds."""
+    for name in ("engine.simulate", "run", "trace.brief", "trace.terminal"):
+        import_module(f"model_check.{name}")
 
 
 def judging(scenario: Scenario, name: str | None) -> Scenario:

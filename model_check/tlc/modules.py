@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 import model_check
 from model_check.closest import did_you_mean
 from model_check.errors import InputError
+from model_check.files import read_text
 from model_check.scenario import Name
 from model_check.validation import read_toml
 
@@ -95,7 +97,7 @@ class Modules:
     def __init__(self, folder: Path | None = None) -> None:
         """``folder`` is the one of the project, unless it is given. Raises InputError where it is none."""
         self.folder = folder or Path(str(model_check.__file__)).parent.parent / "tla"
-        if not any(self.folder.glob("*.tla")):
+        if not (os.path.isdir(self.folder) and any(self.folder.glob("*.tla"))):
             raise InputError(
                 f"{self.folder}: there are no TLA+ modules; name the project's folder 'tla' with --modules."
             )
@@ -146,11 +148,4 @@ def _replaced(line: str) -> str:
 
 
 def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes; restore the file.")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); restore the file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; restore the file.") from None
+    return read_text(path, "a file of the TLA+ modules", most=MAX_FILE_BYTES)

@@ -28,6 +28,14 @@ def test_a_whole_recording_is_read(tmp_path: Path) -> None:
     assert recording.messages[0].data.values["maxWaitMs"] == 50
 
 
+def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    lines = [json.dumps(line) for line in small_recording()]
+    lines[1] = lines[1].replace("{", '{"t": 1, ', 1)
+    folder = write_bytes(tmp_path, gzip.compress("\n".join(lines).encode()), len(lines))
+    with pytest.raises(InputError, match="line 2: the key 't' is given twice"):
+        read(folder)
+
+
 @given(st.data())
 @FUZZ
 def test_a_trace_cut_off_anywhere_is_refused(tmp_path: Path, data: st.DataObject) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -131,7 +132,7 @@ def find_campaign(word: str) -> Campaign:
     known = {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir()}
     if word in known:
         text = known[word].read_text(encoding="utf-8")
-    elif "/" in word or word.endswith(".toml") or Path(word).exists():
+    elif "/" in word or word.endswith(".toml") or os.path.exists(word):
         text = read_text(Path(word), "a campaign file", most=10**6)
     else:
         raise InputError(f"there is no campaign '{word[:60]}'; give a file, or one of {', '.join(known)}.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Checked:
 
 def require_free(folder: Path) -> None:
     """Raise InputError where ``folder`` holds something else than a set of form."""
-    if not folder.exists():
+    if not os.path.exists(folder):
         return
     if not folder.is_dir():
         raise InputError(f"-o: {folder} is no folder; choose another place.")
@@ -75,7 +76,7 @@ def write(folder: Path, found: Iterable[tuple[str, Vector]]) -> list[dict[str, A
 
 
 def _files_of(folder: Path) -> set[str]:
-    if not (folder / INDEX).exists():
+    if not os.path.exists(folder / INDEX):
         return set()
     return {entry["file"] for entry in _read_index(folder, complete=False)["files"]}
 
