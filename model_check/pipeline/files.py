@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import InputError
@@ -25,7 +26,12 @@ def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
 def shown(place: Any) -> str:
     """A path of Hadoop as users write it."""
-    return str(place.toString()).removeprefix("file:")
+    return without_scheme(str(place.toString()))
+
+
+def without_scheme(path: str) -> str:
+    """A ``path`` of this machine without ``file:`` or ``file://``; others as they are."""
+    return re.sub("^file:(//)?(?=/)", "", path)
 
 
 def require_plain(path: str) -> None:
@@ -65,7 +71,7 @@ class Files:
             raise self._failed(folder, error) from None
 
     def _failed(self, name: str, error: Any) -> InputError:
-        return InputError(f"{name}: cannot be used ({first_line(error)}); {self._hint}.")
+        return InputError(f"{without_scheme(name)}: cannot be used ({first_line(error)}); {self._hint}.")
 
     def path(self, name: str) -> str:
         """The path of what has this name in the folder."""

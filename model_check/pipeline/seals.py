@@ -16,7 +16,7 @@ from pydantic import Field
 
 from model_check.engine.summed import Summed
 from model_check.errors import InputError
-from model_check.pipeline.files import Files, located
+from model_check.pipeline.files import Files, located, without_scheme
 from model_check.pipeline.spark_errors import in_a_sentence
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def require_sealed(spark: SparkSession, folders: Sequence[str], repair: str) -> 
         try:
             return Seal.parse(files.read(SEAL)).files
         except ValueError:
-            raise InputError(f"{files.path(SEAL)}: is not what was written; {repair}.") from None
+            path = without_scheme(files.path(SEAL))
+            raise InputError(f"{path}: is not what was written; {repair}.") from None
 
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         require_sums(spark, dict(zip(folders, pool.map(sums, folders), strict=True)), repair)
@@ -85,7 +86,7 @@ def require_sums(
     others = sorted(found.keys() - wanted.keys())
     for path in sorted(wanted) if more else sorted(wanted.keys() | others):
         if (what := _difference(found.get(path), wanted.get(path))) is not None:
-            raise InputError(f"{path.removeprefix('file:')}: {what}; {repair}.")
+            raise InputError(f"{without_scheme(path)}: {what}; {repair}.")
     return [path.rpartition("/")[2] for path in others]
 
 
