@@ -190,7 +190,7 @@ def collect_graph(
         known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
     codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
     watch("puts the graph together")
-    sources, ends, labels = edges_of(collector, known, codes)
+    sources, ends, labels = edges_of(collector, known, codes, watch)
     return Graph(
         size=len(fps),
         initial=tuple(range(len(collector.initial))),
@@ -210,7 +210,10 @@ def collect_graph(
 
 
 def edges_of(
-    collector: Collector, known: NDArray[np.uint64], codes: NDArray[np.uint32]
+    collector: Collector,
+    known: NDArray[np.uint64],
+    codes: NDArray[np.uint32],
+    watch: Callable[[str], None] = unwatched,
 ) -> tuple[NDArray[np.int32], ...]:
     """Sources, ends and labels of the edges; what the collector has of them is given up on the way."""
     size = sum(len(each[0]) for each in collector.edges)
@@ -219,6 +222,7 @@ def edges_of(
     ascending = known[order]
     begin = 0
     for number, (sources, fps, found) in enumerate(collector.edges):
+        watch("puts the graph together")
         part = slice(begin, begin + len(sources))
         arrays[0][part] = sources
         arrays[1][part] = order[np.searchsorted(ascending, fps)]
