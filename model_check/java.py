@@ -37,11 +37,7 @@ def _version(java: str) -> int | None:
     """The feature release: 17 of '17.0.2', 8 of '1.8.0_392'."""
     try:
         done = subprocess.run(
-            [java, "-XX:-UsePerfData", "-version"],  # It would leave a folder behind.
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
+            [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -6,7 +6,8 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
@@ -14,6 +15,9 @@ from model_check.errors import InputError
 
 #: In errors of writing it, the name of the file.
 STANDARD_OUTPUT = "standard output"
+
+#: How often progress is told where there is no terminal.
+EVERY_SECONDS = 10.0
 
 
 class _Output(io.TextIOWrapper):
@@ -111,3 +115,23 @@ def messages_shown() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """What shows how far the work is: a status line on a terminal, elsewhere a line now and then."""
+    if sys.stderr.isatty() and not quiet:
+        from rich.console import Console
+
+        with Console(stderr=True, markup=False).status("") as status:
+            yield status.update
+        return
+    last = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if not quiet and time.monotonic() - last > EVERY_SECONDS:
+            last = time.monotonic()
+            say(f"kraftcheck: {text}")
+
+    yield tell

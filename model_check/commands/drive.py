@@ -6,20 +6,19 @@ import argparse
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from model_check import scenario
 from model_check.arguments import whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import replaced_line
 from model_check.drive import files
 from model_check.drive.generate import generate, switches_of
 from model_check.drive.probes import probes
 from model_check.drive.process import AdapterProcess
 from model_check.drive.report import Report, as_json, print_report
 from model_check.drive.scripted import scripts
-from model_check.drive.session import Driven, Session
+from model_check.drive.session import Session
 from model_check.drive.shrink import cut, shrink
 from model_check.drive.stimuli import DriveSequence
 from model_check.errors import InputError
@@ -29,6 +28,7 @@ from model_check.files import (
     write_atomically,
 )
 from model_check.kraft.scenario import of_replicas, shipped
+from model_check.streams import progress
 from model_check.trace import json_form
 from model_check.variants import add_protocol_options, read_protocol
 from reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -103,16 +103,15 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
-    with AdapterProcess(arguments.adapter, arguments.timeout) as process:
+    with progress() as tell, AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
         report = Report(session.capabilities, protocol)
-        sequences = _sequences(arguments, protocol, report)
+        sequences = _sequences(arguments, protocol, report, tell)
         if arguments.save is not None:
             _save(arguments.save, sequences)
         begin = time.monotonic()
-        _drive(session, sequences, report, keep_going=arguments.keep_going)
+        _drive(session, sequences, report, tell, keep_going=arguments.keep_going)
         report.seconds = time.monotonic() - begin
-    _progress("")
     if arguments.output is not None and report.failed:
         _write_trace(arguments.output, report)
     if arguments.json:
@@ -124,7 +123,9 @@ def run(arguments: argparse.Namespace) -> int:
     ]
 
 
-def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report) -> list[DriveSequence]:
+def _sequences(
+    arguments: argparse.Namespace, protocol: Protocol, report: Report, tell: Callable[[str], None]
+) -> list[DriveSequence]:
     if arguments.traces is not None:
         return [sequence for path in arguments.traces for sequence in files.load(path)]
     if arguments.scenario is not None:
@@ -132,12 +133,13 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
         chosen = [of_replicas(each, "driving an implementation") for each in found]
     else:
         chosen = list(shipped().values())
+    place = {each.name: f"{number} of {len(chosen)}" for number, each in enumerate(chosen, 1)}
     generated = generate(
         chosen,
         arguments.protocol,
         switches_of(protocol, PRESETS[arguments.protocol]),
         arguments.seed,
-        progress=lambda name: _progress(f"looking for traces: {name}"),
+        progress=lambda name: tell(f"looking for traces: {place[name]}, {name}"),
     )
     report.incomplete, report.left_out = generated.incomplete, generated.left_out
     if arguments.scenario is not None:
@@ -145,9 +147,16 @@ def _sequences(arguments: argparse.Namespace, protocol: Protocol, report: Report
     return [*generated.sequences, *probes(protocol), *scripts(protocol)]
 
 
-def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, keep_going: bool) -> None:
+def _drive(
+    session: Session,
+    sequences: list[DriveSequence],
+    report: Report,
+    tell: Callable[[str], None],
+    *,
+    keep_going: bool,
+) -> None:
     for number, sequence in enumerate(sequences, 1):
-        _progress(f"driving: {number} of {len(sequences)}")
+        tell(f"driving: {number} of {len(sequences)}")
         driven = session.drive(sequence)
         report.add(driven)
         if driven.limited:
@@ -156,15 +165,12 @@ def _drive(session: Session, sequences: list[DriveSequence], report: Report, *, 
         if driven.failed is None:
             continue
         first = len(report.failed) == 1
-        report.shortened.append(_shortened(session, driven) if first else cut(driven))
+        if first:
+            tell(f"looking for a shorter sequence than {sequence.name}")
+        report.shortened.append(shrink(session, driven) if first else cut(driven))
         if not keep_going:
             report.not_driven = len(sequences) - number
             return
-
-
-def _shortened(session: Session, driven: Driven) -> Driven:
-    _progress(f"looking for a shorter sequence than {driven.sequence.name}")
-    return shrink(session, driven)
 
 
 def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:
@@ -180,10 +186,6 @@ def _write_trace(path: Path, report: Report) -> None:
     trace = files.behaviour(driven.sequence, driven.failed.question.position)
     text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
     write_atomically(path, text)
-
-
-def _progress(text: str) -> None:
-    replaced_line(text)
 
 
 def _seconds(text: str) -> float:

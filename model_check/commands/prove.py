@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from model_check.proof.mutants import Mutant
 from model_check.proof.solve import Induction, Result, Verdict
 from model_check.proof.system import SYSTEMS
 from model_check.proof.tie import terminal
+from model_check.streams import progress
 
 _STYLES = {
     Verdict.PROVED: "green",
@@ -103,11 +103,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _in_turn(works: Sequence[Work], name: Callable[[Work], str], *, quiet: bool) -> Iterator[Work]:
-    """``works``, one after the other; a terminal shows which is being done."""
-    screen = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-    with screen.status("") as status:
+    """``works``, one after the other; standard error shows which is being done."""
+    with progress(quiet=quiet) as tell:
         for done, work in enumerate(works):
-            status.update(f"{done} of {len(works)}: {name(work)}")
+            tell(f"{done} of {len(works)}: {name(work)}")
             yield work
 
 

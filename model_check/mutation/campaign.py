@@ -190,6 +190,8 @@ class Workers:
                 self._all.append(server)
         answer = server.ask(json.dumps(request))
         if answer is None:
+            with self._lock:
+                self._all.remove(server)
             server.close()
             return Explored(limit="the process of the workers was killed; was memory short?")
         self._idle.put(server)

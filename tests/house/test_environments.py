@@ -1,0 +1,263 @@
+"""What the machine does wrong is no verdict: status 1 says that one differs, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from model_check import cli, failures
+from model_check.cli import COMMANDS, main
+from model_check.engine import jit
+
+ROOT = Path(__file__).parents[2]
+FULL = Path("/dev/full")
+COMMAND = [sys.executable, "-m", "model_check"]
+#: Of each kind of output: help, lists, reports by print and by rich, JSON.
+WORDS = [
+    "--help",
+    "--version",
+    "rules VOTE-10",
+    "step candidate shutdown",
+    "check single-voter --json",
+    "check single-voter",
+    "simulate single-voter --walks 3",
+    "graph single-voter",
+    "mutate --list",
+    "prove --list",
+    "tlc --list",
+]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files, in which nothing may be left."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    assert [each.name for each in place.iterdir()] == []
+
+
+def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], text=True, check=False, cwd=ROOT, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def sentence_of(err: str) -> str:
+    """The one sentence that was said; a fresh checkout also compiles."""
+    told = [line for line in err.splitlines() if "compiling" not in line]
+    assert len(told) == 1 and told[0].startswith("kraftcheck: "), err
+    return told[0].removeprefix("kraftcheck: ")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", WORDS)
+def test_output_without_room(words: str, unbuffered: str) -> None:
+    with FULL.open("w") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = run(*words.split(), stdout=full, stderr=subprocess.PIPE, env=environment)
+    assert done.returncode == 2
+    assert sentence_of(done.stderr).startswith("standard output: cannot be written (No space left on device)")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_nothing_can_be_said() -> None:
+    with FULL.open("w") as full:
+        assert run("rules", stdout=full, stderr=full).returncode == 2
+        assert run("rules", "NOTHING-1", stdout=subprocess.DEVNULL, stderr=full).returncode == 2
+
+
+def closing(*numbers: int) -> dict[str, object]:
+    return {"preexec_fn": lambda: [os.close(number) for number in numbers]}
+
+
+def test_closed_output() -> None:
+    done = run("rules", stderr=subprocess.PIPE, **closing(1))
+    assert done.returncode == 2
+    assert sentence_of(done.stderr).startswith("standard output is closed")
+
+
+def test_closed_errors_do_not_get_into_the_output() -> None:
+    done = run("step", "candidate", "shutdown", stdout=subprocess.PIPE, **closing(2))
+    assert done.returncode == 0 and done.stdout.startswith("\nQuestion")
+    done = run("rules", "NOTHING-1", stdout=subprocess.PIPE, **closing(2))
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_closed_input() -> None:
+    done = run("step", "-", "shutdown", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **closing(0))
+    assert done.returncode == 2 and done.stdout == ""
+    sentence_of(done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", ["check three-voters-crash", "graph three-voters-crash --max-states 1000000"]
+)
+@pytest.mark.parametrize("megabytes", [100, 300, 400, 560])
+def test_short_memory(words: str, megabytes: int) -> None:
+    most = megabytes << 20
+    done = run(
+        *words.split(),
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+    assert done.returncode in (0, 2, 3)
+    if done.returncode:
+        assert sentence_of(done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def failing_with(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """The status of a command that raises ``error``, and what it says."""
+
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr("model_check.commands.rules.run", fail)
+    status = main(["rules"])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return status, sentence_of(captured.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (MemoryError(), 3, "out of memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 3, "out of memory"),
+        (RuntimeError("can't start new thread"), 3, "out of memory"),
+        (BrokenProcessPool(), 3, "a process that does part of the work was killed"),
+        (KeyboardInterrupt(), 3, "interrupted"),
+        (OSError(errno.ENOSPC, "No space left", "a\x1bfile"), 2, "a?file: cannot be read or written (No"),
+        (PermissionError(errno.EACCES, "Permission denied"), 2, "a file: cannot be read or written (Perm"),
+        (ModuleNotFoundError("No module named 'z3'"), 2, "the installation is incomplete (No module named"),
+    ],
+)
+def test_each_failure_has_its_status(
+    error: BaseException,
+    status: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found, sentence = failing_with(error, monkeypatch, capsys)
+    assert found == status
+    assert sentence.startswith(says)
+
+
+def test_an_internal_error_is_no_verdict(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, sentence = failing_with(TypeError("no \x1b[31msuch"), monkeypatch, capsys)
+    assert status == failures.EXIT_INTERNAL == 70
+    (report,) = temporary.iterdir()
+    assert str(report) in sentence and "\x1b" not in sentence
+    assert "in fail" in report.read_text(encoding="utf-8")
+    report.unlink()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
+    assert failing_with(TypeError("again"), monkeypatch, capsys)[0] == 70
+
+
+@pytest.mark.parametrize("words", ["--version", "-V"])
+def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([words]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("kraftcheck ") and "numba" in said and said.count("\n") == 1
+
+
+def test_only_verdicts_have_status_1() -> None:
+    """No command raises ``SystemExit(1)``, or returns a plain 1."""
+    assert cli.EXIT_DIFFERS == 1
+    for name in COMMANDS:
+        text = (ROOT / "model_check" / "commands" / f"{name}.py").read_text(encoding="utf-8")
+        assert "SystemExit" not in text and "sys.exit" not in text and "return 1\n" not in text
+
+
+# -- where compiled code is kept ------------------------------------------------------------------
+
+
+def test_the_private_folder_is_of_this_user_alone(temporary: Path) -> None:
+    folder = jit.private_folder()
+    assert folder == jit.private_folder() and folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(PermissionError):
+        jit.private_folder()
+    folder.rmdir()
+    # A link, wherever it leads, is not the folder that was created.
+    (temporary / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(temporary / "elsewhere")
+    with pytest.raises(OSError):
+        jit.private_folder()
+    folder.unlink()
+    (temporary / "elsewhere").rmdir()
+    temporary.chmod(0o777)
+    with pytest.raises(PermissionError):
+        jit.private_folder()
+
+
+def as_another_user() -> list[str]:
+    """Runs a command as a user who owns nothing here, and may read what is closed to others.
+
+    Skips the test where that is not possible.
+    """
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        warnings.warn("NOT RUN: only root, with setpriv, can become another user", stacklevel=1)
+        pytest.skip("needs root and setpriv")
+    rights = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *rights]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", ["among the temporary files", "in a named folder", "nowhere"])
+def test_an_installation_and_a_home_that_cannot_be_written(kept: str, tmp_path: Path) -> None:
+    """By another user, who may write neither the working directory either."""
+    other = as_another_user()
+    for name in ("model_check", "reference", "spec"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    home, named, shared = tmp_path / "home", tmp_path / "named", tmp_path / "tmp"
+    home.mkdir()
+    for each in (named, shared):
+        each.mkdir()
+        # What others may rename is not trusted: a folder for temporary files has the sticky bit.
+        each.chmod(0o777 if kept == "nowhere" else 0o1777)
+    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(tmp_path), "TMPDIR": str(shared)}
+    environment.pop("XDG_CACHE_HOME", None)
+    if kept == "in a named folder":
+        environment["NUMBA_CACHE_DIR"] = str(named)
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*other, *COMMAND, "check", "single-voter"],
+            env=environment,
+            cwd=home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = check()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("kraftcheck: compiling") and done.stderr.count("\n") == 1
+    places = {"among the temporary files": shared, "in a named folder": named, "nowhere": "not kept"}
+    assert str(places[kept]) in done.stderr
+    if kept == "nowhere":
+        assert list(shared.iterdir()) == []
+    else:
+        again = check()
+        assert (again.returncode, again.stderr) == (0, "")
