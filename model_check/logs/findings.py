@@ -28,6 +28,8 @@ class Findings:
     """Problems that lines out of order may make, and where the time of the node's log goes back."""
     doubtful: Counter[str] = field(default_factory=Counter)
     """How many problems of ``problem_counts`` they are."""
+    _spans: dict[int, tuple[bytes, bytes, Where]] = field(default_factory=dict)
+    """By node: the earliest and latest time of lines out of order, and the first place."""
     _in_order: dict[int, deque[tuple[bytes, Problem]]] = field(default_factory=dict)
 
     @property
@@ -62,11 +64,27 @@ class Findings:
         else:
             self._in_order.setdefault(node, deque(maxlen=PROBLEMS_KEPT)).append((time, problem))
 
-    def goes_back(self, node: int, where: Where, is_later: Callable[[bytes], bool]) -> None:
-        """The time of the log of ``node`` goes back at ``where``: problems of later times are in doubt."""
+    def goes_back(
+        self, node: int, where: Where, time: bytes, latest: bytes, is_later: Callable[[bytes], bool]
+    ) -> None:
+        """The time of the log of ``node`` goes back at ``where``, from ``latest`` to ``time``: problems of
+        later times are in doubt.
+        """
+        first, last, there = self._spans.get(node, (time, latest, where))
+        self._spans[node] = (min(first, time), max(last, latest), there)
         problems = self._in_order.get(node)
         while problems and is_later(problems[-1][0]):
             self._doubt(problems.pop()[1], where)
+
+    def disorder_at(self, *lines: tuple[int, bytes]) -> Where | None:
+        """Where the time of a log goes back that has one of these lines (node, time) in the stretch of time
+        within which it does; None if none has.
+        """
+        for node, time in lines:
+            first, last, where = self._spans.get(node, (b"", b"", None))
+            if where is not None and first <= time <= last:
+                return where
+        return None
 
     def _doubt(self, problem: Problem, where: Where) -> None:
         self.doubtful[problem.check] += 1

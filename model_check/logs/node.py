@@ -103,8 +103,11 @@ class Node:
         if behind:
             self._disorder, self._recovers = self._disorder or where, False
         elif self._disorder is not None:
-            # The first line in order again is held against one that is not.
-            self._disorder, self._recovers = (None if self._recovers else self._disorder), True
+            # The first line in order again is held against one that is not, and so may others be.
+            if self._recovers:
+                self._disorder = None
+                self.disturb()
+            self._recovers = True
 
     @property
     def voters(self) -> frozenset[Key] | None:

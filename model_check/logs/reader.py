@@ -219,7 +219,8 @@ class _File:
                 self._reader.findings.note("time-back", where)
         behind = last.latest != time and bool(last.latest) and self._layout.goes_back(time, last.latest)
         if behind:
-            self._reader.findings.goes_back(number, where, partial(self._layout.goes_back, time))
+            is_later = partial(self._layout.goes_back, time)
+            self._reader.findings.goes_back(number, where, time, last.latest, is_later)
         else:
             last.latest = time
         node.order(where, behind=behind)
