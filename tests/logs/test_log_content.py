@@ -220,7 +220,8 @@ def test_a_problem_long_after_a_clock_was_set_back_is_no_less_one() -> None:
     lines = text_of([*change(start, None), *change(follower, start)]).splitlines(keepends=True)
     later = text_of(change(state("Unattached", 5), state("Follower", 3, leader=3)), start=600_000)
     back = text_of(["Follower high watermark updated to 3"])
-    between = text_of([f"Follower high watermark updated to {n}" for n in (4, 5)], start=500_000)
+    highs = [f"Follower high watermark updated to {n}" for n in (4, 5)]
+    between = text_of([*highs, *change(state("Unattached", 2), follower)], start=500_000)
     report, _ = read(b"".join([*lines, back, between, later]))
     assert report.findings.notes["time-back"] == 1
     assert report.findings.certain == report.findings.problem_counts.total() > 0
