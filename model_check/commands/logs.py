@@ -11,28 +11,32 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import IO
 
 from model_check.arguments import whole_number
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
+from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import Console, console
 from model_check.errors import InputError
 from model_check.files import require_file_can_be_written, write_atomically
 from model_check.logs.history import HistoryEntry
 from model_check.logs.layout import PATTERNS
-from model_check.logs.reader import LogReport, Options, read_logs
+from model_check.logs.merged import MergedHistory
+from model_check.logs.reader import LogReport, Options, Reader, read_logs
 from model_check.logs.report import SHOWN, as_json, history_json, history_text, print_checks, print_report
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.epilog = "Exit status: 0 no problem, 1 problems, 2 nothing to read."
+    parser.epilog = (
+        "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines are "
+        "out of order."
+    )
     parser.add_argument(
         "paths",
         nargs="*",
         type=Path,
         metavar="FILE|DIR",
-        help="log files, plain or gzip, rotated or not, of any number of nodes; or folders of them",
+        help="log files of any number of nodes, plain or compressed, rotated or not; folders of them; "
+        "pipes; - is standard input",
     )
     parser.add_argument(
         "--pattern",
@@ -42,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
     )
-    parser.add_argument("--history", action="store_true", help="print the state history of the nodes")
+    parser.add_argument("--history", action="store_true", help="print the nodes' state history, by time")
     parser.add_argument("--json", action="store_true", help="print the machine-readable report")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
@@ -52,7 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the logs; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
+    """Read the logs; 0: no problem, 1: problems, 3: problems in doubt only.
+
+    Raises InputError where there is nothing to read.
+    """
     if arguments.checks:
         print_checks(console())
         return EXIT_EXPECTED
@@ -60,23 +67,26 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("no log files given; see 'kraftcheck logs --help'.")
     require_file_can_be_written(arguments.output, "-o")
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", prefix="kraftcheck-") as history:
+    with tempfile.TemporaryFile(prefix="kraftcheck-") as file:
+        history = MergedHistory(file, Reader(Options(arguments.pattern)).layouts)
         listen = _listener(history, as_data=arguments.json) if arguments.history else None
         report = _read(arguments, listen)
-        history.seek(0)
         if arguments.output is None:
             _print(arguments, report, history)
         else:
             with redirect_stdout(io.StringIO()) as text:
                 _print(arguments, report, history)
             write_atomically(arguments.output, text.getvalue())
-    return EXIT_DIFFERS if report.findings.problem_counts else EXIT_EXPECTED
+    if report.findings.certain:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if report.findings.problem_counts else EXIT_EXPECTED
 
 
-def _listener(history: IO[str], *, as_data: bool) -> Callable[[HistoryEntry], None]:
+def _listener(history: MergedHistory, *, as_data: bool) -> Callable[[HistoryEntry], None]:
     def listen(step: HistoryEntry) -> None:
         if step.what in SHOWN:
-            history.write((json.dumps(history_json(step)) if as_data else history_text(step)) + "\n")
+            text = json.dumps(history_json(step)) if as_data else history_text(step)
+            history.add(step.node, step.time, text)
 
     return listen
 
@@ -97,7 +107,7 @@ def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] 
         return read_logs(arguments.paths, options, listen, progress)
 
 
-def _print(arguments: argparse.Namespace, report: LogReport, history: IO[str]) -> None:
+def _print(arguments: argparse.Namespace, report: LogReport, history: MergedHistory) -> None:
     if not arguments.json:
         out = console()
         for line in history:

@@ -25,6 +25,10 @@ class Check:
     name: str
     demands: str
     cites: tuple[str, ...]
+    level: str = "INFO"
+    """The log level of the lines that it needs; at INFO some checks see a part: those that need DEBUG."""
+    any_order: bool = False
+    """Whether it holds of lines in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,10 @@ class Problem:
     found: str
     earlier: Where | None
     cites: tuple[str, ...]
+
+
+#: Log levels, each of which shows what those before it show.
+LEVELS: Final = ("INFO", "DEBUG", "TRACE")
 
 
 def _checks(*checks: Check) -> Mapping[str, Check]:
@@ -60,7 +68,9 @@ CHECKS: Final = _checks(
     Check("epoch-monotone", "the epoch of a node never decreases, restarts included", ("S-8", "EPOCH-1")),
     Check("one-vote", "a node votes for one candidate an epoch, restarts included", ("S-3", "VOTE-15")),
     Check("vote-kept", "a node does not forget its vote within an epoch", ("S-5", "EPOCH-7")),
-    Check("one-leader", "all nodes know the same leader of an epoch", ("S-1", "S-2", "EPOCH-8")),
+    Check(
+        "one-leader", "all nodes know the same leader of an epoch", ("S-1", "S-2", "EPOCH-8"), any_order=True
+    ),
     Check(
         "leader-kept",
         "a node does not forget the leader of its epoch while its process lives",
@@ -71,14 +81,15 @@ CHECKS: Final = _checks(
         "a node that has led an epoch takes no further part in it, restarts included",
         ("S-6", "RESIGN-9", "INIT-3"),
     ),
-    Check("own-leader", "no node follows itself", ("S-34", "STATE-6")),
-    Check("own-id", "a state names the node whose log it stands in", ()),
+    Check("own-leader", "no node follows itself", ("S-34", "STATE-6"), any_order=True),
+    Check("own-id", "a state names the node whose log it stands in", (), any_order=True),
     Check("election-majority", "an election is won with a majority of its voters", ("VOTE-20", "VOTE-25")),
     Check("observer-election", "only a voter stands for election", ("S-33", "PREVOTE-6")),
     Check(
         "pre-vote-answer",
         "a leader, and a follower that has fetched, reject pre-votes",
         ("S-35", "PREVOTE-10", "PREVOTE-12"),
+        level="DEBUG",
     ),
     Check(
         "vote-answer",
@@ -89,29 +100,59 @@ CHECKS: Final = _checks(
         "vote-log",
         "a vote goes to a candidate whose log is as long (seen at TRACE)",
         ("S-13", "VOTE-10", "DEF-6"),
+        level="TRACE",
     ),
     Check("votes-agree", "a candidate counts only grants that their givers know of", ("S-3", "VOTE-20")),
     Check(
         "high-watermark-monotone",
         "the high watermark never decreases while a process lives",
         ("S-18", "HWM-4", "FETCH-27"),
+        level="DEBUG",
     ),
-    Check("high-watermark-majority", "a majority of the voters has what is committed", ("S-19", "HWM-1")),
-    Check("high-watermark-own-epoch", "a leader commits a record of its own epoch first", ("S-14", "HWM-2")),
-    Check("high-watermark-log-end", "the high watermark lies within the log (seen at TRACE)", ("FETCH-27",)),
     Check(
-        "leader-complete", "the log of a new leader holds all that was committed before", ("S-12", "VOTE-10")
+        "high-watermark-majority",
+        "a majority of the voters has what is committed",
+        ("S-19", "HWM-1"),
+        level="DEBUG",
     ),
-    Check("no-truncation", "a log is not truncated below the high watermark", ("S-21", "FETCH-24")),
-    Check("log-end", "a log grows at its end, in order of epochs (seen at TRACE)", ("S-9", "LOG-1")),
+    Check("high-watermark-own-epoch", "a leader commits a record of its own epoch first", ("S-14", "HWM-2")),
+    Check(
+        "high-watermark-log-end",
+        "the high watermark lies within the log (seen at TRACE)",
+        ("FETCH-27",),
+        level="TRACE",
+    ),
+    Check(
+        "leader-complete",
+        "the log of a new leader holds all that was committed before",
+        ("S-12", "VOTE-10"),
+        level="DEBUG",
+    ),
+    Check(
+        "no-truncation",
+        "a log is not truncated below the high watermark",
+        ("S-21", "FETCH-24"),
+        level="DEBUG",
+    ),
+    Check(
+        "log-end",
+        "a log grows at its end, in order of epochs (seen at TRACE)",
+        ("S-9", "LOG-1"),
+        level="TRACE",
+    ),
     Check("voter-set-step", "neighbouring voter sets differ by one voter", ("S-23", "VSET-7")),
     Check("voter-set-order", "voter sets are read in the order of their offsets", ("VSET-4", "VSET-5")),
     Check(
         "voter-set-own-epoch", "a leader changes voters after a commit of its own epoch", ("S-24", "VSET-9")
     ),
-    Check("voter-set-committed", "a committed voter set is the same on all nodes", ("S-25", "S-17")),
+    Check(
+        "voter-set-committed",
+        "a committed voter set is the same on all nodes",
+        ("S-25", "S-17"),
+        level="DEBUG",
+    ),
     Check("version-monotone", "kraft.version never decreases", ("S-39", "KVER-4")),
-    Check("no-fatal-fault", "no process ends by an error in the raft thread", ("P-1",)),
+    Check("no-fatal-fault", "no process ends by an error in the raft thread", ("P-1",), any_order=True),
 )
 
 #: What is counted and no problem: it may happen to a healthy cluster or be a matter of how logs are kept.

@@ -224,6 +224,7 @@ class Cluster:
                 f"at offset {offset} the voters {show(known[0])}, as on node {known[1].node}",
                 f"the voters {show(voters)}",
                 known[1].where,
+                disorder=self.findings.disorder_at((seen.node, seen.time), (known[1].node, known[1].time)),
             )
 
     def finish(self) -> None:
@@ -262,6 +263,7 @@ def check_complete(epoch: int, start: Seen, high: Seen, findings: Findings) -> N
             f"a log that ends at {high.value} or later, committed before on node {high.node}",
             f"epoch {epoch} starts at {start.value}",
             high.where,
+            disorder=findings.disorder_at((start.node, start.time), (high.node, high.time)),
         )
 
 

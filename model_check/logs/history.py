@@ -56,6 +56,8 @@ class Summary:
     last_time: bytes = b""
     releases: list[Releases] = field(default_factory=list)
     last: LoggedState | None = None
+    level: str = "INFO"
+    """The most detailed log level of which a line was read."""
 
     def add_releases(self, found: Releases) -> None:
         """A process of ``found`` ended: a release span unless it is known more closely already."""
@@ -82,6 +84,8 @@ class LastLines:
     time: bytes = b""
     line: bytes = b""
     hashes: tuple[int, ...] = ()
+    latest: bytes = b""
+    """The latest time of all lines."""
 
     def add(self, time: bytes, line: bytes) -> None:
         """A line was read."""

@@ -82,6 +82,9 @@ class Node:
         self._doubted = False
         """It was so before the present line."""
         self._misnamed = False
+        self._disorder: Where | None = None
+        """Where time goes back, until two lines in order have followed."""
+        self._recovers = False
         self._where = Where("", 0)
         self._time = b""
         self._process = _Process(self._fixed or forms().all)
@@ -94,6 +97,17 @@ class Node:
         self._loose = True
         self._process.progress.doubt()
         self._memory.doubt()
+
+    def order(self, where: Where, *, behind: bool) -> None:
+        """The next line stands at ``where``; ``behind``: its time is before that of a line above it."""
+        if behind:
+            self._disorder, self._recovers = self._disorder or where, False
+        elif self._disorder is not None:
+            # The first line in order again is held against one that is not, and so may others be.
+            if self._recovers:
+                self._disorder = None
+                self.disturb()
+            self._recovers = True
 
     @property
     def voters(self) -> frozenset[Key] | None:
@@ -109,10 +123,13 @@ class Node:
         if not summary.first_time:
             summary.first_time = time
         if type(fact) is HighWatermark:
+            if not fact.first and summary.level == "INFO":
+                summary.level = "DEBUG"
             self._high_watermark(fact)
         elif type(fact) is Transition:
             self._transition(fact)
         elif type(fact) is LogEnd:
+            summary.level = "TRACE"
             self._process.progress.append(fact, self._state, where, self._report)
             self._tell("append", offset=fact.offset)
         else:
@@ -433,7 +450,9 @@ class Node:
         earlier: Where | None = None,
         cites: tuple[str, ...] = (),
     ) -> None:
-        self._findings.problem(check, self.number, self._where, self._time, expected, found, earlier, cites)
+        self._findings.problem(
+            check, self.number, self._where, self._time, expected, found, earlier, cites, self._disorder
+        )
 
     def _report(self, wrong: Contradiction) -> None:
         self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, wrong.cites)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -171,7 +172,7 @@ class _File:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, line, where, node.last_lines):
+        if node is None or not self._in_order(found, line, where, node):
             return
         self._last = node
         self.report.relevant += 1
@@ -207,15 +208,22 @@ class _File:
             if node is not None:
                 node.disturb()
 
-    def _in_order(self, found: Found, line: bytes, where: Where, last: LastLines) -> bool:
+    def _in_order(self, found: Found, line: bytes, where: Where, node: Node) -> bool:
         """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
-        time, number = found.time, found.node
+        time, number, last = found.time, found.node, node.last_lines
         if time < last.time or number not in self.report.nodes or self._skip:
             if self._is_overlap(number, time, line, last):
                 self._reader.findings.note("overlap", where)
                 return False
             if number not in self._skip and last.time and self._layout.goes_back(time, last.time):
                 self._reader.findings.note("time-back", where)
+        behind = last.latest != time and bool(last.latest) and self._layout.goes_back(time, last.latest)
+        if behind:
+            is_later = partial(self._layout.goes_back, time)
+            self._reader.findings.goes_back(number, where, time, last.latest, is_later)
+        else:
+            last.latest = time
+        node.order(where, behind=behind)
         last.add(time, line)
         return True
 

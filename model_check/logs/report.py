@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from model_check.consult.terminal import Console, entry, heading, say
-from model_check.logs.checks import CHECKS, NOTES, Problem
+from model_check.logs.checks import CHECKS, LEVELS, NOTES, Problem, Where
 from model_check.logs.history import HistoryEntry
 from model_check.logs.node import Node
 from model_check.logs.reader import LogReport
@@ -23,6 +23,26 @@ SHOWN: Final = frozenset(
 )
 
 
+class NotJudged(NamedTuple):
+    """A check that needs lines of a ``level`` which the logs of some nodes do not show."""
+
+    check: str
+    level: str
+    in_part: bool
+    nodes: list[int]
+
+
+def not_judged(report: LogReport) -> list[NotJudged]:
+    """What the level of the logs did not allow."""
+    found = []
+    for check in CHECKS.values():
+        needs = LEVELS.index(check.level)
+        nodes = [one.number for one in report.nodes.values() if LEVELS.index(one.summary.level) < needs]
+        if nodes:
+            found.append(NotJudged(check.name, check.level, check.level == "DEBUG", nodes))
+    return found
+
+
 def as_json(report: LogReport) -> dict[str, Any]:
     """The machine-readable form, without history."""
     return {
@@ -32,8 +52,15 @@ def as_json(report: LogReport) -> dict[str, Any]:
         ],
         "copies": [str(path) for path in report.copies],
         "nodes": [_node(node) for node in report.nodes.values()],
-        "problems": [_problem(problem) for problem in report.findings.problems],
+        "problems": [
+            _problem(problem, report.findings.disorder.get(problem)) for problem in report.findings.problems
+        ],
         "problemCounts": dict(sorted(report.findings.problem_counts.items())),
+        "problemsInDoubt": dict(sorted(report.findings.doubtful.items())),
+        "notJudged": [
+            {"check": one.check, "level": one.level, "inPart": one.in_part, "nodes": one.nodes}
+            for one in not_judged(report)
+        ],
         "notes": dict(sorted(report.findings.notes.items())),
         "firstNotes": {name: str(where) for name, where in sorted(report.findings.first_notes.items())},
         "epochsForgotten": report.epochs_forgotten,
@@ -78,7 +105,7 @@ def _node(node: Node) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: Problem, disorder: Where | None) -> dict[str, Any]:
     return {
         "check": problem.check,
         "node": problem.node,
@@ -89,6 +116,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "found": problem.found,
         "earlier": None if problem.earlier is None else str(problem.earlier),
         "cites": list(problem.cites),
+        "timeGoesBack": None if disorder is None else str(disorder),
     }
 
 
@@ -145,8 +173,9 @@ def print_report(out: Console, report: LogReport, limit: int) -> None:
     for node in report.nodes.values():
         _print_node(out, node)
     _print_files(out, report)
+    _print_not_judged(out, report)
     for number, problem in enumerate(report.findings.problems[:limit], 1):
-        _print_problem(out, number, problem)
+        _print_problem(out, number, problem, report.findings.disorder.get(problem))
     _print_counts(out, report, limit)
 
 
@@ -223,8 +252,31 @@ def _print_files(out: Console, report: LogReport) -> None:
         )
 
 
-def _print_problem(out: Console, number: int, problem: Problem) -> None:
-    heading(out, f"problem {number}: {problem.check}, node {problem.node}")
+def _print_not_judged(out: Console, report: LogReport) -> None:
+    found = not_judged(report)
+    if not found:
+        return
+    heading(out, "not judged")
+    for level in LEVELS:
+        by_nodes: dict[str, list[str]] = {}
+        for one in found:
+            if one.level == level:
+                by_nodes.setdefault(", ".join(map(str, one.nodes)), []).append(one.check)
+        for nodes, checks in by_nodes.items():
+            what = f"{'in part only' if level == 'DEBUG' else 'not at all'}: {', '.join(checks)}"
+            entry(out, level, f"no such line of node {nodes}; {what}")
+
+
+def _print_problem(out: Console, number: int, problem: Problem, disorder: Where | None) -> None:
+    doubt = "" if disorder is None else ", in doubt"
+    heading(out, f"problem {number}: {problem.check}, node {problem.node}{doubt}")
+    if disorder is not None:
+        entry(
+            out,
+            "order",
+            f"the time of this log goes back at {printable(str(disorder))}: if lines are out of order, sort "
+            "them by time; if the clock was set back, read what was written before and after by itself",
+        )
     entry(out, "at", printable(f"{problem.where}, {problem.time}"))
     entry(out, "demanded", CHECKS[problem.check].demands)
     entry(out, "expected", problem.expected)
@@ -240,10 +292,15 @@ def _print_counts(out: Console, report: LogReport, limit: int) -> None:
     total = sum(counts.values())
     out.print()
     if not total:
-        say(out, f"no problem: {_nodes(report)}, {len(CHECKS)} checks")
+        found = not_judged(report)
+        part = sum(one.in_part for one in found)
+        missed = f"; the log level leaves out {len(found) - part} and a part of {part}" if found else ""
+        say(out, f"no problem: {_nodes(report)}, {len(CHECKS)} checks{missed}")
         return
     parts = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
     more = "" if total <= limit else f"; the first {limit:,} are shown"
+    doubtful = report.findings.doubtful.total()
+    more += f"; {doubtful:,} in doubt, as the lines are out of order: sort them by time" if doubtful else ""
     say(out, f"{total:,} problem{'' if total == 1 else 's'} in the logs of {_nodes(report)}: {parts}{more}")
 
 

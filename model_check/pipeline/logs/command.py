@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="log files, folders of them or globs, plain or gzip, of any file system (hdfs://, s3a://, ...)",
+        help="log files, folders of them or globs, of any file system (hdfs://, s3a://, ...)",
     )
     parser.add_argument(
         "--layout",
