@@ -11,12 +11,13 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from model_check.model import Place, Run
-from model_check.trace.model import Trace, TraceStep
+if TYPE_CHECKING:
+    from model_check.model import Place, Run
+    from model_check.trace.model import Trace, TraceStep
 
 
 class _Entry(BaseModel):
@@ -69,7 +70,7 @@ class Known(_Entry):
 
 
 #: Which replica each letter of the patterns is.
-_Who = dict[str, Place]
+_Who = dict[str, "Place"]
 
 
 @cache

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 
-from model_check import scenario
+from model_check import scenario, streams
 from model_check.arguments import positive, whole_number
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.consult.terminal import console, say
+from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.shrink import shrink
 from model_check.engine.simulate import simulate
 from model_check.engine.system import Exploration
@@ -68,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     unexpected = unexpected_violations(chosen, found)
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
+    if found.limit == INTERRUPTED:
+        streams.say("kraftcheck: interrupted.")
     if arguments.json:
         print(json.dumps(_as_data(chosen, found, unexpected, traces, walked, arguments)))
         return status
