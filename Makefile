@@ -5,11 +5,15 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
+# One target after the other, but for those that `make test` runs in pairs.
+ifndef PAIRED
 .NOTPARALLEL:
+endif
 
 PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+WITH_SPARK := $(VENV)/.with-spark
 RUN := $(VENV)/bin/python -m
 
 # Nothing outside this folder decides what the tests do.
@@ -33,7 +37,7 @@ SAY_IF_NO_NODE := command -v node >/dev/null || { \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark java pages executed vectors lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios proofs tie mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -42,10 +46,13 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and every CI scenario against its expected verdict
 
-test: java lint types check slow proofs mutants tlc spark ## everything CI runs: lint, types, `check`, slow tests, proofs, mutants, TLC, Spark
+test: java lint check slow pairs ## everything CI runs: lint, types, `check`, slow tests, proofs, mutants, TLC, Spark
 
-nightly: $(INSTALLED) ## what takes minutes: all tests on new random examples, nightly scenarios
-	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
+# Each of these keeps one core busy, so two run at a time; each prints what it says when it ends.
+pairs: $(INSTALLED) $(WITH_SPARK)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PAIRED=1 tlc-small mutants spark tlc-mutants proofs types
+
+nightly: $(WITH_SPARK) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(PYTEST)
 	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
@@ -72,15 +79,21 @@ tie: $(INSTALLED) ## judge millions of transitions of the reference by what is p
 	$(KRAFTCHECK) prove --tie
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
-	$(KRAFTCHECK) mutate
+	$(KRAFTCHECK) mutate $(if $(PAIRED),--jobs 1)
 
-tlc: $(INSTALLED) ## small scenarios and mutants, by the checker and by TLC
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small
+tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
+
+tlc-small: $(INSTALLED)
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(PAIRED),--threads 1)
+
+tlc-mutants: $(INSTALLED)
 	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants
 
-spark: $(INSTALLED) ## the pipelines, on Spark in this machine's processes
-	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && \
-	  $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
+spark: $(WITH_SPARK) ## the pipelines, on Spark in this machine's processes
+	@$(WITH_JAVA) $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
+
+$(WITH_SPARK): $(INSTALLED)
+	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && touch $(WITH_SPARK)
 
 # TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
 java:
@@ -102,8 +115,7 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
 	$(KRAFTCHECK) impact --record
 
-vectors: $(INSTALLED) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
-	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]'
+vectors: $(WITH_SPARK) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
 	$(KRAFTCHECK) pipeline vectors -o tests/vectors
 	$(KRAFTCHECK) pipeline vectors --check tests/vectors
 

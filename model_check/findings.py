@@ -1,7 +1,7 @@
 """What is known to go wrong in Kafka or a document, and how a counterexample of it is recognised.
 
 By its structure alone: the property, and steps by the rules that decided in them, in order. That is a
-resemblance and no proof, so that it is told as one.
+resemblance and no proof, so the texts say "looks like".
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]
 def run(module: str, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str]:
     """Run ``module`` in an interpreter of its own to its end. Raises subprocess.TimeoutExpired.
 
-    Where it is not awaited, it is told to end before it is killed, so that it leaves nothing behind.
+    Where it is not awaited, it gets SIGTERM before it is killed, so that it leaves nothing behind.
     """
     command, environment = interpreter(module, *arguments)
     process = subprocess.Popen(

@@ -68,7 +68,8 @@ def make_ready() -> None:
             if null != number:
                 os.dup2(null, number)
                 os.close(null)
-        setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115
+        if name != "stdin":  # Commands that read standard input say that it is closed.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # Where the terminal cannot show a character, a replacement is better than no report.
         if isinstance(stream, io.TextIOWrapper):
@@ -121,7 +122,7 @@ def messages_shown() -> Iterator[None]:
 def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """What shows how far the work is: a status line on a terminal, elsewhere a line now and then."""
     if sys.stderr.isatty() and not quiet:
-        from rich.console import Console
+        from model_check.consult.terminal import Console
 
         with Console(stderr=True, markup=False).status("") as status:
             yield status.update

@@ -44,7 +44,7 @@ class Graph:
     number, and the number of each state. ``None``: it is not known.
 
     ``system``: the system that the graph is of. ``left(b)``: how much each state has left of budget number b.
-    ``watch``: is told now and then what is being done with the graph, and raises IncompleteGraphError where a
+    ``watch``: is called now and then with what is being done, and raises IncompleteGraphError where a
     limit is hit.
     """
 
@@ -159,7 +159,7 @@ def collect_graph(
     violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
     are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
     or ``max_seconds`` have passed, or without ``over_capacity`` at the first step for which the network has
-    no room. ``progress``: is told of the search; ``watch``: see :class:`Graph`.
+    no room. ``progress``: is called with the state of the search; ``watch``: see :class:`Graph`.
     """
     tables, collector = Tables(system), Collector()
     if not tables.symmetry.trivial:

@@ -105,7 +105,7 @@ def _cache_of(function: Callable[..., Any]) -> _Kept | _NotKept:
 
 
 def _can_be_trusted(folder: Path) -> bool:
-    """Whether nobody fills ``folder`` but root, this user, and the owner of these sources."""
+    """Whether only root, this user and the owner of these sources can write to ``folder``."""
     found = folder.stat()
     owners = (0, os.geteuid(), Path(__file__).stat().st_uid)
     return found.st_uid in owners and not found.st_mode & stat.S_IWOTH

@@ -31,6 +31,9 @@ from model_check.tlc.values import NoFormError
 
 GRACE_SECONDS = 60.0
 
+#: So many states TLC is done with before its JVM has optimized any code.
+SMALL_STATES = 20_000
+
 #: What a status line shows.
 Report = Callable[[str], None]
 
@@ -109,7 +112,7 @@ def compare(
     compared, notes = None, list(_unjudged(scenario, configuration))
     generated = None
     with workplace() as folder:
-        theirs = tlc_answer(modules, configuration, tools, wanted, folder, dump=small, report=report)
+        theirs = tlc_answer(modules, configuration, tools, wanted, folder, ours, dump=small, report=report)
         if small and theirs.verdict == "holds":
             if report is not None:
                 report("compares the states")
@@ -152,12 +155,16 @@ def tlc_answer(
     tools: Tools,
     wanted: Wanted,
     folder: Path,
+    ours: Answer,
     *,
     dump: bool = False,
     report: Report | None = None,
 ) -> Answer:
-    """What TLC says of ``configuration``. Raises InputError where it cannot read the modules."""
-    job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, dump)
+    """What TLC says of ``configuration``, where the checker says ``ours``. Raises InputError where it cannot
+    read the modules.
+    """
+    small = ours.limit is None and ours.distinct <= SMALL_STATES
+    job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, dump, small)
 
     def progress(said: Said) -> None:
         if report is not None:
@@ -235,7 +242,7 @@ def compare_mutant(
         report("the checker explores")
     ours = _mutant_answer(mutant, wanted)
     with workplace() as folder:
-        theirs = tlc_answer(modules, configuration, tools, wanted, folder, report=report)
+        theirs = tlc_answer(modules, configuration, tools, wanted, folder, ours, report=report)
     found = differences(ours, theirs, one_worker=wanted.workers == 1)
     if not found and "holds" in (ours.verdict, theirs.verdict):
         found = ("neither refutes it",) if ours.verdict == theirs.verdict else ()

@@ -177,7 +177,7 @@ def follow(
     asked = violated if violated in configuration.invariants else None
     steps = len(course.states) - 1
     sources = modules.sources() | {f"{ROOT}.tla": module(course, configuration, asked)}
-    job = Job(sources, f"{ROOT}.tla", settings(configuration, "FollowInit", "FollowNext"))
+    job = Job(sources, f"{ROOT}.tla", settings(configuration, "FollowInit", "FollowNext"), small=True)
     with workplace() as folder:
         done = run(tools, job, folder, max_seconds=max_seconds)
     said = done.said
@@ -216,7 +216,9 @@ FromNext == place = 1 /\\ place' = 2 /\\ {configuration.next}
     sources = modules.sources() | {f"{ROOT}.tla": source}
     plain = settings(configuration, "FromInit", "FromNext", asks=False)
     with workplace() as folder:
-        done = run(tools, Job(sources, f"{ROOT}.tla", plain, dump=True), folder, max_seconds=max_seconds)
+        done = run(
+            tools, Job(sources, f"{ROOT}.tla", plain, dump=True, small=True), folder, max_seconds=max_seconds
+        )
         if not done.said.success:
             return None
         found = sets.their_states(folder / DUMP, frozenset({*states[0], "place"}))

@@ -27,7 +27,8 @@ _SILENT_LINES = 40
 class Job:
     """What TLC is to check: modules by file name, the one it begins with, and the configuration.
 
-    dump: whether it writes all distinct states (the file ``DUMP`` in the folder of the run).
+    dump: whether it writes all distinct states (the file ``DUMP`` in the folder of the run). small: whether
+    it is over so soon that the JVM should not spend time on its optimizing compiler.
     """
 
     modules: dict[str, str]
@@ -35,6 +36,7 @@ class Job:
     configuration: str
     workers: int = 1
     dump: bool = False
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def _command(tools: Tools, job: Job, folder: Path) -> list[str]:
         *("tlc2.TLC", "-tool", "-deadlock", "-workers", str(job.workers)),
         *("-metadir", str(folder / "meta"), "-config", "run.cfg"),
     ]
+    if job.small:
+        command.insert(1, "-XX:TieredStopAtLevel=1")
     if job.dump:
         command += ["-dump", str(folder / DUMP)]
     return [*command, job.root]

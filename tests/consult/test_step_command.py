@@ -162,7 +162,7 @@ def test_bad_input_gives_one_sentence(
 
 def test_a_damaged_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "replica"
-    file.write_bytes(b"\xff\xfe")
+    file.write_bytes(b"\xff")
     assert "not UTF-8" in run(capsys, "step", f"@{file}", "shutdown", status=2)
 
 

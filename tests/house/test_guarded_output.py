@@ -74,7 +74,7 @@ def test_a_short_message_stays_as_it_is() -> None:
 
 
 def test_rich_writes_through_one_console() -> None:
-    """Whoever makes a console of rich itself would write what that does not look at."""
+    """A console of rich itself would write without that."""
     found = []
     for path in sorted((ROOT / "model_check").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

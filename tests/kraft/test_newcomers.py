@@ -265,7 +265,7 @@ def test_what_editors_add_does_not_matter(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").replace(" = ", "\t=\t").encode())
     assert load(file) == load(str(file)) == parse(GOOD)
     file.write_bytes(GOOD.encode("utf-16"))
-    with pytest.raises(InputError, match="not UTF-8 text, so it is not a scenario file; save it as UTF-8"):
+    with pytest.raises(InputError, match="is UTF-16 text; save it as UTF-8"):
         load(file)
 
 

@@ -21,9 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_lines import change, read, state, steps_of, text_of
 
+from model_check import files
 from model_check.cli import main
 from model_check.errors import InputError
-from model_check.logs import sources
 from model_check.logs.content import chunks_of
 from model_check.logs.reader import Options, read_logs
 from model_check.logs.report import as_json
@@ -183,9 +183,9 @@ def test_a_descriptor_as_a_shell_gives_it_and_standard_input(
 
 
 def test_a_pipe_without_a_writer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_PATIENCE", 0.1)
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="nothing is written to this pipe"):
+    with pytest.raises(InputError, match="is a pipe that no process writes to"):
         read_logs([tmp_path / "pipe"], Options())
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from model_check.forks import Server
+from model_check.mutation.warm import Image
 from model_check.pipeline.campaign import explore, server
 from model_check.pipeline.campaign.cells import Cell
 from model_check.pipeline.campaign.executor import run_cell
@@ -39,8 +40,12 @@ def cell_of(limits: dict[str, Any] | None = None, **matrix: Any) -> Cell:
     return found[-1]
 
 
+#: No cell here becomes a mutant.
+IMAGE = Image(frozenset(), {}, frozenset())
+
+
 def told(cell: Cell, caller: int) -> dict[str, Any]:
-    found = server.answer(cell.task("sources"), caller)
+    found = server.answer(IMAGE, cell.task("sources"), caller)
     assert json.loads(json.dumps(found)) == found
     return found
 
@@ -131,7 +136,7 @@ def test_whatever_a_cell_does_there_is_an_answer(
 
 
 def test_what_was_told_before_the_end_is_kept(caller: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell_and_die(cell: Cell, tell: explore.Tell) -> None:
+    def tell_and_die(cell: Cell, tell: explore.Tell, image: Image) -> None:
         tell({"verdict": "violated"})
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -144,7 +149,7 @@ def test_nothing_goes_on_for_a_caller_that_has_ended(monkeypatch: pytest.MonkeyP
     receive, send = os.pipe()
     os.close(send)
     begin = time.monotonic()
-    found = server.answer(cell_of(scenarios=["single-voter"]).task("sources"), receive)
+    found = server.answer(IMAGE, cell_of(scenarios=["single-voter"]).task("sources"), receive)
     os.close(receive)
     assert found["verdict"] == "undetermined" and time.monotonic() - begin < 30
 
@@ -158,7 +163,7 @@ def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_refuted(
     monkeypatch.setattr(explore, "_with_traces", fail)
     cell = cell_of(scenarios=["finding-restart-as-candidate"])
     assert told(cell, caller)["verdict"] == "failed"
-    monkeypatch.setattr(explore.worker, "become", lambda mutant: None)
+    monkeypatch.setattr(explore.worker, "become", lambda mutant, image: None)
     (mutant,) = (each for each in expand(MUTANT) if each.mutant != "none")
     found = told(replace(cell, mutant="some", mutant_content=mutant.mutant_content), caller)
     assert found["verdict"] == "violated" and found["violated"][0]["trace"] is None
