@@ -64,7 +64,8 @@ class _Reader:
         path = self._key("]")
         self.at += 2 if listed else 1
         place = self._within(path[:-1]) + path[-1:]
-        self._note(place, line)
+        for length in range(1, len(place) + 1):
+            self._note(place[:length], line)
         if listed:
             self.entries[place] = self.entries.get(place, -1) + 1
             place = (*place, self.entries[place])

@@ -19,6 +19,8 @@ M = TypeVar("M", bound=BaseModel)
 
 #: So many mistakes of a file are told.
 MOST = 10
+#: Of so many mistakes it is looked for what was meant, which takes a ms each.
+_MOST_GUESSED = 200
 #: So many keys of a table are told where one is unknown.
 _MOST_KEYS = 20
 
@@ -134,7 +136,8 @@ def _problems(error: ValidationError, kind: type[BaseModel] | None) -> list[tupl
         if place and each["type"] == _TYPES.get(str(place[-1])):
             found.setdefault(place[:-1], "should be a text, a whole number, true or false")
         elif each["type"] == "extra_forbidden" and kind is not None:
-            near, said = _unknown(kind, place)
+            guessed = len(found) < _MOST_GUESSED
+            near, said = _unknown(kind, place) if guessed else ("", _WORDS["extra_forbidden"])
             meant |= {(*place[:-1], near)}
             found.setdefault(place, said)
         elif each["type"] == "missing":

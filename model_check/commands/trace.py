@@ -93,11 +93,20 @@ def _replay(arguments: argparse.Namespace) -> int:
             }
         print(json.dumps({"steps": len(trace.steps), "difference": data}))
     elif difference is None:
-        ends = "" if trace.property is None else f", {trace.property} is violated"
-        print(f"The reference takes all {len(trace.steps)} steps as recorded{ends}.")
+        print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
     else:
         print(f"The reference differs from the trace: {difference}.")
     return EXIT_EXPECTED if difference is None else EXIT_DIFFERS
+
+
+def _ends(trace: Trace) -> str:
+    """What the steps alone show."""
+    if trace.property is None:
+        return ""
+    if not trace.is_of_behaviours:
+        return f", {trace.property} is violated"
+    closes = "" if trace.loop is None else " and the cycle closes"
+    return f"{closes}; whether that violates {trace.property}, only 'kraftcheck check' can tell"
 
 
 def _stale(file: str, difference: Difference) -> str:

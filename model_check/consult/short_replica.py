@@ -196,6 +196,9 @@ def _leader(words: Words, replica: Replica) -> Leader:
     if pending is None:
         pending = () if wrote else (_opening_records(replica, granting),)
     ends = words.read("progress", _progress, (), "voter:end-offset pairs separated by commas, or 'none'")
+    for voter, _ in ends:
+        if voter not in replica.voters.ids:
+            words.refuse(f"progress={voter}", "one of its voters", "progress=2:5")
     known = {replica.id: replica.log.end_offset if wrote else None, **dict(ends)}
     acknowledged = {
         replica.id,

@@ -50,6 +50,7 @@ class _Builder:
         identities = [identities_of.identity_of(scenario, replica) for replica in self.ids]
         cut = self._cut()
         wiring = self._wiring(index, protocols, cut)
+        initial_states.require_one_cluster(scenario, self._error, identities)
         begun = [
             initial_states.begin(scenario, self._error, wiring, protocol, identity)
             for protocol, identity in zip(protocols, identities, strict=True)

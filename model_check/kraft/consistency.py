@@ -14,6 +14,9 @@ def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) 
     replicas, ids = scenario.replicas, scenario.replicas.everybody
     if len(set(ids)) != len(ids):
         raise error("replicas: a replica is listed twice")
+    for word, view in replicas.views.items():
+        if len(set(view)) != len(view):
+            raise error(f"replicas.views.{word}: a replica is listed twice")
     if replicas.dynamic and (replicas.views or replicas.initial):
         raise error("replicas.dynamic: views and initial are for a static voter set")
     _check_changes(scenario, error)
@@ -40,6 +43,7 @@ def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
         "replicas.bootstrap-servers": replicas.bootstrap_servers,
         "replicas.led-by": () if replicas.led_by is None else (replicas.led_by,),
         "replicas.views": replicas.views,
+        **{f"replicas.views.{word}": view for word, view in replicas.views.items()},
         "replicas.initial": replicas.initial,
         "environment.timers-at": environment.timers_at,
         "protocol.at": scenario.protocol.at,

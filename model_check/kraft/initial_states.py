@@ -7,8 +7,8 @@ from typing import cast
 from model_check import shortform
 from model_check.engine.system import Outcome
 from model_check.errors import InputError
+from model_check.kraft import given_states, membership, names
 from model_check.kraft import identities as identities_of
-from model_check.kraft import membership, names
 from model_check.kraft.history import History, record
 from model_check.kraft.labels import Committed, Elected, Label, Voted
 from model_check.kraft.node import Node, execute
@@ -58,6 +58,16 @@ def begin(
             f"{scenario.bounds.max_epoch}"
         )
     return outcome
+
+
+def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> None:
+    """Raises what ``error`` makes of a sentence where no cluster has the states that are given."""
+    given = {
+        identity.id: _parsed(scenario, error, identity, text, identity.bootstrap_voters.ids)
+        for identity in identities
+        if (text := scenario.replicas.initial.get(str(identity.id))) is not None
+    }
+    given_states.check(scenario, given, error)
 
 
 def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Node:

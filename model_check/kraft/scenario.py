@@ -73,7 +73,9 @@ class Replicas(Table):
         tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False, examples=[[1, 2, 3]])
     ]
     observers: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
-    views: dict[str, Annotated[tuple[ReplicaId, ...], Field(strict=False)]] = Field(default={})
+    views: dict[str, Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]] = (
+        Field(default={})
+    )
     initial: dict[str, str] = Field(default={})
     stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
     dynamic: bool = False

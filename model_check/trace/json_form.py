@@ -215,6 +215,8 @@ def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, .
         refuse(f"{where}.reasons", "none without a property", f"{len(reasons)}")
     if trace.loop is not None and trace.loop > len(trace.steps):
         refuse(f"{where}.loop", f"a number up to {len(trace.steps)}", str(trace.loop))
+    if trace.loop is not None and not trace.is_of_behaviours:
+        refuse(f"{where}.loop", "null, as check.eventually does not ask for the property", str(trace.loop))
     for index, step in enumerate(trace.steps):
         place = f"{where}.steps[{index}]"
         if step.number != index + 1:

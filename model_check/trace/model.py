@@ -105,10 +105,14 @@ class Trace:
         return None if self.finding is None else self.finding.property
 
     @builtins.property
+    def is_of_behaviours(self) -> bool:
+        """Whether the property is an *eventually* one of the scenario: steps alone do not violate it."""
+        return self.property in [each.property for each in self.scenario.check.eventually]
+
+    @builtins.property
     def dead_end(self) -> bool:
         """Whether the trace ends where an *eventually* property has come to be out of reach."""
-        judged = [each.property for each in self.scenario.check.eventually]
-        return self.loop is None and self.property is not None and self.property in judged
+        return self.loop is None and self.is_of_behaviours
 
     @builtins.property
     def path(self) -> tuple[int, ...]:

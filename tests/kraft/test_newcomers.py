@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,10 @@ def test_of_many_mistakes_the_first_are_told() -> None:
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("mine.toml: 100 mistakes") and lines[-1] == "mine.toml: and 90 more."
     assert len(lines) == 12
+    begin = time.monotonic()
+    with pytest.raises(InputError, match="mine.toml: 30000 mistakes"):
+        parse(GOOD + "".join(f"key{number} = 1\n" for number in range(30_000)), "mine.toml")
+    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize(
@@ -281,7 +286,7 @@ def test_lines_are_those_of_the_keys() -> None:
     text += '[[g.h]]\ni = 1\n[[g.h]]\n[g.h.j]\nk.l = ""\n'
     found = lines_of(text)
     assert found["b", "c", 1, 1, "d"] == found["b", "e.f"] == 5
-    assert found["g", "h", 0, "i"] == 7 and found["g", "h", 1, "j", "k", "l"] == 10
+    assert found["g",] == 6 and found["g", "h", 0, "i"] == 7 and found["g", "h", 1, "j", "k", "l"] == 10
 
 
 @given(st.text("[]{}=,.#\"'\n ab1", max_size=60))
