@@ -22,6 +22,7 @@ from model_check.kraft.wiring import Wiring
 from reference.disk import Disk
 from reference.events import Poll
 from reference.frozen import replace
+from reference.log import Batch, LeaderChange, Log
 from reference.protocol import Protocol
 from reference.replica import Leader, Replica
 
@@ -63,7 +64,7 @@ def begin(
 def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> None:
     """Raises what ``error`` makes of a sentence where no cluster has the states that are given."""
     given = {
-        identity.id: _parsed(scenario, error, identity, text, identity.bootstrap_voters.ids)
+        identity.id: _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
         for identity in identities
         if (text := scenario.replicas.initial.get(str(identity.id))) is not None
     }
@@ -157,11 +158,11 @@ def _begins_as_formatted(scenario: KRaftScenario, replica: int, node: Node) -> b
 
 def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Replica:
     """The state that is given. Its role knows the replica's own voters; its log was written by others."""
-    written = _parsed(scenario, error, identity, text, scenario.replicas.voters)
-    given = _parsed(scenario, error, identity, text, identity.bootstrap_voters.ids)
+    written = _parsed(error, identity.id, text, scenario.replicas.voters)
+    given = _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
     carried = ("quorum_state", "role", "high_watermark", "connections")
     ours = {name: getattr(given, name) for name in carried}
-    replica = replace(identity, log=written.log, **ours)
+    replica = replace(identity, log=_as_led(scenario, error, written.log), **ours)
     expected = replace(
         replica,
         key=given.key,
@@ -177,10 +178,31 @@ def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) 
     return without_unread_fields(replica)
 
 
-def _parsed(
-    scenario: KRaftScenario, error: Error, identity: Replica, text: str, voters: tuple[int, ...]
-) -> Replica:
+def _as_led(scenario: KRaftScenario, error: Error, log: Log) -> Log:
+    """``log`` with each epoch opened by its leader, if any of the given states knows it.
+
+    A short form alone knows no leader of other epochs, nor of its own if it names none.
+    """
+    leaders: dict[int, int] = {}
+    for one, text in scenario.replicas.initial.items():
+        state = _parsed(error, one, text, scenario.replicas.voters).quorum_state
+        if state.leader is not None:
+            leaders[state.epoch] = state.leader
+
+    def led(batch: Batch) -> Batch:
+        records = tuple(
+            replace(each, leader=leaders.get(batch.epoch, each.leader))
+            if isinstance(each, LeaderChange)
+            else each
+            for each in batch.records
+        )
+        return replace(batch, records=records)
+
+    return replace(log, batches=tuple(map(led, log.batches)))
+
+
+def _parsed(error: Error, replica: int | str, text: str, voters: tuple[int, ...]) -> Replica:
     try:
-        return shortform.parse_replica(f"{text} id={identity.id} voters={','.join(map(str, voters))}")
+        return shortform.parse_replica(f"{text} id={replica} voters={','.join(map(str, voters))}")
     except InputError as problem:
-        raise error(f"replicas.initial.{identity.id}: {str(problem).rstrip('.')}") from None
+        raise error(f"replicas.initial.{replica}: {str(problem).rstrip('.')}") from None

@@ -38,6 +38,9 @@ def _built(*initial: str, environment: object = None, **replicas: object) -> KRa
         (f"{LEADER} progress=2:1,3:1", HAS_IT, FOLLOWER),  # the disk of 3 is lost
         (LEADER, "unattached epoch=1 voted=1", "candidate epoch=1"),
         (LEADER, "unattached epoch=2", "unattached epoch=3"),
+        # Who has a record need not know who leads, or led, its epoch.
+        ("unattached epoch=1 log=1@1", LEADER, f"{FOLLOWER[:-1]}2"),
+        ("follower epoch=1 leader=2", "leader epoch=1 log=1@1", "resigned epoch=2 log=1@1"),
         ("candidate epoch=1 granted=1", "unattached epoch=1", "unattached epoch=1 voted=1"),
         ("unattached epoch=1 log=1@2", "unattached epoch=1", ""),  # an old copy of the quorum-state file
     ],
