@@ -47,6 +47,8 @@ NOT_TOML = [
     ('"two-voters"', "two-voters", '1: two-voters is no value; a text stands in double quotes: "two-voters"'),
     ('"two-voters"', "“two-voters”", "1: the quotes are typographic; write straight ones"),
     ('"two-voters"', '"two-voters', "1: the text is not closed by a quote on its line"),
+    ('"two-voters"', '"\x1btwo-voters"', "1: this is a control character; leave it out"),
+    ('"two-voters"', '"two-voters"  # \x01', "1: this is a control character; leave it out"),
     ('name = "two-voters"', "name =", "1: there is no value after '='"),
     ("name =", "name:", "1: '=' stands between a key and its value: name = …"),
     ("voters =", "voters", "5: each line is a table, [name], or a key and its value, key = …"),
@@ -242,7 +244,7 @@ def test_of_many_mistakes_the_first_are_told() -> None:
     assert lines[0].startswith("mine.toml: 100 mistakes") and lines[-1] == "mine.toml: and 90 more."
     assert len(lines) == 12
     begin = time.monotonic()
-    with pytest.raises(InputError, match="mine.toml: 30000 mistakes"):
+    with pytest.raises(InputError, match=r"mine\.toml: 30000 mistakes"):
         parse(GOOD + "".join(f"key{number} = 1\n" for number in range(30_000)), "mine.toml")
     assert time.monotonic() - begin < 5
 
