@@ -18,7 +18,7 @@ from model_check.errors import InputError
 from model_check.kinds import model_of
 from model_check.model import Judged, ModelSystem
 from model_check.printable import shortened
-from model_check.scenario import Eventually, Scenario
+from model_check.scenario import MOST_IN_FLIGHT, Eventually, Scenario
 
 #: How many states an *eventually* property can be judged on: some 20 GB.
 MAX_GRAPH_STATES = 30_000_000
@@ -87,9 +87,14 @@ def graph_of(
 
 def too_small(scenario: Scenario) -> InputError:
     """That the network has no room for a step, where all of them are needed."""
+    capacity = scenario.network.capacity
+    ways = [f"make it larger (at most {MOST_IN_FLIGHT})"] if capacity < MOST_IN_FLIGHT else []
+    if getattr(scenario.network, "forgotten", "lost") == "stay":
+        ways.append('set network.forgotten = "lost", so that requests do not pile up')
+    way_out = ", or ".join(ways) or "lower other bounds, such as bounds.max-epoch"
     return InputError(
-        f"{scenario.name}: network.capacity = {scenario.network.capacity} has no room for a step, and an "
-        "eventually property needs them all; make it larger."
+        f"{scenario.file}: network.capacity = {capacity} has no room for a step, and an eventually property "
+        f"needs them all; {way_out}; see docs/scenarios.md."
     )
 
 

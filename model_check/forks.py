@@ -88,7 +88,11 @@ class Server:
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-        self._process.wait()
+        try:
+            self._process.wait(timeout=_POLL_SECONDS)
+        except subprocess.TimeoutExpired:  # It is still getting ready.
+            self._process.terminate()
+            self._process.wait()
 
 
 # -- in the server ------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def report(
             states = f"the {judged.states:,} states with relative epochs are all"
             say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
     for name, known in _looks_like(result):
-        if verbose or result.scenario.name not in known.scenarios:
+        if verbose or result.differences or result.scenario.name not in known.scenarios:
             say(out, findings.in_words(known, name), indent=4, hang=2)
     for difference in result.differences:
         say(out, difference, "red", indent=4)

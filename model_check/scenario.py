@@ -34,6 +34,8 @@ from model_check.property_names import catalogued
 from model_check.validation import parse_toml, place_of, refusal, spelled, validated
 
 MAX_FILE_BYTES = 1_000_000
+#: The largest ``network.capacity``.
+MOST_IN_FLIGHT = 12
 #: What to do about a bad scenario file.
 HINT = "see docs/scenarios.md"
 
@@ -63,7 +65,7 @@ class Budgets(Table):
 class NetworkChoice(Table):
     """The network: ``capacity`` messages in flight at most, and when one may be lost."""
 
-    capacity: Annotated[int, Field(ge=1, le=12)] = 4
+    capacity: Annotated[int, Field(ge=1, le=MOST_IN_FLIGHT)] = 4
     loss: Literal["never", "when-full", "always"] = "when-full"
 
 

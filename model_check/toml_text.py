@@ -223,7 +223,11 @@ _SLIPS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"^Expected newline.*\t\[.*\t\]", _BRACKETS),
     (r"^Unclosed array", "the list is not closed; ']' is missing"),
     (
-        r"^(?:Unterminated string|Illegal character|Expected \"'\")",
+        r"^(?:Illegal|Found invalid) character '(?!\\n)",
+        "this is a control character; leave it out, or write an escape in double quotes, such as \\u001b",
+    ),
+    (
+        r"^(?:Unterminated string|Illegal character|Found invalid character|Expected \"'\")",
         "the text is not closed by a quote on its line",
     ),
     (r"^Expected newline.*= ?0\d", "a number has no zeros before it"),

@@ -297,7 +297,7 @@ class Search:
             states=totals.states,
             generated=totals.generated,
             skipped=totals.skipped,
-            depth=len(self.levels) - 1,
+            depth=max(len(self.levels) - 1, 0),
             levels=tuple(self.levels),
             violations=tuple(self.violations.values()),
             reached_goals=hit,

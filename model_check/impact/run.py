@@ -125,14 +125,20 @@ def _lines(descriptor: int, seconds: float) -> Iterator[bytes | None]:
 
 @contextmanager
 def _environment(changed: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment of processes that import the reference with ``changed`` sources."""
+    """The environment of processes that import the reference with ``changed`` sources.
+
+    Their temporary files are in a folder of it: the processes are killed, and remove nothing themselves.
+    """
     _, environment = interpreter("model_check.impact.worker")
-    if not changed:
+    with tempfile.TemporaryDirectory(prefix="kraftcheck-", ignore_cleanup_errors=True) as folder:
+        temporary = Path(folder, "tmp")
+        temporary.mkdir()
+        environment["TMPDIR"] = str(temporary)
+        if changed:
+            root = Path(environment["PYTHONPATH"].partition(os.pathsep)[0])
+            without = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(root / PACKAGE, Path(folder, PACKAGE), ignore=without)
+            for file, source in changed.items():
+                Path(folder, file).write_text(source, encoding="utf-8")
+            environment["PYTHONPATH"] = os.pathsep.join((folder, environment["PYTHONPATH"]))
         yield environment
-        return
-    root = Path(environment["PYTHONPATH"].partition(os.pathsep)[0])
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-patch-") as folder:
-        shutil.copytree(root / PACKAGE, Path(folder, PACKAGE), ignore=shutil.ignore_patterns("__pycache__"))
-        for file, source in changed.items():
-            Path(folder, file).write_text(source, encoding="utf-8")
-        yield {**environment, "PYTHONPATH": os.pathsep.join((folder, environment["PYTHONPATH"]))}

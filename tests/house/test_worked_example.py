@@ -10,6 +10,7 @@ import pytest
 from pages import blocks, pattern
 
 from model_check.cli import main
+from model_check.forks import prepare
 
 _TABLE = re.compile(r"^(?=\[)", re.M)
 
@@ -29,6 +30,7 @@ def test_each_step_does_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    prepare()  # Nothing is said of compiling afterwards.
     file = Path("partition.toml")
     file.write_text("")
     ran = 0

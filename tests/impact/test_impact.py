@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -246,6 +247,14 @@ def test_checks_after_one_that_ends_its_process_are_run() -> None:
     ran = list(run(names, 1, 60.0, {VOTE: source}))
     assert [each.check for each in ran] == names
     assert [each.status for each in ran] == ["passed", "undetermined", "passed"]
+
+
+@pytest.mark.slow
+def test_a_check_that_is_killed_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os, tempfile\ntempfile.mkdtemp()\nos.kill(os.getpid(), 9)"
+    (ran,) = run([NEAREST], 1, 60.0, {VOTE: f"{SOURCES[VOTE]}\n{code}\n"})
+    assert ran.why == ("its process ended with signal 9",) and not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow

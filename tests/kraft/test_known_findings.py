@@ -76,12 +76,13 @@ def test_another_cause_of_the_same_property_is_not_recognised() -> None:
     assert recognised(trace) is not None and recognised(without) is None
 
 
-def test_a_newcomer_is_told_and_so_is_a_machine(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize("name", ["mine", "finding-restart-before-write-back"])
+def test_a_newcomer_is_told_and_so_is_a_machine(name: str, tmp_path: Path, capsys: Any) -> None:
     source = (
         Path(__file__).parents[2] / "model_check" / "scenarios" / "finding-restart-before-write-back.toml"
     )
     text = source.read_text(encoding="utf-8")
-    text = re.sub(r"^name = .*$", 'name = "mine"', text, flags=re.MULTILINE)
+    text = re.sub(r"^name = .*$", f'name = "{name}"', text, flags=re.MULTILINE)
     text = re.sub(r"^expect = .*$", 'expect = { verdict = "holds" }', text, flags=re.MULTILINE)
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")

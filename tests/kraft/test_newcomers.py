@@ -47,6 +47,8 @@ NOT_TOML = [
     ('"two-voters"', "two-voters", '1: two-voters is no value; a text stands in double quotes: "two-voters"'),
     ('"two-voters"', "“two-voters”", "1: the quotes are typographic; write straight ones"),
     ('"two-voters"', '"two-voters', "1: the text is not closed by a quote on its line"),
+    ('"two-voters"', '"\x1btwo-voters"', "1: this is a control character; leave it out"),
+    ('"two-voters"', '"two-voters"  # \x01', "1: this is a control character; leave it out"),
     ('name = "two-voters"', "name =", "1: there is no value after '='"),
     ("name =", "name:", "1: '=' stands between a key and its value: name = …"),
     ("voters =", "voters", "5: each line is a table, [name], or a key and its value, key = …"),

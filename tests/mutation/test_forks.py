@@ -56,3 +56,11 @@ def test_nothing_goes_on_when_nobody_waits() -> None:
 def test_a_process_that_is_killed_says_so(caller: int) -> None:
     ended = forks.fork(lambda stream: os.kill(os.getpid(), signal.SIGKILL), caller, 60)
     assert (ended.in_time, ended.how) == (True, f"signal {signal.SIGKILL}")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_not_ready_yet_is_closed() -> None:
+    server = forks.Server("timeit", "-n1", "-r1", "import time; time.sleep(100)")
+    begin = time.monotonic()
+    server.close()
+    assert time.monotonic() - begin < 50
