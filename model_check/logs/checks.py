@@ -165,6 +165,7 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
         "unknown-form": "states in a form that no known release prints",
         "other-release": "lines of another release than the process they stand in",
         "time-back": "lines whose time is before the line above",
+        "repeated": "lines skipped because each line stands there twice: do two appenders write to one file?",
         "overlap": "lines skipped because an earlier file has the same stretch of time",
         "interrupted": "attempted transitions that a restart cut off",
         "other-cluster": "votes in another cluster than in earlier lines: read its logs by themselves",

@@ -144,6 +144,7 @@ class _File:
         self._layout = layout or reader.layouts[0]
         self._skip: dict[int, LastLines] = {}
         self._last: Node | None = None
+        self._latest: dict[int, tuple[bytes, int, bool]] = {}
 
     def take(self, hit: Hit) -> None:
         """One line with a message that matters."""
@@ -172,11 +173,26 @@ class _File:
             self._damaged("unreadable", where)
             return
         node = self._reader.node(found.node)
-        if node is None or not self._in_order(found, line, where, node):
+        if node is None or self._is_repeated(found.node, line, where):
+            return
+        if not self._in_order(found, line, where, node):
             return
         self._last = node
         self.report.relevant += 1
         node.apply(fact, where, found.time)
+
+    def _is_repeated(self, node: int, line: bytes, where: Where) -> bool:
+        """Whether a line is the one before, as all lines of the node were so far: two appenders write each
+        record to one file. A single line that stands there twice may show a fault.
+        """
+        latest, count, always = self._latest.get(node, (b"", 2, True))
+        if latest != line:
+            self._latest[node] = line, 1, always and count > 1
+            return False
+        self._latest[node] = line, count + 1, always
+        if always:
+            self._reader.findings.note("repeated", where)
+        return always
 
     def _fatal(self, line: bytes, where: Where) -> None:
         """The line names no node: it is about the one whose lines surround it."""

@@ -52,6 +52,15 @@ def test_a_missing_middle_is_a_gap(tmp_path: Path) -> None:
     assert report.findings.notes["gaps"] <= 1
 
 
+def test_each_line_written_twice_is_read_once(tmp_path: Path) -> None:
+    """Two appenders of log4j write to one file."""
+    (tmp_path / "server.log").write_bytes(b"".join(line + line for line in LINES))
+    report = read_logs([tmp_path], Options())
+    assert report.findings.problems == []
+    assert report.findings.notes["repeated"] >= len(STEPS)
+    assert report.nodes[1].summary.transitions == len(STEPS)
+
+
 def test_a_copy_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(TEXT)
     (tmp_path / "b.log.gz").write_bytes(gzip.compress(TEXT))
