@@ -66,7 +66,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "liveness": [
             {
                 "property": judged.name,
-                "holds": judged.holds,
+                "holds": None if judged.spent else judged.holds,
                 "stem": judged.stem,
                 "cycle": judged.cycle,
                 "dead_end": judged.dead_end is not None,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from model_check.conform.lockstep import compare
@@ -16,8 +14,9 @@ from model_check.conform.recording import read
 from model_check.conform.report import RunResult, as_json, exit_status
 from model_check.conform.report_text import Wanted, as_text
 from model_check.conform.runs import find_runs
-from model_check.consult.terminal import Console, console, width
+from model_check.consult.terminal import console, width
 from model_check.files import require_file_can_be_written, write_atomically
+from model_check.streams import progress
 from model_check.variants import read_protocol
 from reference.protocol import Protocol
 
@@ -45,9 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     results = []
-    with _progress(len(folders)) as tell:
+    with progress(quiet=arguments.json) as tell:
         for number, folder in enumerate(folders, 1):
-            results.append(_result(folder, protocol, number, tell))
+            results.append(_result(folder, protocol, f"{number} of {len(folders)}", tell))
     out = console()
     if arguments.json:
         text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
@@ -61,21 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(results, findings_fail=arguments.findings == "fail")
 
 
-def _result(folder: Path, protocol: Protocol, number: int, tell: Callable[[str], None]) -> RunResult:
-    tell(f"{number}: reading {folder.name}")
+def _result(folder: Path, protocol: Protocol, which: str, tell: Callable[[str], None]) -> RunResult:
+    tell(f"{which}: reading {folder.name}")
     recording = read(folder)
-    tell(f"{number}: comparing {folder.name}, {len(recording.events):,} events")
+    tell(f"{which}: comparing {folder.name}, {len(recording.events):,} events")
     report = compare(recording, protocol)
-    tell(f"{number}: judging {folder.name}, {len(recording.events):,} events")
+    tell(f"{which}: judging {folder.name}, {len(recording.events):,} events")
     return RunResult(report, judge(recording, protocol))
-
-
-@contextmanager
-def _progress(runs: int) -> Iterator[Callable[[str], None]]:
-    """A status line on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    screen = Console(stderr=True, markup=False)
-    with screen.status(f"0 of {runs} runs") as status:
-        yield lambda text: status.update(text.replace(":", f" of {runs}:", 1))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 import spec
+from model_check.closest import did_you_mean
 from model_check.consult.citations import looks_like_id
 from model_check.coverage.functions import PACKAGE, Function, functions_of, parsed
 from model_check.errors import InputError
@@ -205,11 +205,9 @@ def _of_place(path: str, line: str | None, sources: Sources) -> Target:
 def _unknown(word: str, sources: Sources) -> str:
     known = {name for each in sources.functions.values() for name in _names_of(each)} | {*sources.texts}
     known |= {*spec.load().rules} if looks_like_id(word.upper()) else set()
-    text = word.upper() if looks_like_id(word.upper()) else word[:100]
-    near = difflib.get_close_matches(text, known, n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "'kraftcheck rules' lists the rules."
+    hint = did_you_mean(word, known, most=3) or "; 'kraftcheck rules' lists the rules."
     shown = shortened(printable(word), 60)
-    return f"'{shown}' is no rule, and no file or function of the reference; {hint}"
+    return f"'{shown}' is no rule, and no file or function of the reference{hint}"
 
 
 # Changes.

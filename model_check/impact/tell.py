@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from model_check.impact.run import Ran, run
 from model_check.impact.targets import Sources, Target, mutants
 from model_check.impact.worker import FAILED, PASSED, UNDETERMINED
 from model_check.printable import printable
+from model_check.streams import progress
 
 _MOST_SHOWN = 12
 _COLUMN = 14
@@ -32,12 +32,11 @@ def run_and_tell(
     """Run checks until one fails, with a line for each; see :func:`model_check.impact.run.run`."""
     out = console()
     ran: list[Ran] = []
-    screen = Console(stderr=True, quiet=as_json or not sys.stderr.isatty())
-    with screen.status("running …") as status:
+    with progress(quiet=as_json) as tell:
         for each in run([one.name for one in found], threads, timeout, changed):
             ran.append(each)
             following = f"; {found[len(ran)].name} …" if len(ran) < len(found) else ""
-            status.update(f"{len(ran)} of {len(found)} checks{following}")
+            tell(f"{len(ran)} of {len(found)} checks{following}")
             if as_json:
                 print(json.dumps(each.as_data()), flush=True)
                 continue

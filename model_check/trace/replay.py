@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from model_check.codec import Json
 from model_check.engine.system import GlobalState
+from model_check.json_differences import differing
 from model_check.kinds import model_of
 from model_check.printable import printable, shortened
 from model_check.trace import json_form
@@ -91,24 +92,9 @@ def _finding(trace: Trace, walk: Walk, states: list[GlobalState]) -> Finding | N
     return trace_of(walk, trace.scenario, recorded if recorded in walk.violated else None).finding
 
 
-def _compared(step: int, recorded: Json, now: Json, place: str = "") -> Iterator[Difference]:
-    """The differences of two JSON values, in the order of the recorded one."""
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*recorded, *now]):
-            inner = f"{place}.{key}" if place else key
-            if key in recorded and key in now:
-                yield from _compared(step, recorded[key], now[key], inner)
-            else:
-                yield _difference(step, inner, *(each.get(key, "nothing") for each in (recorded, now)))
-    elif isinstance(recorded, list) and isinstance(now, list):
-        for index, (old, new) in enumerate(zip(recorded, now, strict=False)):
-            yield from _compared(step, old, new, f"{place}[{index}]")
-        if len(recorded) != len(now):
-            end = min(len(recorded), len(now))
-            rest = (each[end] if len(each) > end else "nothing" for each in (recorded, now))
-            yield _difference(step, f"{place}[{end}]", *rest)
-    elif recorded != now:
-        yield _difference(step, place, recorded, now)
+def _compared(step: int, recorded: Json, now: Json) -> Iterator[Difference]:
+    for each in differing(recorded, now):
+        yield _difference(step, *each)
 
 
 def _difference(step: int, field: str, recorded: Json, now: Json) -> Difference:

@@ -87,7 +87,7 @@ def test_methods_and_brokers() -> None:
     ("word", "said"),
     [
         ("would_grant_votes", "did you mean"),
-        ("VOTE-99", "did you mean VOTE-9"),
+        ("VOTE-99", "did you mean 'VOTE-9'"),
         ("handle_request", "is the name of 16 functions"),
         ("step.py", None),
         ("nowhere.py", "no file or function"),

@@ -81,7 +81,7 @@ def test_the_first_line_names_the_key(tmp_path: Path, capsys: Any) -> None:
     assert "leave budgets.timers out" in " ".join(" ".join(more).split())
     assert main(["check", str(file), "--threads", "1", "--json"]) == 3
     (judged,) = json.loads(capsys.readouterr().out)["liveness"]
-    assert (judged["holds"], judged["spent_budgets"]) == (False, ["budgets.timers"])
+    assert (judged["holds"], judged["spent_budgets"]) == (None, ["budgets.timers"])
 
 
 @pytest.mark.parametrize("name", ["auto-join-settles", "stray-vote-after-epoch"])

@@ -9,6 +9,8 @@ from typing import Any
 
 from model_check.codec import Json
 from model_check.errors import InputError
+from model_check.json_differences import Differing, differing
+from model_check.printable import shortened
 
 STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
 #: Whom a vector is about: the values of its field ``node``.
@@ -61,12 +63,11 @@ def require(vector: Mapping[str, Json], keys: Sequence[str], where: str) -> None
 
 
 def compare(told: Mapping[str, Json], expected: Mapping[str, Json], where: str) -> str | None:
-    """The first field in which ``expected`` is not what the reference has ``told``; ``None``: none is."""
+    """The first place in which ``expected`` is not what the reference has ``told``; ``None``: none is."""
     for key, value in told.items():
         if canonical(expected.get(key)) != canonical(value):
-            return f"{where}.{key}: the reference has {_shortened(canonical(value))}"
+            whole = Differing(f"{where}.{key}", expected.get(key), value)
+            place, *both = next(differing(whole.left, whole.right, whole.place), whole)
+            vector, reference = (shortened(canonical(each), 80) for each in both)
+            return f"{place}: the vector has {vector}, the reference has {reference}"
     return None
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) < 200 else f"{text[:197]}..."

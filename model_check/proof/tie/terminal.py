@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-from rich.status import Status
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
 from model_check.consult.terminal import Console, console, fitted, heading, say
@@ -18,6 +15,7 @@ from model_check.proof.tie.differences import BY_NAME
 from model_check.proof.tie.mutants import TIED, Verdict, refute
 from model_check.proof.tie.run import Progress, Tie, Work, tie
 from model_check.scenario import find
+from model_check.streams import progress
 
 #: How many violations of a scenario are told in full.
 _TOLD = 3
@@ -33,10 +31,9 @@ def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
         return EXIT_EXPECTED
     chosen = [of_replicas(find(name), "--tie") for name in names]
     out, done = console(), []
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
     for scenario in chosen:
-        with screen.status(scenario.name) as status:
-            work = tie(scenario, progress=_told(status, scenario.name))
+        with progress(quiet=as_json) as tell:
+            work = tie(scenario, progress=_named(tell, scenario.name))
         done.append(work.tie)
         if as_json:
             print(json.dumps(as_data(work)), flush=True)
@@ -47,8 +44,8 @@ def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
     return EXIT_EXPECTED if all(each.holds for each in done) else EXIT_DIFFERS
 
 
-def _told(status: Status, name: str) -> Progress:
-    return lambda text: status.update(f"{name}: {text}")
+def _named(tell: Progress, name: str) -> Progress:
+    return lambda text: tell(f"{name}: {text}")
 
 
 def _print(out: Console, work: Work) -> None:
@@ -159,10 +156,9 @@ def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
         print("\n".join(names))
         return EXIT_EXPECTED
     out, seen = console(), 0
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty() or as_json)
-    with screen.status("") as status:
+    with progress(quiet=as_json) as tell:
         for name in names:
-            status.update(name)
+            tell(name)
             verdict = refute(name)
             seen += verdict.breaks
             if as_json:
