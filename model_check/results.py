@@ -73,7 +73,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
                 "open_states": judged.open_states,
                 "states": judged.states,
                 "closed": judged.closed,
-                "spent_budgets": [f"budgets.{name}".replace("_", "-") for name in judged.spent],
+                "spent_budgets": _spent_keys(judged),
                 "withheld": list(judged.withheld),
             }
             for judged in result.judged
@@ -150,19 +150,22 @@ def report(
 
 def _kept_open(scenario: Scenario, judged: Judged) -> str:
     """Why nothing can be said of an *eventually* property: which budgets are spent."""
-    keys = " and ".join(
-        f"budgets.{name.replace('_', '-')} = {getattr(scenario.budgets, name)}" for name in judged.spent
-    )
+    values = (getattr(scenario.budgets, name) for name in judged.spent)
+    keys = " and ".join(f"{key} = {value}" for key, value in zip(_spent_keys(judged), values, strict=True))
     verb = "is" if len(judged.spent) == 1 else "are"
     return f"{keys} {verb} spent, and {judged.name} then lacks steps that fairness promises"
 
 
+def _spent_keys(judged: Judged) -> list[str]:
+    return [f"budgets.{name.replace('_', '-')}" for name in judged.spent]
+
+
 def _way_out(judged: Judged) -> str:
-    keys = " and ".join(f"budgets.{name.replace('_', '-')}" for name in judged.spent)
+    keys = " and ".join(_spent_keys(judged))
     first, *more = judged.withheld
     lacking = first + (f", and {len(more)} more" if more else "")
     return (
-        f"{judged.name}: promised, and impossible without {keys}: {lacking}; leave {keys} out, or set "
+        f"{judged.name}: fairness promises steps that need {keys}: {lacking}; leave {keys} out, or set "
         'check.eventually.fairness.timers to "none"'
     )
 

@@ -181,7 +181,7 @@ def collect_graph(
         raise IncompleteGraphError("the network has no room for a step", CAPACITY)
     if exploration.limit is not None:
         raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed", "max_states")
-    watch("puts the graph together")
+    watch("building the graph")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     columns = rows[:, : system.components + 1]
     stands, known = None, fps
@@ -189,7 +189,7 @@ def collect_graph(
         stands = np.concatenate([np.arange(len(fps)), _numbers_of(np.concatenate(others.by), fps)])
         known, rows = np.concatenate([fps, *others.fps]), np.concatenate([rows, *others.rows])
     codes = np.unique(np.concatenate([np.unique(each[2]) for each in collector.edges] or [_NO_CODES]))
-    watch("puts the graph together")
+    watch("building the graph")
     sources, ends, labels = edges_of(collector, known, codes, watch)
     return Graph(
         size=len(fps),
@@ -222,7 +222,7 @@ def edges_of(
     ascending = known[order]
     begin = 0
     for number, (sources, fps, found) in enumerate(collector.edges):
-        watch("puts the graph together")
+        watch("building the graph")
         part = slice(begin, begin + len(sources))
         arrays[0][part] = sources
         arrays[1][part] = order[np.searchsorted(ascending, fps)]
