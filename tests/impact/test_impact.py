@@ -220,6 +220,7 @@ def test_unchanged_nothing_fails() -> None:
         ("raise KeyError('gone')", "failed", "KeyError"),
         ("import os\nos._exit(7)", "failed", "status 7"),
         ("import os\nos.kill(os.getpid(), 9)", "undetermined", "signal 9"),
+        ("raise OSError(28, 'No space left on device')", "undetermined", "No space left"),
         ("print('noise')\nprint('noise')", "passed", ""),
     ],
 )
