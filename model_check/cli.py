@@ -55,6 +55,8 @@ def script() -> NoReturn:
         status = _failed(error)
     # What is left to be done takes no time, and would be cut short with a traceback.
     signals.ignore()
+    # An import that was cut short leaves objects of the solver that cannot be deleted.
+    sys.unraisablehook = lambda problem: None
     sys.exit(status)
 
 
@@ -135,7 +137,3 @@ def _version() -> str:
 
 
 __all__ = ["EXIT_BAD_INPUT", "EXIT_DIFFERS", "EXIT_EXPECTED", "EXIT_UNDETERMINED", "main", "script"]
-
-
-if __name__ == "__main__":
-    script()

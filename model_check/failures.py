@@ -9,7 +9,7 @@ import resource
 import tempfile
 import traceback
 
-from model_check.errors import InputError
+from model_check.errors import DiskError, InputError
 from model_check.printable import printable
 from model_check.streams import STANDARD_OUTPUT
 
@@ -35,13 +35,15 @@ _SHORT_OF_MEMORY = (
 )
 
 
-def require_memory() -> None:
-    """Raise MemoryError where a limit (`ulimit -v`) leaves less than any work takes.
+def require_memory(size: int = LEAST_BYTES) -> None:
+    """Raise MemoryError where a limit (`ulimit -v`) leaves less than ``size`` bytes; default: what any work
+    takes.
 
-    OpenBLAS, which numpy loads, would end the process with status 1. Nothing here uses it or its threads.
+    OpenBLAS, which numpy and scipy load, would end the process with status 1, or ask for memory for ever.
+    Nothing here uses it or its threads.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if not _is_free(LEAST_BYTES):
+    if not _is_free(size):
         raise MemoryError
 
 
@@ -74,6 +76,24 @@ def is_out_of_memory(error: BaseException) -> bool:
             return True
         seen = seen.__cause__ or seen.__context__
     return (_is_limited() and isinstance(error, SystemError)) or not _is_free(_HARDLY_ANY_BYTES)
+
+
+def of_the_machine(error: BaseException) -> str | None:
+    """The sentence for ``error`` if memory or a file is its cause; ``None``: it says something of the work.
+
+    For work that may be wrong itself: a mutant of the reference, a changed reference.
+    """
+    if isinstance(error, OSError | DiskError) or is_out_of_memory(error):
+        return failure(error)[1]
+    return None
+
+
+def ended_by_the_machine(status: int) -> bool:
+    """Whether a process with this exit status (negative: a signal) ended without a word on its work.
+
+    Libraries in C++ abort where they get no memory, and the system kills processes that take too much.
+    """
+    return status < 0 or status == EXIT_UNDETERMINED
 
 
 def failure(error: BaseException) -> tuple[int, str]:

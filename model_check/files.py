@@ -6,9 +6,11 @@ devices, folders and pipes without a writer are refused.
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import os
 import select
+import shutil
 import stat
 import sys
 import tempfile
@@ -130,6 +132,20 @@ def require_folder_can_be_written(path: Path | None, option: str) -> None:
     except (OSError, ValueError):
         where = path if there == path else f"{path} cannot be made, for {there}"
         raise InputError(f"{option}: {where} cannot be written; choose another place.") from None
+
+
+class TemporaryFolder(tempfile.TemporaryDirectory[str]):
+    """A temporary folder of this product, as a context or until :meth:`cleanup`."""
+
+    def __init__(self, prefix: str = "kraftcheck-") -> None:
+        super().__init__(prefix=prefix)
+
+    def cleanup(self) -> None:
+        """Remove the folder; where memory is short, at the end of the process, when there may be more."""
+        try:
+            super().cleanup()
+        except (OSError, MemoryError):
+            atexit.register(shutil.rmtree, self.name, ignore_errors=True)
 
 
 def _temporary_beside(path: Path) -> tuple[int, str]:

@@ -22,6 +22,9 @@ from typing import Any, NoReturn, TextIO
 
 import model_check
 from model_check import signals
+from model_check.failures import EXIT_UNDETERMINED, of_the_machine
+from model_check.files import TemporaryFolder
+from model_check.streams import say
 
 _POLL_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
@@ -55,10 +58,19 @@ def run(module: str, *arguments: str, seconds: float | None = None) -> subproces
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=_GRACE_SECONDS)
-        process.kill()
-        process.wait()
+        _end(process)
         raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End ``process``, whatever it does: a library may be in a loop that heeds no signal but SIGKILL."""
+    for end in (process.terminate, process.kill):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+            return
+        end()
+    process.wait()
 
 
 class Server:
@@ -88,11 +100,7 @@ class Server:
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-        try:
-            self._process.wait(timeout=_POLL_SECONDS)
-        except subprocess.TimeoutExpired:  # It is still getting ready.
-            self._process.terminate()
-            self._process.wait()
+        _end(self._process)
 
 
 # -- in the server ------------------------------------------------------------------------------
@@ -107,18 +115,25 @@ def prepare() -> None:
 
 
 def serve(get_ready: Callable[[], Callable[[str, int], dict[str, Any]]]) -> int:
-    """Answer the lines of standard input until there are no more; 0.
+    """Answer the lines of standard input until there are no more; 0, or 3 where the machine ends that.
 
     ``get_ready`` is called first, and returns the function that answers: it is given a line and what to hand
     to :func:`fork` as its ``caller``. What they print goes to standard error.
     """
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
-        prepare()
-        answer = get_ready()
-        for line in sys.stdin:
-            print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)
+    try:
+        with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
+            prepare()
+            answer = get_ready()
+            for line in sys.stdin:
+                print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)
+    except Exception as error:
+        sentence = of_the_machine(error)
+        if sentence is None:
+            raise
+        say(f"kraftcheck: {sentence}")
+        return EXIT_UNDETERMINED
     return 0
 
 
@@ -127,7 +142,8 @@ class Ended:
     """How a forked process ended.
 
     ``lines``: what it wrote, without a line that it did not end; ``in_time``: whether it ended by itself;
-    ``status``: as of :func:`os.wait`; ``peak_memory``: bytes; ``seconds``: from its beginning to its end.
+    ``status``: its exit status, negative: the signal that ended it; ``peak_memory``: bytes; ``seconds``: from
+    its beginning to its end.
     """
 
     lines: list[str]
@@ -135,13 +151,6 @@ class Ended:
     status: int
     peak_memory: int
     seconds: float
-
-    @property
-    def how(self) -> str:
-        """How it ended, in words."""
-        if os.WIFSIGNALED(self.status):
-            return f"signal {os.WTERMSIG(self.status)}"
-        return f"status {os.WEXITSTATUS(self.status)}"
 
 
 def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
@@ -152,7 +161,7 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
     begin = time.monotonic()
     receive, send = os.pipe()
     # What a process leaves behind that is killed is removed with the folder.
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
+    with TemporaryFolder() as folder:
         with signals.waiting():
             child = os.fork()
             if child == 0:
@@ -167,9 +176,10 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
             os.close(receive)
             if not in_time:
                 os.kill(child, signal.SIGKILL)
-            _, status, usage = os.wait4(child, 0)
+            _, ended, usage = os.wait4(child, 0)
     lines = told.decode("utf-8", "replace").split("\n")[:-1]
     unit = 1 if sys.platform == "darwin" else 1024
+    status = os.waitstatus_to_exitcode(ended)
     return Ended(lines, in_time, status, usage.ru_maxrss * unit, time.monotonic() - begin)
 
 
@@ -183,6 +193,9 @@ def _work_and_exit(work: Callable[[TextIO], None], send: int) -> NoReturn:
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
+    except Exception as error:
+        if of_the_machine(error) is not None:
+            status = EXIT_UNDETERMINED
     finally:
         # Nothing of the server is cleaned up here: it goes on.
         os._exit(status)

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from model_check.errors import InputError
 
+#: What Java says where a limit of the machine keeps it from starting.
+NOT_BEGUN = "Error occurred during initialization of VM"
+
 
 def find_java(user: str, oldest: int) -> str:
     """The program ``java``, of JAVA_HOME or on the path, ``oldest`` or later, for ``user`` ("TLC").
 
-    Raises InputError.
+    Raises InputError, and MemoryError where it gets no memory.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
@@ -43,6 +46,8 @@ def _version(java: str) -> int | None:
         return None
     said = (done.stderr + done.stdout).decode("utf-8", "replace")
     match = re.search(r'version "(\d{1,4})(?!\d)(?:\.(\d{1,4}))?', said, re.ASCII)
+    if done.returncode != 0 and NOT_BEGUN in said:
+        raise MemoryError
     if done.returncode != 0 or match is None:
         return None
     return int(match[2] or 0) if match[1] == "1" else int(match[1])

@@ -58,13 +58,15 @@ def ending() -> Iterator[Ending]:
     def tell(problem: sys.UnraisableHookArgs) -> None:
         if issubclass(problem.exc_type, KeyboardInterrupt):
             handler.dropped()
-        else:
+        elif not handler.heard:  # What was cut short cannot always be deleted.
             told(problem)
 
     sys.unraisablehook = tell
     try:
         for number in before:
             signal.signal(number, handler)
+        # One that came while this was imported has waited.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         yield handler
     finally:
         sys.unraisablehook = told

@@ -91,7 +91,7 @@ def give_up(stream: TextIO) -> None:
 def say(line: str) -> None:
     """Print ``line`` on standard error, if that takes it."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(f"{line}\n", end="", file=sys.stderr, flush=True)  # As one: other processes say things too.
     except OSError:
         give_up(sys.stderr)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -17,6 +16,7 @@ from model_check.bench.measure import Figure
 from model_check.conform.lockstep import compare
 from model_check.conform.recording import read
 from model_check.conform.simulation import Simulation
+from model_check.files import TemporaryFolder
 
 UNIT = "recorded events/s"
 
@@ -31,7 +31,7 @@ def figures(runs: Sequence[Path] = (), rounds: int = 3, seconds: int = 40) -> li
     if runs:
         speed = median(_speed(runs) for _ in range(rounds))
         found.append(Figure("lockstep_recorded", "lockstep, recorded runs", speed, UNIT))
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
+    with TemporaryFolder() as folder:
         run = Path(folder, "run-simulated")
         write_simulated(run, seconds)
         speed = median(_speed([run]) for _ in range(rounds))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
@@ -18,6 +17,7 @@ from time import process_time
 from typing import Final
 
 from model_check.bench.measure import Figure
+from model_check.files import TemporaryFolder
 from model_check.logs.reader import Options, read_logs
 from model_check.logs.render import record
 from model_check.logs.synthetic import Walk, clock, history
@@ -30,7 +30,7 @@ def figures(size: int = 16_000_000, rounds: int = 3, seed: int = 1) -> list[Figu
     medians over ``rounds`` readings of ``size`` bytes a kind.
     """
     found: list[Figure] = []
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as folder:
+    with TemporaryFolder() as folder:
         for kind, noise in _KINDS.items():
             text = "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
             plain, packed = Path(folder, f"{kind}.log"), Path(folder, f"{kind}.log.gz")

@@ -12,8 +12,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+
+from model_check.engine.sparse import connected_components, csr_array
 
 Numbers = NDArray[np.int64]
 Ends = NDArray[Any]

@@ -25,8 +25,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.caching import FunctionCache, NullCache
+from model_check.engine import sparse  # noqa: F401  # Before numba loads what it loads.
+from model_check.failures import require_memory
+
+#: Of address space: what numba takes as it is loaded, and LLVM, which would end the process, at work.
+require_memory(240 << 20)
+_LOADING, _COMPILING = 48 << 20, 112 << 20
+
+import numba  # noqa: E402
+from numba.core.caching import FunctionCache, NullCache  # noqa: E402
 
 _CONFIG: Any = numba.config
 
@@ -60,7 +67,8 @@ class _Kept(FunctionCache):
         self._cache_file._source_stamp = SOURCES
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The kernel, or ``None`` where there is none that can be read."""
+        """The kernel, or ``None`` where there is none that can be read. Raises MemoryError."""
+        require_memory(_LOADING)
         try:
             found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
         except Exception:  # A damaged pickle may raise anything; the kernel is compiled anew.
@@ -68,6 +76,7 @@ class _Kept(FunctionCache):
                 os.unlink(self._cache_file._index_path)
             found = None
         if found is None:
+            require_memory(_COMPILING)
             _tell(f"kept in {self.cache_path}.")
         return found
 
@@ -83,7 +92,8 @@ class _NotKept(NullCache):
     """Of no kernel."""
 
     def load_overload(self, signature: Any, target: Any) -> None:
-        """None."""
+        """None. Raises MemoryError."""
+        require_memory(_COMPILING)
         _tell("not kept, as no folder can be written: name one by NUMBA_CACHE_DIR.")
 
 

@@ -8,7 +8,6 @@ fingerprints, 8 bytes each: with the last level's rows that is all a search need
 
 from __future__ import annotations
 
-import tempfile
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,8 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from model_check.files import TemporaryFolder
 
 
 class AppendedFile:
@@ -46,7 +47,7 @@ class Links:
     """
 
     def __init__(self, folder: Path | str | None = None, *, fingerprints: bool = False) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="kraftcheck-") if folder is None else None
+        self._temporary = TemporaryFolder() if folder is None else None
         self.folder = Path(self._temporary.name if self._temporary else str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self._with_fingerprints = fingerprints

@@ -21,8 +21,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from model_check.engine.cycles import (
     Demand,
@@ -35,6 +33,7 @@ from model_check.engine.cycles import (
 )
 from model_check.engine.edges import Edges, Mask, Numbers
 from model_check.engine.graph import WATCHED_STATES, Graph
+from model_check.engine.sparse import breadth_first_order, csr_array
 from model_check.engine.system import GlobalState, PathStep
 from model_check.engine.unpaid import Unpaid, UnpaidStep
 

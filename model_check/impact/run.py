@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from model_check.coverage.functions import PACKAGE
+from model_check.failures import EXIT_UNDETERMINED
+from model_check.files import TemporaryFolder
 from model_check.forks import interpreter
 from model_check.impact.worker import FAILED, UNDETERMINED
 
@@ -46,10 +48,10 @@ def run(
 
     changed: sources that replace those of the reference, by file; the files themselves stay as they are.
     """
-    with _environment(changed or {}) as environment:
+    with _environment(changed or {}) as (environment, folder):
         waiting = list(checks)
         while waiting:
-            for each in _of_one_process(tuple(waiting), threads, timeout, environment):
+            for each in _of_one_process(tuple(waiting), threads, timeout, environment, folder):
                 waiting.remove(each.check)
                 yield each
                 if each.status == FAILED:
@@ -57,9 +59,12 @@ def run(
 
 
 def _of_one_process(
-    checks: Sequence[str], threads: int, timeout: float, environment: dict[str, str]
+    checks: Sequence[str], threads: int, timeout: float, environment: dict[str, str], folder: str
 ) -> Iterator[Ran]:
-    """What a process finds until it ends; it is ended where a check takes too long. At least one check."""
+    """What a process finds until it ends; it is ended where a check takes too long. At least one check.
+
+    ``folder``: for its temporary files. Raises MemoryError where it cannot begin.
+    """
     command, _ = interpreter("model_check.impact.worker")
     errors = tempfile.TemporaryFile()  # noqa: SIM115
     process = subprocess.Popen(
@@ -73,10 +78,10 @@ def _of_one_process(
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        asked = {"checks": checks, "threads": threads, "seconds": timeout}
+        asked = {"checks": checks, "threads": threads, "seconds": timeout, "folder": folder}
         with suppress(BrokenPipeError):  # How it ended is told below.
-            process.stdin.write(json.dumps(asked).encode())
-            process.stdin.close()
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()  # It stays open: where this process is killed, the other one ends too.
         begin, told = time.monotonic(), 0
         for line in _lines(process.stdout.fileno(), timeout + GRACE_SECONDS):
             if line is None:
@@ -90,12 +95,16 @@ def _of_one_process(
             if data["status"] == FAILED:
                 return
         if told < len(checks):
+            if process.wait() == EXIT_UNDETERMINED:
+                raise MemoryError
             seconds = round(time.monotonic() - begin, 1)
             yield Ran(checks[told], *_how_it_ended(process.wait(), errors), seconds)
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
         process.stdout.close()
         errors.close()
 
@@ -124,21 +133,17 @@ def _lines(descriptor: int, seconds: float) -> Iterator[bytes | None]:
 
 
 @contextmanager
-def _environment(changed: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment of processes that import the reference with ``changed`` sources.
-
-    Their temporary files are in a folder of it: the processes are killed, and remove nothing themselves.
+def _environment(changed: Mapping[str, str]) -> Iterator[tuple[dict[str, str], str]]:
+    """The environment of processes that import the reference with ``changed`` sources, and a temporary
+    folder: what a process that is killed leaves there is removed with it.
     """
     _, environment = interpreter("model_check.impact.worker")
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-", ignore_cleanup_errors=True) as folder:
-        temporary = Path(folder, "tmp")
-        temporary.mkdir()
-        environment["TMPDIR"] = str(temporary)
+    root = Path(environment["PYTHONPATH"].partition(os.pathsep)[0])
+    with TemporaryFolder() as folder:
         if changed:
-            root = Path(environment["PYTHONPATH"].partition(os.pathsep)[0])
-            without = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(root / PACKAGE, Path(folder, PACKAGE), ignore=without)
+            own = Path(folder, "changed")
+            shutil.copytree(root / PACKAGE, own / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
             for file, source in changed.items():
-                Path(folder, file).write_text(source, encoding="utf-8")
-            environment["PYTHONPATH"] = os.pathsep.join((folder, environment["PYTHONPATH"]))
-        yield environment
+                (own / file).write_text(source, encoding="utf-8")
+            environment["PYTHONPATH"] = os.pathsep.join((str(own), environment["PYTHONPATH"]))
+        yield environment, folder

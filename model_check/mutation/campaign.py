@@ -14,6 +14,7 @@ from typing import Any
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.errors import InputError
+from model_check.failures import ended_by_the_machine
 from model_check.forks import Server
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Mutant
@@ -193,7 +194,7 @@ class Workers:
             with self._lock:
                 self._all.remove(server)
             server.close()
-            return Explored(limit="the process of the workers was killed; was memory short?")
+            return Explored(limit="the process of the workers ended; was memory short?")
         self._idle.put(server)
         return _explored(answer)
 
@@ -211,10 +212,10 @@ def _explored(answer: dict[str, Any]) -> Explored:
     errors = [data["error"] for data in answer["found"] if "error" in data]
     if not answer["in_time"]:
         return Explored(limit="no result in time")
-    if limits or answer["how"] == "signal 9":
-        return Explored(limit=limits[0] if limits else "the worker was killed; was memory short?")
-    if not errors and answer["how"] != "status 0":
-        errors = [f"the worker ended with {answer['how']}"]
+    if limits or ended_by_the_machine(answer["status"]):
+        return Explored(limit=limits[0] if limits else "the worker was ended; was memory short?")
+    if not errors and answer["status"]:
+        errors = [f"the worker ended with status {answer['status']}"]
     return Explored(tuple(found), errors[-1] if errors else None)
 
 

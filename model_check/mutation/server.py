@@ -2,7 +2,7 @@
 
 ``python -m model_check.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those of a
 worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it ended
-by itself, and ``how`` it did. ``--tell``: say when compiling.
+by itself, and its ``status`` (negative: the signal that ended it). ``--tell``: say when compiling.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
     return {
         "found": [json.loads(line) for line in ended.lines],
         "in_time": ended.in_time,
-        "how": ended.how,
+        "status": ended.status,
     }
 
 

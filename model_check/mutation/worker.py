@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED, is_out_of_memory
+from model_check.failures import EXIT_UNDETERMINED, of_the_machine
 from model_check.mutation import catalogue, patch
 from model_check.scenario import Scenario, find
 
@@ -50,20 +50,21 @@ def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout, image: 
             results = _mutant(mutant, arguments.timeout, arguments.width, brief=arguments.brief)
         for result in results:
             print(json.dumps(result), file=stream, flush=True)
-    except InputError as error:
-        print(json.dumps({"error": str(error)}), file=stream, flush=True)
-        return 1
     except KeyboardInterrupt:
         return EXIT_UNDETERMINED
     except Exception as error:  # A mutant may break the reference in any way; the campaign reports it.
-        if is_out_of_memory(error):
-            print(json.dumps({"limit": "out of memory"}), file=stream, flush=True)
-            return EXIT_UNDETERMINED
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
-        print(json.dumps({"error": what}), file=stream, flush=True)
-        return 1
+        limit = of_the_machine(error)
+        told = {"error": _what(error)} if limit is None else {"limit": limit}
+        print(json.dumps(told), file=stream, flush=True)
+        return 1 if limit is None else EXIT_UNDETERMINED
     return 0
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
 
 
 def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from model_check.engine.explorer import explore
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
 from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED
+from model_check.failures import ended_by_the_machine
 from model_check.kinds import model_of
 from model_check.model import ModelSystem
 from model_check.scenario import Scenario
@@ -175,8 +174,13 @@ def tlc_answer(
 
 
 def answer_of(done: Ran, name: str) -> Answer:
-    """A run of TLC as an answer: depth and steps count from 0, as the checker's do. Raises InputError."""
+    """A run of TLC as an answer: depth and steps count from 0, as the checker's do.
+
+    Raises InputError, and MemoryError where TLC was not let begin or go on.
+    """
     said = done.said
+    if done.killed:
+        raise MemoryError
     if done.trouble is not None and not said.version:
         raise InputError(f"TLC cannot be run: {done.trouble}; name another tla2tools.jar or another Java.")
     if done.trouble is not None and not said.distinct:
@@ -257,8 +261,8 @@ def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
         done = forks.run("model_check.tlc.mutant_worker", *words, seconds=seconds + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
-    if done.returncode in (EXIT_UNDETERMINED, -signal.SIGKILL):
-        return Answer(0, 0, None, (), None, seconds, "the checker ran out of memory, or was ended")
+    if ended_by_the_machine(done.returncode):
+        return Answer(0, 0, None, (), None, seconds, "the checker ran out of memory or disk, or was ended")
     data: dict[str, Any] = json.loads(done.stdout or '{"error": "it said nothing"}')
     if "error" in data:
         raise InputError(f"mutant '{mutant.id}': {data['error']}")

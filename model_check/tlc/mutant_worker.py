@@ -13,7 +13,7 @@ import sys
 
 from model_check import signals
 from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED, is_out_of_memory
+from model_check.failures import EXIT_UNDETERMINED, of_the_machine
 from model_check.mutation import catalogue, patch
 from model_check.scenario import find
 
@@ -32,15 +32,13 @@ def main(argv: list[str]) -> int:
             raise InputError(f"{', '.join(missing)} is never imported; edit another module.")
         answer = our_answer(find(argv[1]), Wanted(max_seconds=float(argv[2])))
         print(json.dumps(dataclasses.asdict(answer)))
-    except InputError as error:
-        print(json.dumps({"error": str(error)}))
-        return 1
     except KeyboardInterrupt:
         return EXIT_UNDETERMINED
     except Exception as error:  # A mutant may break the reference in any way.
-        if is_out_of_memory(error):
+        if of_the_machine(error) is not None:
             return EXIT_UNDETERMINED
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
+        what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        print(json.dumps({"error": what}))
         return 1
     return 0
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from model_check import signals
 from model_check.errors import InputError
+from model_check.files import TemporaryFolder
+from model_check.java import NOT_BEGUN
 from model_check.tlc.install import Tools
 from model_check.tlc.output import Listener, Said
 
@@ -43,14 +44,15 @@ class Job:
 class Ran:
     """What came of a run.
 
-    timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; ``seconds``: wall
-    time, with the start of the JVM.
+    timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; killed: it was not
+    let begin or go on, for want of memory for example; ``seconds``: wall time, with the start of the JVM.
     """
 
     said: Said
     seconds: float
     timed_out: bool = False
     trouble: str | None = None
+    killed: bool = False
 
     @property
     def own_seconds(self) -> float:
@@ -61,7 +63,7 @@ class Ran:
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
     """A temporary folder, which is removed however the run ends."""
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-tlc-") as folder:
+    with TemporaryFolder("kraftcheck-tlc-") as folder:
         yield Path(folder)
 
 
@@ -103,7 +105,8 @@ def run(
         shutil.rmtree(folder / "meta", ignore_errors=True)
     seconds = time.monotonic() - began
     trouble = None if overtime.is_set() else _trouble(listener.said, status, stray)
-    return Ran(listener.said, seconds, overtime.is_set(), trouble)
+    killed = trouble is not None and (status < 0 or any(NOT_BEGUN in line for line in stray))
+    return Ran(listener.said, seconds, overtime.is_set(), trouble, killed)
 
 
 def _start(tools: Tools, command: list[str], folder: Path) -> subprocess.Popen[str]:

@@ -117,3 +117,41 @@ def test_an_interrupt_that_python_drops_comes_again() -> None:
             time.sleep(10)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@ENDING
+def test_a_signal_that_comes_while_the_command_is_imported(number: signal.Signals) -> None:
+    """No code of the command can hear it yet, so it waits."""
+    code = f"""
+import importlib.abc, os, sys
+import model_check.__main__
+
+class Signals(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "model_check.cli":
+            os.kill(os.getpid(), {int(number)})
+
+sys.meta_path.insert(0, Signals())
+sys.argv = ["kraftcheck", "rules"]
+model_check.__main__.script()
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=as_usual)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "kraftcheck: interrupted.\n")
+
+
+def test_what_an_interrupt_leaves_half_made_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    class HalfMade:
+        def __del__(self) -> None:
+            raise AttributeError("no attribute")
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), signals.ending():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                HalfMade()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err == ""

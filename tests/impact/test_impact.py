@@ -6,7 +6,9 @@ import difflib
 import json
 import os
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -221,6 +223,7 @@ def test_unchanged_nothing_fails() -> None:
         ("raise KeyError('gone')", "failed", "KeyError"),
         ("import os\nos._exit(7)", "failed", "status 7"),
         ("import os\nos.kill(os.getpid(), 9)", "undetermined", "signal 9"),
+        ("raise OSError(28, 'No space left on device')", "undetermined", "No space left"),
         ("print('noise')\nprint('noise')", "passed", ""),
     ],
 )
@@ -255,6 +258,27 @@ def test_a_check_that_is_killed_leaves_no_files(tmp_path: Path, monkeypatch: pyt
     code = "import os, tempfile\ntempfile.mkdtemp()\nos.kill(os.getpid(), 9)"
     (ran,) = run([NEAREST], 1, 60.0, {VOTE: f"{SOURCES[VOTE]}\n{code}\n"})
     assert ran.why == ("its process ended with signal 9",) and not any(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_check_ends_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    code = (
+        f"import os, pathlib\npathlib.Path({str(sign)!r}).write_text(str(os.getpid()))\nwhile True:\n    pass"
+    )
+    program = (
+        "import sys; from model_check.impact.run import run;"
+        "list(run([sys.argv[1]], 1, 60.0, {sys.argv[2]: sys.argv[3]}))"
+    )
+    command = [sys.executable, "-c", program, NEAREST, VOTE, f"{SOURCES[VOTE]}\n{code}\n"]
+    with subprocess.Popen(command, cwd=root(), env={**os.environ, "TMPDIR": str(tmp_path)}) as caller:
+        while not sign.exists() or not sign.read_text():
+            time.sleep(0.05)
+        caller.kill()
+    process, until = Path("/proc", sign.read_text(), "cmdline"), time.monotonic() + 20
+    while process.exists() and b"impact.worker" in process.read_bytes():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_a_mutant_that_never_ends_is_undetermined(tmp_path: Path, monkeypatch: p
 
 
 def test_a_server_that_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: Iterator[dict[str, Any] | None] = iter([None, {"found": [], "in_time": True, "how": "status 0"}])
+    answers: Iterator[dict[str, Any] | None] = iter([None, {"found": [], "in_time": True, "status": 0}])
     closed = []
 
     class Deaf:

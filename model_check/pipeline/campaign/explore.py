@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from model_check.errors import DiskError, InputError
+from model_check.failures import is_out_of_memory
 from model_check.mutation import worker
 from model_check.mutation.catalogue import Mutant
 from model_check.pipeline.campaign.cells import Cell
@@ -42,9 +43,10 @@ def run(cell: Cell, tell: Tell, image: Image | None = None) -> None:
         tell({"verdict": "failed", "error": str(error)})
     except InputError as error:
         tell({"verdict": "invalid", "error": str(error)})
-    except MemoryError:
-        tell({"verdict": "undetermined", "limit": "max_memory"})
     except Exception as error:  # A mutant may break the reference in any way; the row says so.
+        if is_out_of_memory(error):
+            tell({"verdict": "undetermined", "limit": "max_memory"})
+            return
         tell({"verdict": "failed", "error": f"{type(error).__name__}: {error}"[:2000]})
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
-import signal
 import sys
 from functools import partial
 from typing import Any, TextIO
 
 from model_check import forks
+from model_check.failures import ended_by_the_machine
 from model_check.mutation import warm, worker
 from model_check.pipeline.campaign import explore
 from model_check.pipeline.campaign.cells import from_task
@@ -47,10 +46,10 @@ def _limit_memory(resident: int) -> None:
 def _untold(ended: forks.Ended) -> dict[str, Any]:
     if not ended.in_time:
         return {"verdict": "undetermined", "limit": "max_seconds"}
-    if os.WIFSIGNALED(ended.status) and os.WTERMSIG(ended.status) == signal.SIGKILL:
-        # Nobody else kills it than the system that runs out of memory.
+    if ended_by_the_machine(ended.status):
+        # Nothing else ends it than a system that runs out of memory.
         return {"verdict": "undetermined", "limit": "max_memory"}
-    return {"verdict": "failed", "error": f"the process of the cell ended with {ended.how}"}
+    return {"verdict": "failed", "error": f"the process of the cell ended with status {ended.status}"}
 
 
 if __name__ == "__main__":

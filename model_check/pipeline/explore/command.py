@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from model_check.consult.terminal import Console, console, say
 from model_check.engine.explorer import INTERRUPTED
 from model_check.engine.system import Limits
 from model_check.errors import InputError
+from model_check.files import TemporaryFolder
 from model_check.pipeline.session import add_session_options, settings_of, spark_session
 from model_check.pipeline.spark_errors import in_a_sentence
 from model_check.results import as_data, exit_status, progress_line, report, summarize
@@ -139,7 +139,7 @@ def _folder(scenario: Scenario, arguments: argparse.Namespace, spark: SparkSessi
         return
     if not spark.sparkContext.master.startswith("local"):
         raise InputError("--dir: name a folder that all executors of the cluster can use, e.g. on hdfs://.")
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-explore-") as folder:
+    with TemporaryFolder("kraftcheck-explore-") as folder:
         # Spark takes a path as it is: it would not read %20 as a space.
         yield f"file://{Path(folder).absolute()}"
 

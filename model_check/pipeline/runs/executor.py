@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from model_check.conform.recording import read
 from model_check.conform.report import RunResult
 from model_check.conform.runs import FILES
 from model_check.errors import InputError
+from model_check.files import TemporaryFolder
 from model_check.pipeline.runs.rows import to_row
 from model_check.variants import read_protocol
 
@@ -28,7 +28,7 @@ def judge_run(
 ) -> dict[str, Any]:
     """The row of the run in ``folder``; ``contents``: its files by name, ``None``: it is not there."""
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="kraftcheck-") as temporary:
+    with TemporaryFolder() as temporary:
         place = Path(temporary) / folder.rstrip("/").rpartition("/")[2]
         place.mkdir()
         for name in FILES:

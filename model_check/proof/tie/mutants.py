@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import dataclass
 from typing import Any
 
 from model_check import forks
 from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED
+from model_check.failures import ended_by_the_machine
 
 #: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
 TIED = {
@@ -109,7 +108,7 @@ class Verdict:
 def refute(mutant: str, scenario: str | None = None) -> Verdict:
     """Judge ``mutant`` in ``scenario`` (that of ``TIED``). Raises InputError where it cannot be made."""
     done = forks.run("model_check.proof.tie.worker", mutant, scenario or TIED[mutant])
-    if done.returncode in (EXIT_UNDETERMINED, -signal.SIGKILL):
+    if ended_by_the_machine(done.returncode):
         raise MemoryError
     try:
         found = json.loads(done.stdout)

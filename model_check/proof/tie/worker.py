@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_check import signals
 from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED
+from model_check.failures import EXIT_UNDETERMINED, of_the_machine
 from model_check.mutation import catalogue
 from model_check.mutation.worker import become
 
@@ -32,10 +32,14 @@ def main() -> int:
             raise InputError(f"there is no mutant '{name}'; 'kraftcheck mutate --list' says what there is.")
         become(known[name])
         found = _judge(scenario)
-    except InputError as error:
-        found = {"error": str(error)}
-    except (MemoryError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         return EXIT_UNDETERMINED
+    except Exception as error:
+        if of_the_machine(error) is not None:
+            return EXIT_UNDETERMINED
+        if not isinstance(error, InputError):
+            raise
+        found = {"error": str(error)}
     print(json.dumps(found))
     return "error" in found
 
