@@ -68,8 +68,9 @@ class Image:
         return True
 
     def forget(self) -> None:
-        """Drop all modules that were imported with the reference."""
-        for name in set(sys.modules) - self.before:
+        """Drop the modules that were imported with the reference, but for those of libraries."""
+        ours = {name for name in sys.modules if name.partition(".")[0] in ("reference", "model_check")}
+        for name in ours - self.before:
             del sys.modules[name]
             package, _, module = name.rpartition(".")
             if package in self.before:
