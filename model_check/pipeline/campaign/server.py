@@ -17,6 +17,7 @@ from model_check.failures import ended_by_the_machine
 from model_check.mutation import warm, worker
 from model_check.pipeline.campaign import explore
 from model_check.pipeline.campaign.cells import from_task
+from model_check.signals import ENDING
 
 #: What a cell may take beyond its limit of time, in seconds: to build the system, a level, to tell a trace.
 GRACE_SECONDS = 30.0
@@ -46,7 +47,7 @@ def _limit_memory(resident: int) -> None:
 def _untold(ended: forks.Ended) -> dict[str, Any]:
     if not ended.in_time:
         return {"verdict": "undetermined", "limit": "max_seconds"}
-    if ended_by_the_machine(ended.status):
+    if ended_by_the_machine(ended.status) and -ended.status not in ENDING:
         # Nothing else ends it than a system that runs out of memory.
         return {"verdict": "undetermined", "limit": "max_memory"}
     return {"verdict": "failed", "error": f"the process of the cell ended with status {ended.status}"}
