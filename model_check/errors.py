@@ -14,5 +14,9 @@ class InputError(Exception):
         super().__init__(message(sentence))
 
 
+class ProcessKilledError(Exception):
+    """A process that does part of the work was killed, by the system or a user: there is no verdict."""
+
+
 class DiskError(InputError):
     """What is written meanwhile finds no room or may not be written: it says nothing of what was read."""

@@ -9,7 +9,7 @@ import resource
 import tempfile
 import traceback
 
-from model_check.errors import DiskError, InputError
+from model_check.errors import DiskError, InputError, ProcessKilledError
 from model_check.printable import printable
 from model_check.streams import STANDARD_OUTPUT
 
@@ -83,7 +83,7 @@ def of_the_machine(error: BaseException) -> str | None:
 
     For work that may be wrong itself: a mutant of the reference, a changed reference.
     """
-    if isinstance(error, OSError | DiskError) or is_out_of_memory(error):
+    if isinstance(error, OSError | DiskError | ProcessKilledError) or is_out_of_memory(error):
         return failure(error)[1]
     return None
 
@@ -105,10 +105,10 @@ def failure(error: BaseException) -> tuple[int, str]:
         return EXIT_BAD_INPUT, str(error)
     if isinstance(error, KeyboardInterrupt):
         return EXIT_UNDETERMINED, "interrupted."
+    if isinstance(error, ProcessKilledError) or type(error).__name__ == "BrokenProcessPool":
+        return EXIT_UNDETERMINED, KILLED
     if is_out_of_memory(error):
         return EXIT_UNDETERMINED, OUT_OF_MEMORY
-    if type(error).__name__ == "BrokenProcessPool":
-        return EXIT_UNDETERMINED, KILLED
     if isinstance(error, OSError):
         return EXIT_BAD_INPUT, _of_system(error)
     if isinstance(error, ModuleNotFoundError):

@@ -134,11 +134,19 @@ def require_folder_can_be_written(path: Path | None, option: str) -> None:
         raise InputError(f"{option}: {where} cannot be written; choose another place.") from None
 
 
+#: The environment variable that names a folder of the process that started this one. What a process leaves
+#: behind that is killed is removed with it.
+CALLERS_FOLDER = "KRAFTCHECK_CALLERS_FOLDER"
+
+
 class TemporaryFolder(tempfile.TemporaryDirectory[str]):
-    """A temporary folder of this product, as a context or until :meth:`cleanup`."""
+    """A temporary folder of this product, as a context or until :meth:`cleanup`.
+
+    Where another process of ours has started this one, it lies in that one's folder (``CALLERS_FOLDER``).
+    """
 
     def __init__(self, prefix: str = "kraftcheck-") -> None:
-        super().__init__(prefix=prefix)
+        super().__init__(prefix=prefix, dir=os.environ.get(CALLERS_FOLDER))
 
     def cleanup(self) -> None:
         """Remove the folder; where memory is short, at the end of the process, when there may be more."""

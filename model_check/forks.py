@@ -13,7 +13,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import Any, NoReturn, TextIO
 import model_check
 from model_check import signals
 from model_check.failures import EXIT_UNDETERMINED, of_the_machine
-from model_check.files import TemporaryFolder
+from model_check.files import CALLERS_FOLDER, TemporaryFolder
 from model_check.streams import say
 
 _POLL_SECONDS = 1.0
@@ -44,22 +43,23 @@ def run(module: str, *arguments: str, seconds: float | None = None) -> subproces
     Where it is not awaited, it gets SIGTERM before it is killed, so that it leaves nothing behind.
     """
     command, environment = interpreter(module, *arguments)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except BaseException:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=_GRACE_SECONDS)
-        _end(process)
-        raise
+    with TemporaryFolder() as folder:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment | {CALLERS_FOLDER: folder},
+        )
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_GRACE_SECONDS)
+            _end(process)
+            raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
@@ -160,13 +160,12 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
     """
     begin = time.monotonic()
     receive, send = os.pipe()
-    # What a process leaves behind that is killed is removed with the folder.
     with TemporaryFolder() as folder:
         with signals.waiting():
             child = os.fork()
             if child == 0:
                 os.close(receive)
-                tempfile.tempdir = folder
+                os.environ[CALLERS_FOLDER] = folder
                 _work_and_exit(work, send)
         os.close(send)
         in_time = False

@@ -18,7 +18,7 @@ from typing import IO
 
 from model_check.coverage.functions import PACKAGE
 from model_check.failures import EXIT_UNDETERMINED
-from model_check.files import TemporaryFolder
+from model_check.files import CALLERS_FOLDER, TemporaryFolder
 from model_check.forks import interpreter
 from model_check.impact.worker import FAILED, UNDETERMINED
 
@@ -48,10 +48,10 @@ def run(
 
     changed: sources that replace those of the reference, by file; the files themselves stay as they are.
     """
-    with _environment(changed or {}) as (environment, folder):
+    with _environment(changed or {}) as environment:
         waiting = list(checks)
         while waiting:
-            for each in _of_one_process(tuple(waiting), threads, timeout, environment, folder):
+            for each in _of_one_process(tuple(waiting), threads, timeout, environment):
                 waiting.remove(each.check)
                 yield each
                 if each.status == FAILED:
@@ -59,11 +59,11 @@ def run(
 
 
 def _of_one_process(
-    checks: Sequence[str], threads: int, timeout: float, environment: dict[str, str], folder: str
+    checks: Sequence[str], threads: int, timeout: float, environment: dict[str, str]
 ) -> Iterator[Ran]:
     """What a process finds until it ends; it is ended where a check takes too long. At least one check.
 
-    ``folder``: for its temporary files. Raises MemoryError where it cannot begin.
+    Raises MemoryError where it cannot begin.
     """
     command, _ = interpreter("model_check.impact.worker")
     errors = tempfile.TemporaryFile()  # noqa: SIM115
@@ -78,7 +78,7 @@ def _of_one_process(
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        asked = {"checks": checks, "threads": threads, "seconds": timeout, "folder": folder}
+        asked = {"checks": checks, "threads": threads, "seconds": timeout}
         with suppress(BrokenPipeError):  # How it ended is told below.
             process.stdin.write(json.dumps(asked).encode() + b"\n")
             process.stdin.flush()  # It stays open: where this process is killed, the other one ends too.
@@ -133,10 +133,8 @@ def _lines(descriptor: int, seconds: float) -> Iterator[bytes | None]:
 
 
 @contextmanager
-def _environment(changed: Mapping[str, str]) -> Iterator[tuple[dict[str, str], str]]:
-    """The environment of processes that import the reference with ``changed`` sources, and a temporary
-    folder: what a process that is killed leaves there is removed with it.
-    """
+def _environment(changed: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of processes that import the reference with ``changed`` sources."""
     _, environment = interpreter("model_check.impact.worker")
     root = Path(environment["PYTHONPATH"].partition(os.pathsep)[0])
     with TemporaryFolder() as folder:
@@ -146,4 +144,4 @@ def _environment(changed: Mapping[str, str]) -> Iterator[tuple[dict[str, str], s
             for file, source in changed.items():
                 (own / file).write_text(source, encoding="utf-8")
             environment["PYTHONPATH"] = os.pathsep.join((str(own), environment["PYTHONPATH"]))
-        yield environment, folder
+        yield environment | {CALLERS_FOLDER: folder}

@@ -1,9 +1,9 @@
 """Runs checks one after the other until one fails, in a process of its own.
 
-``python -m model_check.impact.worker`` reads ``{"checks": [...], "threads": N, "seconds": S, "folder": F}``
+``python -m model_check.impact.worker`` reads ``{"checks": [...], "threads": N, "seconds": S}``
 from standard input and writes a line of JSON for each check: its ``check``, ``status`` (``passed``,
 ``failed``, ``undetermined``), ``why`` in sentences, and ``seconds``. ``PYTHONPATH`` decides which reference
-is checked; temporary files are in ``F``. It ends when standard input does.
+is checked. It ends when standard input does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -28,6 +27,7 @@ from typing import Any, TextIO
 from model_check.coverage.functions import root
 from model_check.coverage.index import SCENARIO, VECTORS
 from model_check.failures import EXIT_UNDETERMINED, of_the_machine
+from model_check.files import CALLERS_FOLDER
 
 PASSED, FAILED, UNDETERMINED = "passed", "failed", "undetermined"
 _MOST_LINES = 5
@@ -39,12 +39,11 @@ def main(requests: TextIO = sys.stdin, answers: TextIO = sys.stdout) -> int:
     """Answer one request; 0, or 3 where the machine does not allow it."""
     asked = json.loads(requests.read())
     try:
-        import_module("model_check.engine.explorer")  # Its compiled code is not temporary.
+        import_module("model_check.engine.explorer")
     except Exception as error:
         if of_the_machine(error) is None:
             raise
         return EXIT_UNDETERMINED
-    tempfile.tempdir = asked["folder"]
     for name in asked["checks"]:
         begin = time.monotonic()
         try:
@@ -81,7 +80,7 @@ def _run(name: str, asked: dict[str, Any]) -> tuple[str, list[str]]:
     kind, _, rest = name.partition(" ")
     if kind == SCENARIO:
         return _scenario(rest, asked["threads"], asked["seconds"])
-    return _vectors(rest) if kind == VECTORS else _tests(rest, asked["seconds"], asked["folder"])
+    return _vectors(rest) if kind == VECTORS else _tests(rest, asked["seconds"])
 
 
 def _scenario(name: str, threads: int, seconds: float) -> tuple[str, list[str]]:
@@ -111,12 +110,12 @@ def _vectors(name: str) -> tuple[str, list[str]]:
     return PASSED, []
 
 
-def _tests(name: str, seconds: float, folder: str) -> tuple[str, list[str]]:
+def _tests(name: str, seconds: float) -> tuple[str, list[str]]:
     if importlib.util.find_spec("pytest") is None or not (root() / name).is_file():
         return UNDETERMINED, ["tests need a checkout, and pytest: 'make install'"]
     plain = ["-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-seed=0", "-n", "0"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
-    environment["TMPDIR"] = folder
+    environment["TMPDIR"] = os.environ[CALLERS_FOLDER]
     command = [sys.executable, "-P", "-m", "pytest", *plain, "-m", "not slow and not nightly", name]
     try:
         done = subprocess.run(

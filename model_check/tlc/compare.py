@@ -14,7 +14,7 @@ from model_check import forks
 from model_check.engine.explorer import explore
 from model_check.engine.graph import Graph, collect_graph
 from model_check.engine.system import Limits, Verdict
-from model_check.errors import InputError
+from model_check.errors import InputError, ProcessKilledError
 from model_check.failures import ended_by_the_machine
 from model_check.kinds import model_of
 from model_check.model import ModelSystem
@@ -176,10 +176,12 @@ def tlc_answer(
 def answer_of(done: Ran, name: str) -> Answer:
     """A run of TLC as an answer: depth and steps count from 0, as the checker's do.
 
-    Raises InputError, and MemoryError where TLC was not let begin or go on.
+    Raises InputError; where TLC was not let begin, MemoryError; where it was killed, ProcessKilledError.
     """
     said = done.said
     if done.killed:
+        raise ProcessKilledError
+    if done.no_memory:
         raise MemoryError
     if done.trouble is not None and not said.version:
         raise InputError(f"TLC cannot be run: {done.trouble}; name another tla2tools.jar or another Java.")

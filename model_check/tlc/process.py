@@ -22,6 +22,8 @@ from model_check.tlc.output import Listener, Said
 
 DUMP = "states.dump"
 _SILENT_LINES = 40
+#: A JVM catches the signals, and ends with these statuses.
+_ENDED_BY_SIGNAL = frozenset(128 + number for number in signals.ENDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class Job:
 class Ran:
     """What came of a run.
 
-    timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; killed: it was not
-    let begin or go on, for want of memory for example; ``seconds``: wall time, with the start of the JVM.
+    timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; killed: a signal
+    ended it; no_memory: the JVM could not begin; ``seconds``: wall time, with the start of the JVM.
     """
 
     said: Said
@@ -53,6 +55,7 @@ class Ran:
     timed_out: bool = False
     trouble: str | None = None
     killed: bool = False
+    no_memory: bool = False
 
     @property
     def own_seconds(self) -> float:
@@ -105,8 +108,9 @@ def run(
         shutil.rmtree(folder / "meta", ignore_errors=True)
     seconds = time.monotonic() - began
     trouble = None if overtime.is_set() else _trouble(listener.said, status, stray)
-    killed = trouble is not None and (status < 0 or any(NOT_BEGUN in line for line in stray))
-    return Ran(listener.said, seconds, overtime.is_set(), trouble, killed)
+    killed = trouble is not None and (status < 0 or status in _ENDED_BY_SIGNAL)
+    no_memory = trouble is not None and any(NOT_BEGUN in line for line in stray)
+    return Ran(listener.said, seconds, overtime.is_set(), trouble, killed, no_memory)
 
 
 def _start(tools: Tools, command: list[str], folder: Path) -> subprocess.Popen[str]:

@@ -81,3 +81,17 @@ def test_a_server_that_heeds_nothing_is_ended(monkeypatch: pytest.MonkeyPatch, t
     server.close()
     assert time.monotonic() - begin < 10
     assert server.ask("") is None
+
+
+def test_what_a_killed_process_leaves_behind_is_removed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "leaves.py").write_text(
+        "import os\nfrom model_check.files import TemporaryFolder\n"
+        "kept = TemporaryFolder()\nprint(kept.name, flush=True)\nos.kill(os.getpid(), 9)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = forks.run("leaves")
+    assert done.returncode == -9
+    assert "kraftcheck-" in done.stdout and not Path(done.stdout.strip()).exists()

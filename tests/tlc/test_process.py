@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from model_check.errors import InputError
+from model_check.errors import InputError, ProcessKilledError
 from model_check.java import find_java
 from model_check.tlc import install, process
+from model_check.tlc.compare import answer_of
 from model_check.tlc.install import Tools, find_jar
 from model_check.tlc.process import Job, Ran, run, workplace
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
@@ -115,6 +116,15 @@ def test_an_end_that_is_not_explained_is_told(tmp_path: Path) -> None:
     assert done.trouble == "TLC ended with status 1: Error: Could not find or load main class tlc2.TLC"
 
 
+@pytest.mark.parametrize("end", ["exit 143", "exit 129", "kill -KILL $$", "kill -TERM $$"])
+def test_a_run_that_a_signal_ends_is_no_answer(end: str, tmp_path: Path) -> None:
+    """A JVM catches SIGTERM, and ends with status 143."""
+    done = ran(says(tmp_path, "", end))
+    assert done.killed and not done.no_memory
+    with pytest.raises(ProcessKilledError):
+        answer_of(done, "a configuration")
+
+
 def test_an_error_of_tlc_is_told_on_one_line(tmp_path: Path) -> None:
     done = ran(says(tmp_path, message(1000, "Java ran out of memory.\nMore of it ...", 1), "exit 1"))
     assert done.trouble == "Java ran out of memory. More of it ..."
@@ -187,6 +197,11 @@ def test_an_interrupt_while_the_process_begins_waits_until_it_is_known(
         return begun[0]
 
     monkeypatch.setattr(process, "_start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        ran(says(tmp_path, "", "sleep 600"))
+    # A shell has what it runs in the background ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ran(says(tmp_path, "", "sleep 600"))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert begun[0].returncode == -signal.SIGKILL
