@@ -9,23 +9,27 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from model_check import ledger
 from model_check.arguments import byte_count, positive, thread_count
 from model_check.cli import EXIT_EXPECTED, EXIT_UNDETERMINED
 from model_check.closest import did_you_mean
 from model_check.consult.terminal import Console, console, entry, heading, say
+from model_check.coverage.executed import recording
 from model_check.coverage.report import together
 from model_check.engine.checkpoint import Checkpoint, CheckpointError
 from model_check.engine.explorer import INTERRUPTED, Progress
 from model_check.engine.system import Limits
 from model_check.errors import InputError
 from model_check.files import require_folder_can_be_written, write_atomically
+from model_check.ledger import Kept, Ledger
 from model_check.results import as_data, exit_status, progress_line, report, summarize
 from model_check.run import CheckResult, check
 from model_check.scenario import Scenario, find, shipped
@@ -44,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="explore also scenarios whose result cannot have changed since they were explored",
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
@@ -116,9 +125,14 @@ def run(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds,
     )
     results, interrupted = [], False
-    for scenario in scenarios:
-        result, more, interrupted = _check(scenario, arguments, limits)
+    known = ledger.of_this_user() if _all_of_it(arguments) else None
+    kept = {} if known is None or arguments.all else _kept(scenarios, known)
+    for scenario in (each for each in scenarios if each.name not in kept):
+        with recording(ledger.RECORDED) if known is not None else nullcontext() as ran:
+            result, more, interrupted = _check(scenario, arguments, limits)
         results.append(result)
+        if known is not None and ran is not None and result.as_expected and not interrupted:
+            known.keep(scenario, result.exploration.distinct, ran.flags)
         if arguments.json:
             print(json.dumps(as_data(result) | more), flush=True)
         else:
@@ -131,12 +145,39 @@ def run(arguments: argparse.Namespace) -> int:
         if interrupted:
             _tell_interrupted(result)
             break
+    if known is not None:
+        known.write()
     if not arguments.json:
         summarize(out, results)
+        if kept:
+            _tell_kept(out, kept)
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
     status = exit_status(results)
     return EXIT_UNDETERMINED if interrupted and status == EXIT_EXPECTED else status
+
+
+def _all_of_it(arguments: argparse.Namespace) -> bool:
+    """Whether nothing is asked for but whether all is as expected, so that earlier results may serve."""
+    asked = (
+        *(arguments.scenarios, arguments.json, arguments.verbose, arguments.keep_going, arguments.coverage),
+        *(arguments.causes, arguments.smallest_bounds, arguments.traces, arguments.checkpoint),
+        *(arguments.max_states, arguments.max_memory, arguments.max_seconds, arguments.symmetry),
+        not arguments.partial_order,
+    )
+    return not any(each not in (None, False) and each != [] for each in asked)
+
+
+def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:
+    """By name what need not be explored again."""
+    found = {scenario.name: known.kept(scenario) for scenario in scenarios}
+    return {name: kept for name, kept in found.items() if kept is not None}
+
+
+def _tell_kept(out: Console, kept: dict[str, Kept]) -> None:
+    oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
+    since = oldest.strftime("%Y-%m-%d %H:%M")
+    say(out, f"{len(kept)} more unchanged since {since}, as expected then; --all explores them too", hang=2)
 
 
 def _tell_interrupted(result: CheckResult) -> None:

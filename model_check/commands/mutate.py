@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from model_check import ledger
 from model_check.arguments import cores, positive, thread_count
 from model_check.cli import EXIT_EXPECTED
 from model_check.consult.terminal import Console, console, entry, fitted, heading, say, width
@@ -81,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     results = []
     out = console()
     columns = width(out) if arguments.trace and not arguments.json else None
-    found = campaign.run(chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns)
+    found = campaign.run(
+        chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns, ledger=ledger.of_this_user()
+    )
     for result in _with_status(found, chosen):
         results.append(result)
         if arguments.json:

@@ -1,51 +1,92 @@
-"""Which functions of the reference run: recorded at the cost of one detour for each function.
+"""What of some packages runs: which functions, and which blocks of them.
 
-A recording exchanges the code of each function for a probe. The first call runs the probe, which notes the
-function and puts its code back. A function that is called a million times is slowed down once, so a recording
-may be on in every exploration.
+A recording exchanges the code of each function for code of the same source that notes its blocks (see
+:mod:`model_check.coverage.blocks`): a byte is set where a block begins, which costs next to nothing.
 """
 
 from __future__ import annotations
 
+import ast
 import gc
+import importlib.util
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import _lru_cache_wrapper, cache
 from types import CodeType, FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-_PACKAGE = "reference"
+from model_check.coverage import blocks
+
+REFERENCE = "reference"
 T = TypeVar("T")
 
-with warnings.catch_warnings():
-    # The constant that is called becomes a callable, see _probe_of.
-    warnings.simplefilter("ignore", SyntaxWarning)
-    exec("def _probe(*arguments, **named):\n    return 'ran'(*arguments, **named)")
-_PROBE: FunctionType = locals()["_probe"]
+
+class Place(NamedTuple):
+    """A function of a module: ``vote.Ballot.grant`` of ``reference`` is ``("reference.vote",
+    "Ballot.grant")``.
+    """
+
+    module: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What has run since it began; it grows meanwhile.
+
+    A function that was defined in another function is a part of that one, a lambda outside functions a part
+    of its module. Code outside functions runs when its module is imported, and is not recorded.
+    """
+
+    _noted: dict[str, bytearray]
+
+    @property
+    def flags(self) -> dict[Place, str]:
+        """The functions that ran, each with the flags of its blocks (:func:`blocks.flags_of`)."""
+        return {
+            Place(module, name): flags
+            for module, noted in self._noted.items()
+            for name, numbers in _marked(module).numbers.items()
+            if (
+                flags := blocks.flags_of(_marked(module).functions[name], noted[numbers.start : numbers.stop])
+            )
+        }
+
+    @property
+    def names(self) -> set[str]:
+        """The functions that ran, as :func:`name_of` calls them."""
+        return {name_of(place.module, place.function) for place in self.flags}
 
 
 @contextmanager
-def recording() -> Iterator[set[str]]:
-    """The functions of the reference that run meanwhile, as :func:`name_of` calls them; the set grows.
+def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
+    """Record what of ``packages`` runs meanwhile, on all threads.
 
-    A function that was defined in another function counts as that one, a lambda outside functions as its
-    module. Code outside functions runs when its module is imported, and is not recorded. Results that
-    functions of the reference have cached are forgotten first, so that nothing stays unseen because it ran
-    earlier. Recordings may be nested; they end in the reverse order. All threads are recorded.
+    Modules that are imported meanwhile are not recorded. Results that functions of the packages have cached
+    are forgotten first, so that nothing stays unseen because it ran earlier. Recordings of the same packages
+    may be nested; they end in the reverse order.
     """
-    ran: set[str] = set()
-    for cached in _loaded(_lru_cache_wrapper):
+    for cached in _loaded(_lru_cache_wrapper, packages):
         cached.cache_clear()
-    waiting = {function: function.__code__ for function in functions()}
-    for function, code in waiting.items():
-        function.__code__ = _probe_of(function, code, ran, waiting)
+    modules = {name: vars(sys.modules[name]) for name in sorted(_modules(packages))}
+    before = {name: namespace.get(blocks.NOTED) for name, namespace in modules.items()}
+    noted = {name: bytearray(_marked(name).size) for name in modules}
+    for name, namespace in modules.items():
+        namespace[blocks.NOTED] = noted[name]
+    exchanged = [] if any(each is not None for each in before.values()) else _exchange(packages)
     try:
-        yield ran
+        yield Recording(noted)
     finally:
-        for function, code in list(waiting.items()):
+        for function, code in exchanged:
             function.__code__ = code
+        for name, namespace in modules.items():
+            if (outer := before[name]) is None:
+                del namespace[blocks.NOTED]
+            else:
+                outer[:] = bytes(map(max, outer, noted[name]))
+                namespace[blocks.NOTED] = outer
 
 
 def name_of(module: str, qualified: str) -> str:
@@ -55,26 +96,30 @@ def name_of(module: str, qualified: str) -> str:
     module: ``reference.vote``; qualified: the qualified name of its code.
     """
     place = module.partition(".")[2].replace(".", "/")
-    named = qualified.partition(".<locals>")[0]
+    named = qualified.partition(".<locals>")[0].partition("#")[0]
     return place if "<" in named else f"{place}.{named}"
 
 
-def is_of_reference(module: str) -> bool:
-    """Whether ``module`` is the name of a module of the reference."""
-    return module.partition(".")[0] == _PACKAGE
+def is_of(module: str, packages: Sequence[str]) -> bool:
+    """Whether ``module`` is the name of a module of one of ``packages``, or of such a package."""
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def functions() -> tuple[FunctionType, ...]:
-    """The functions of the reference that this process has, wherever they are kept.
+def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
+    """The functions of ``packages`` that this process has, wherever they are kept.
 
     Those that were there when ``gc.freeze`` was called are found only if this was called before it.
     """
-    return _loaded(FunctionType)
+    return _loaded(FunctionType, packages)
 
 
-def _loaded(kind: type[T]) -> tuple[T, ...]:
-    """What of ``kind`` the reference has in this process: functions, or caches around functions."""
-    modules = frozenset((name, id(module)) for name, module in sys.modules.items() if is_of_reference(name))
+def _modules(packages: Sequence[str]) -> list[str]:
+    return [name for name, module in sys.modules.items() if module is not None and is_of(name, packages)]
+
+
+def _loaded(kind: type[T], packages: Sequence[str]) -> tuple[T, ...]:
+    """What of ``kind`` the packages have in this process: functions, or caches around functions."""
+    modules = frozenset((name, id(sys.modules[name])) for name in _modules(packages))
     return tuple(each for each in _found(modules) if isinstance(each, kind))
 
 
@@ -96,29 +141,46 @@ def _found(modules: frozenset[tuple[str, int]]) -> tuple[Any, ...]:
     )
 
 
-def _probe_of(
-    function: FunctionType, code: CodeType, ran: set[str], waiting: dict[FunctionType, CodeType]
-) -> CodeType:
-    """Code that notes that ``function`` runs, puts ``code`` back, and calls it."""
-    name = name_of(function.__globals__["__name__"], code.co_qualname)
+@dataclass(frozen=True)
+class _Marked:
+    """A module: its functions by name as they are in its source, the numbers of their blocks, how many these
+    are, and marked code of all its functions.
+    """
 
-    def note_and_call(*arguments: Any, **named: Any) -> Any:
-        original = waiting.pop(function, None)
-        if original is not None:
-            function.__code__ = original
-            ran.add(name)
-        return function(*arguments, **named)
-
-    return _calling(note_and_call).replace(
-        co_freevars=code.co_freevars,
-        co_filename=code.co_filename,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-    )
+    functions: dict[str, Any]
+    numbers: dict[str, range]
+    size: int
+    codes: dict[tuple[str, int], CodeType]
 
 
-def _calling(called: Callable[..., Any]) -> CodeType:
-    code = _PROBE.__code__
-    constants = tuple(called if each == "ran" else each for each in code.co_consts)
-    return code.replace(co_consts=constants)
+@cache
+def _marked(module: str) -> _Marked:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    loader: Any = spec.loader
+    source = loader.get_source(module)
+    tree = ast.parse(source)
+    numbers = blocks.mark(tree)
+    size = max((each.stop for each in numbers.values()), default=0)
+    codes = dict(_codes_in(compile(tree, spec.origin, "exec")))
+    return _Marked(blocks.functions_in(ast.parse(source)), numbers, size, codes)
+
+
+def _codes_in(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield (each.co_qualname, each.co_firstlineno), each
+            yield from _codes_in(each)
+
+
+def _exchange(packages: Sequence[str]) -> list[tuple[FunctionType, CodeType]]:
+    """Give all functions marked code; them, with the code that they had."""
+    exchanged = []
+    for function in functions(packages):
+        before = function.__code__
+        if before.co_name == "<lambda>":
+            continue  # It has no statements.
+        module = _marked(function.__globals__["__name__"])
+        function.__code__ = module.codes[before.co_qualname, before.co_firstlineno]
+        exchanged.append((function, before))
+    return exchanged

@@ -46,7 +46,7 @@ def _scenarios(threads: int) -> Iterator[tuple[str, Executed]]:
         rules = frozenset(name for kind, name in items if kind == RULE)
         yield (
             f"{SCENARIO} {scenario.name}",
-            Executed(frozenset(ran), rules, result.exploration.seconds),
+            Executed(frozenset(ran.names), rules, result.exploration.seconds),
         )
 
 
@@ -57,4 +57,4 @@ def _vectors() -> Iterator[tuple[str, Executed]]:
             for number, each in enumerate(members):
                 difference(each, f"{entry['file']}: vectors[{number}]")
         seconds = time.monotonic() - begin
-        yield f"{VECTORS} {entry['file']}", Executed(frozenset(ran), frozenset(entry["rules"]), seconds)
+        yield f"{VECTORS} {entry['file']}", Executed(frozenset(ran.names), frozenset(entry["rules"]), seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -13,12 +13,14 @@ from threading import Lock
 from typing import Any
 
 from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from model_check.coverage.executed import Place
 from model_check.errors import InputError
 from model_check.failures import ended_by_the_machine
 from model_check.forks import Server
+from model_check.ledger import Ledger
 from model_check.mutation import patch
 from model_check.mutation.catalogue import Mutant
-from model_check.scenario import find
+from model_check.scenario import Scenario, find
 
 #: What a worker may take beyond its exploration's time limit: imports, compilation, one level of the search.
 GRACE_SECONDS = 60.0
@@ -103,6 +105,7 @@ def run(
     catalogue: Path | None = None,
     width: int | None = None,
     brief: bool = False,
+    ledger: Ledger | None = None,
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
@@ -110,13 +113,13 @@ def run(
     edit does not apply to the reference any more is skipped.
     ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
     the shipped one; with ``width`` counterexamples are told in full, for so many columns, with ``brief`` in
-    a few words a step.
+    a few words a step. ``ledger``: has the unmutated scenarios that need not be explored again, and gets the
+    others; that each mutant that is noticed would have its scenario explored again is judged as well.
     Raises InputError if a scenario is not valid.
     """
     chosen = list(mutants)
     skipped = {mutant.id: reason for mutant in chosen if (reason := _why_it_does_not_apply(mutant))}
-    for mutant in chosen:
-        find(mutant.scenario)
+    scenarios = {name: find(name) for name in dict.fromkeys(mutant.scenario for mutant in chosen)}
     source = [] if catalogue is None else ["--catalogue", str(catalogue)]
     source += [] if width is None else ["--width", str(width)]
     source += ["--brief"] if brief else []
@@ -130,7 +133,7 @@ def run(
                 continue
             if mutant.scenario not in controls:
                 controls[mutant.scenario] = pool.submit(
-                    workers.work, ["--control", mutant.scenario], timeout, 1
+                    _control, workers, scenarios[mutant.scenario], timeout, ledger
                 )
             number = max(1, len(mutant.expect))
             explored[mutant.id] = pool.submit(workers.work, [mutant.id, *source], timeout, number)
@@ -138,11 +141,38 @@ def run(
             if mutant.id in skipped:
                 yield Result(mutant, Status.SKIPPED, skipped[mutant.id])
             else:
-                yield judge(mutant, controls[mutant.scenario].result(), explored[mutant.id].result())
+                found = judge(mutant, controls[mutant.scenario].result(), explored[mutant.id].result())
+                yield found if ledger is None else _reached(found, scenarios[mutant.scenario], ledger)
     finally:
+        if ledger is not None:
+            ledger.write()
         pool.shutdown(wait=False, cancel_futures=True)
         workers.close()
         pool.shutdown(wait=True)
+
+
+def _control(workers: Workers, scenario: Scenario, timeout: float, ledger: Ledger | None) -> Explored:
+    """A scenario explored without a mutant, or, where that has been done before, what it came to."""
+    kept = None if ledger is None or scenario.expect.verdict != "holds" else ledger.kept(scenario)
+    if kept is not None:
+        return Explored(({"verdict": "holds", "differences": []},))
+    found = workers.work(["--control", scenario.name], timeout, 1)
+    if ledger is not None and found.error is None and found.limit is None:
+        (only,) = found.explorations
+        if only["as_expected"]:
+            ran = {Place(module, function): flags for module, function, flags in only["ran"]}
+            ledger.keep(scenario, only["states"], ran)
+    return found
+
+
+def _reached(found: Result, scenario: Scenario, ledger: Ledger) -> Result:
+    """``found``, or that the ledger has a result for the scenario that the mutant changes."""
+    if found.status is not Status.REFUTED:
+        return found
+    if ledger.kept(scenario, ledger.sources.replaced(patch.mutated_sources(found.mutant))) is None:
+        return found
+    why = f"'kraftcheck check' would not explore {scenario.name} again after this edit; please report it"
+    return replace(found, status=Status.FAILED, reason=why)
 
 
 def _why_it_does_not_apply(mutant: Mutant) -> str | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from model_check.coverage.executed import functions, is_of_reference
+from model_check.coverage.executed import REFERENCE, functions, is_of
 
 
 class Place(NamedTuple):
@@ -85,7 +85,7 @@ def image(load: Callable[[], None]) -> Image:
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and is_of_reference(module):
+        if event == "call" and is_of(module, (REFERENCE,)):
             ran.add(Place(module, frame.f_code.co_firstlineno))
 
     sys.setprofile(note)

@@ -68,10 +68,14 @@ def _what(error: Exception) -> str:
 
 
 def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, Any]]:
+    from model_check.coverage.executed import recording
+    from model_check.ledger import RECORDED
     from model_check.run import check
 
-    result = check(scenario, limits=_limits(timeout))
-    yield _summary(None, result) | {"differences": list(result.differences)}
+    with recording(RECORDED) as ran:
+        result = check(scenario, limits=_limits(timeout))
+    told = {"differences": list(result.differences), "as_expected": result.as_expected}
+    yield _summary(None, result) | told | {"ran": [[*place, flags] for place, flags in ran.flags.items()]}
 
 
 def _mutant(

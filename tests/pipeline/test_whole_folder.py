@@ -17,6 +17,7 @@ from model_check.pipeline.datasets import Column, Dataset, write
 from model_check.pipeline.session import sql_settings
 from model_check.pipeline.spark_errors import spark_errors
 from model_check.pipeline.whole_folder import write_whole
+from model_check.signals import ending
 
 NUMBERS = Dataset("numbers", 1, "made up", (Column("id", "bigint", "a number"),))
 #: With many files, each of which makes the folder anew where it is gone.
@@ -111,7 +112,7 @@ def test_a_signal_in_the_middle_leaves_nothing(spark: Any, tmp_path: Path, numbe
     folder = tmp_path / "out"
     begin = time.monotonic()
     threading.Timer(SOON, os.kill, (os.getpid(), number)).start()
-    with sql_settings(spark, MANY), pytest.raises(KeyboardInterrupt):
+    with sql_settings(spark, MANY), ending(), pytest.raises(KeyboardInterrupt):
         write_whole(spark, str(folder), _writes(spark))
     assert not list(tmp_path.iterdir()) and time.monotonic() - begin < LONG
     time.sleep(1)

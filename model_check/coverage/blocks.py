@@ -1,0 +1,237 @@
+"""The blocks of a function, and what a run saw of it.
+
+A block is a list of statements of which each runs once the first has begun, unless one raises an exception: a
+body, a branch, or what follows a statement that may leave its list early. Marked source notes the blocks that
+begin. What a run saw of a function is its source without the blocks that did not begin: where two versions of
+a function agree in that, a run of the one is a run of the other.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+#: The global variable of a module in which marked source notes its blocks: an array of bytes.
+NOTED = "__blocks__"
+
+#: The syntax tree of a function.
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+#: They make a function another kind of function wherever they are.
+_SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
+
+
+class UnlikeError(Exception):
+    """A function has other blocks than those that are to be left out of it."""
+
+
+def functions_in(tree: ast.Module) -> dict[str, Function]:
+    """The functions that are in no function, by qualified name; of several with one name, a property and its
+    setter for example, the second is ``name#2``.
+    """
+    found: dict[str, Function] = {}
+    for name, node in _functions_below(tree, ""):
+        count = sum(each.partition("#")[0] == name for each in found)
+        found[f"{name}#{count + 1}" if count else name] = node
+    return found
+
+
+def _functions_below(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, Function):
+            yield prefix + each.name, each
+        elif isinstance(each, ast.ClassDef):
+            yield from _functions_below(each, f"{prefix}{each.name}.")
+        elif not isinstance(each, ast.expr):
+            yield from _functions_below(each, prefix)
+
+
+def mark(tree: ast.Module) -> dict[str, range]:
+    """Change ``tree`` so that each block of its functions sets its byte in ``NOTED``.
+
+    Returns by name of each function the numbers of its blocks, in the order of the source.
+    """
+    begin, numbers = 0, {}
+    for name, function in functions_in(tree).items():
+        end = _mark_below(function, begin)
+        numbers[name] = range(begin, end)
+        begin = end
+    ast.fix_missing_locations(tree)
+    return numbers
+
+
+def _mark_below(node: ast.AST, number: int) -> int:
+    """Mark the blocks below ``node``, beginning with ``number``; the number after the last."""
+    for statements in _lists_below(node):
+        marked: list[ast.stmt] = []
+        for block in _blocks(statements):
+            marked.append(ast.parse(f"{NOTED}[{number}] = 1").body[0])
+            number += 1
+            for each in block:
+                number = _mark_below(each, number)
+            marked += block
+        statements[:] = marked or statements
+    return number
+
+
+def _lists_below(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements that belong to ``node`` itself, in the order of its fields."""
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list) and value:
+            if isinstance(value[0], ast.stmt):
+                yield value
+            elif isinstance(value[0], ast.ExceptHandler | ast.match_case):
+                for each in value:
+                    yield from _lists_below(each)
+
+
+def _blocks(statements: list[ast.stmt]) -> list[list[ast.stmt]]:
+    """A list of statements in blocks, without documentation, which does nothing."""
+    blocks: list[list[ast.stmt]] = [[]]
+    for each in statements:
+        if not _is_text(each):
+            blocks[-1].append(each)
+            if _may_leave(each):
+                blocks.append([])
+    return [block for block in blocks if block]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _may_leave(node: ast.AST) -> bool:
+    if isinstance(node, _LEAVING):
+        return True
+    return not isinstance(node, _SCOPES) and any(_may_leave(each) for each in ast.iter_child_nodes(node))
+
+
+def flags_of(function: Function, noted: bytes | bytearray) -> str:
+    """Which blocks of ``function`` began, ``1`` or ``0`` each in the order of the source, from their bytes.
+
+    Blocks within one that did not begin have no flag. Empty: the function did not run, or does nothing.
+    """
+    flags: list[str] = []
+    _flag_below(function, noted, 0, flags)
+    return "".join(flags) if "1" in flags else ""
+
+
+def _flag_below(node: ast.AST, noted: bytes | bytearray, number: int, flags: list[str]) -> int:
+    for statements in _lists_below(node):
+        for block in _blocks(statements):
+            began = bool(noted[number])
+            number += 1
+            flags.append("1" if began else "0")
+            for each in block:
+                number = _flag_below(each, noted, number, flags if began else [])
+    return number
+
+
+def seen(function: Function, flags: str) -> str:
+    """A digest of what a run with these ``flags`` saw of ``function``: of the statements that began, of
+    parameters, defaults and decorators, and of which of the names there are local.
+
+    Raises UnlikeError where its blocks are others.
+    """
+    left = iter(flags)
+    text: list[str] = []
+    mentioned: set[str] = set()
+    try:
+        _write(function, left, text, mentioned)
+    except StopIteration:
+        raise UnlikeError from None
+    if next(left, None) is not None:
+        raise UnlikeError
+    bound, suspends = _bound(function)
+    text.append(f"{sorted(bound & mentioned)}{_declared(function)}{suspends}")
+    return hashlib.sha256("".join(text).encode()).hexdigest()[:16]
+
+
+def outside(tree: ast.Module) -> str:
+    """A digest of what a module does when it is imported.
+
+    Left out are the bodies of functions, and functions without decorators at the top of the module whose
+    names nothing else there binds: they matter to what calls them.
+    """
+    for function in functions_in(tree).values():
+        function.body = []
+    names = [each.name for each in tree.body if isinstance(each, Function)]
+    others = {name for each in tree.body if not isinstance(each, Function) for name in _bound(each)[0]}
+    kept = [
+        each
+        for each in tree.body
+        if not isinstance(each, Function)
+        or each.decorator_list
+        or each.name in others
+        or names.count(each.name) > 1
+    ]
+    return whole(ast.Module(kept, []))
+
+
+def whole(tree: ast.Module) -> str:
+    """A digest of all that a module says, but for documentation and layout."""
+    text: list[str] = []
+    _write(tree, None, text, set())
+    return hashlib.sha256("".join(text).encode()).hexdigest()[:16]
+
+
+def _write(value: Any, flags: Iterator[str] | None, text: list[str], mentioned: set[str]) -> None:
+    """Append to ``text`` what ``value``, a part of a syntax tree, is without the blocks that did not begin.
+
+    Without ``flags`` all is written. Raises StopIteration where there are too few.
+    """
+    if isinstance(value, ast.AST):
+        if isinstance(value, ast.Name):
+            mentioned.add(value.id)
+        text.append(f"{type(value).__name__}(")
+        for name, each in ast.iter_fields(value):
+            text.append(f"{name}=")
+            _write(each, flags, text, mentioned)
+        text.append(")")
+    elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+        text.append("{")
+        for block in _blocks(value):
+            text.append("|")
+            if flags is None or next(flags) == "1":
+                for each in block:
+                    _write(each, flags, text, mentioned)
+        text.append("}")
+    elif isinstance(value, list):
+        text.append("[")
+        for each in value:
+            _write(each, flags, text, mentioned)
+        text.append("]")
+    else:
+        text.append(f"{value!r};")
+
+
+def _bound(node: ast.AST) -> tuple[set[str], bool]:
+    """The names that are bound anywhere in ``node``, and whether anything there suspends."""
+    bound, suspends = set[str](), False
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            bound.add(each.id)
+        elif isinstance(each, ast.alias):
+            bound.add((each.asname or each.name).partition(".")[0])
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            bound.add(each.name)
+        elif isinstance(each, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            bound |= {each.name} - {None}  # type: ignore[arg-type]
+        elif isinstance(each, ast.MatchMapping):
+            bound |= {each.rest} - {None}  # type: ignore[arg-type]
+        suspends = suspends or isinstance(each, _SUSPENDING)
+    return bound, suspends
+
+
+def _declared(node: ast.AST) -> list[str]:
+    """The names that are declared to be of another scope, which holds for the whole of their own."""
+    return sorted(
+        name for each in ast.walk(node) if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names
+    )
