@@ -37,6 +37,7 @@ def agree(scenario: BrokerScenario, limits: Limits = UNLIMITED, *, keep_going: b
             assert found.generated == expected.generated and found.constrained == expected.constrained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_shipped_scenarios(name: str) -> None:
     agree(shipped(name))

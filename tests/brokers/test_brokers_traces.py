@@ -90,6 +90,7 @@ def test_a_file_with_a_wrong_place_is_refused() -> None:
         loads(text)
 
 
+@pytest.mark.slow
 def test_a_program_takes_the_steps(tmp_path: Path) -> None:
     file = tmp_path / "test_program_of_brokers.py"
     file.write_text(source(trace_of("brokers-timeouts-swapped")), encoding="utf-8")

@@ -181,6 +181,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(

@@ -23,6 +23,7 @@ from tests.consult.broker_rows import ASKED, DRAFT_BY_EPOCH, SHIPPED_BY_LIFE, de
 PAGE = Path(__file__).parents[2] / "docs" / "brokers.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol",
     [KIP343, DRAFT_BY_EPOCH, SHIPPED, SHIPPED_BY_LIFE],
@@ -168,6 +169,7 @@ def situations(form: str, name: str, protocol: BrokerProtocol) -> list[tuple[Any
     return [each for each in found if each is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [KIP343, DRAFT_BY_EPOCH, SHIPPED, SHIPPED_BY_LIFE])
 def test_who_leads_can_and_nobody_leads_where_no_member_can(protocol: BrokerProtocol) -> None:
     """While nobody is the controller of the draft nothing tells who is active."""

@@ -61,6 +61,7 @@ def test_every_combination_is_in_a_row_and_every_row_is_right(form: str, name: s
             assert {row.decision for row in merged if row.holds(cell)} == {decision}
 
 
+@pytest.mark.slow
 @each_table
 def test_every_value_of_every_column_occurs(form: str, name: str) -> None:
     table = BROKER_TABLES[form][name]
@@ -125,6 +126,7 @@ def test_every_error_that_a_handler_gives_is_an_answer_of_its_table(
     }
 
 
+@pytest.mark.slow
 @each_table
 def test_a_step_leads_to_a_state_that_can_be_asked_about(form: str, name: str) -> None:
     """What the situations are and what they become parses back, and is no state that is refused."""

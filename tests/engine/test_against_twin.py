@@ -96,6 +96,7 @@ def test_no_step_is_left_out_where_all_are_asked_for() -> None:
     assert explore(system, partial_order=False).skipped == 0
 
 
+@pytest.mark.slow
 @MANY
 @given(systems(), st.booleans(), st.booleans())
 def test_results_do_not_depend_on_threads_or_buffers(

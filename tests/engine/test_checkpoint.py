@@ -55,6 +55,7 @@ def cut_short(
         checkpoint.close()
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(systems(), st.booleans(), st.lists(st.integers(1, 12), max_size=3), st.integers(0, 2**32))
 def test_taken_up_again_is_as_never_interrupted(

@@ -110,6 +110,7 @@ def test_too_large_is_said() -> None:
     assert collect_layers(system, 100, Limits(max_states=10)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 def test_where_too_many_ways_are_compared_one_is_found_still(most: int, monkeypatch: Any) -> None:
     monkeypatch.setattr("model_check.engine.simplest.MOST_PARTIAL", most)

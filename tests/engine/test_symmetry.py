@@ -68,7 +68,7 @@ def test_as_the_naive_twin_up_to_renaming(system: RandomSymmetric) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=2000)
+@settings(deadline=None, max_examples=700)
 @given(systems())
 def test_as_the_naive_twin_up_to_renaming_often(system: RandomSymmetric) -> None:
     check_against_twin(system)

@@ -59,7 +59,7 @@ def ended(arguments: list[str], number: signal.Signals, temporary: Path) -> tupl
         env={**os.environ, "TMPDIR": str(temporary)},
         preexec_fn=as_usual,
     ) as process:
-        time.sleep(8)
+        time.sleep(3)
         assert process.poll() is None
         process.send_signal(number)
         time.sleep(0.05)
@@ -105,6 +105,7 @@ def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:
         signal.signal(number, before)
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_python_drops_comes_again() -> None:
     class Deleted:
         def __del__(self) -> None:

@@ -35,6 +35,7 @@ def test_every_check_has_a_fault() -> None:
     assert list(FAULTS) == list(CHECKS)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**32),

@@ -134,6 +134,7 @@ def test_mutate_knows_the_museum() -> None:
     assert [mutant.id for mutant in choose(["KAFKA-12619"], MUTANTS)] == ["commit-at-epoch-start"]
 
 
+@pytest.mark.slow
 def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["museum"]) == 0
     out = capsys.readouterr().out

@@ -134,6 +134,7 @@ def test_few_replicas_keep_what_is_asked(name: str) -> None:
     assert carry_out(Work(None, QUESTION[name]), 300).verdict is Verdict.WITHIN_BOUNDS
 
 
+@pytest.mark.slow
 def test_without_the_guard_on_own_commits_a_run_loses_a_record() -> None:
     answer = ask(QUESTION["without-VSET-9"], 300)
     assert answer.found

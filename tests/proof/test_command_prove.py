@@ -56,6 +56,7 @@ def test_where_nothing_changes_nothing_is_claimed(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("0 of 0 proved in 0.0 s; 1 conjunct speaks of nothing")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "bounded:without-VSET-7", "--timeout", "300"]) == 0
     out = capsys.readouterr().out

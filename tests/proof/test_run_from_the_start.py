@@ -108,6 +108,7 @@ def test_a_record_is_committed_and_known_to_be(system: System) -> None:
     assert search.find(120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 @pytest.mark.parametrize(
     "names", [PRE_VOTES, RETURNING, DIVERGENCE], ids=["pre-votes", "returning", "divergence"]

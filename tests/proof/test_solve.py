@@ -6,7 +6,6 @@ from model_check.proof import report
 from model_check.proof.logic import Axiom, System, every, some
 from model_check.proof.mutants import Mutant, mutants, refute
 from model_check.proof.obligations import INITIALLY, Obligation, obligations
-from model_check.proof.run import carry_out, select
 from model_check.proof.solve import Verdict, prove
 from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
 from model_check.proof.vocabulary import Epoch, at_most
@@ -24,6 +23,7 @@ def test_what_holds_is_proved() -> None:
     assert prove(FIXED_VOTERS, obligation("become-leader:SingleLeaderPerEpoch"), 60).verdict is Verdict.PROVED
 
 
+@pytest.mark.slow
 def test_what_no_small_state_refutes_is_not_proved_for_that() -> None:
     """There is a last epoch: true of every finite order, hence no counterexample is found, but not of all."""
     last = some((Epoch,), lambda e: every((Epoch,), lambda f: at_most(f, e)))
@@ -60,6 +60,7 @@ def test_a_guard_left_out_makes_a_conjunct_fail(name: str, conjunct: str) -> Non
     assert (result.verdict, result.conjunct) == (Verdict.FAILED, conjunct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -98,9 +99,3 @@ def test_every_needed_part_is_needed(system: System, mutant: Mutant) -> None:
     result = refute(system, mutant, 60)
     assert result is not None
     assert result.verdict is Verdict.FAILED
-
-
-@pytest.mark.slow
-def test_everything_is_proved() -> None:
-    found = [carry_out(work, 60) for work in select(SYSTEMS, ()).works]
-    assert [(each.action, each.conjunct) for each in found if not each.is_as_expected] == []

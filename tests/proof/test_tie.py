@@ -215,6 +215,7 @@ def test_larger_scenarios_than_fit_are_refused() -> None:
         tie(find("parity-crash"), max_states=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [

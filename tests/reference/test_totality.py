@@ -114,6 +114,7 @@ def happenings(draw: st.DrawFn) -> tuple[Replica, Event]:
     return expecting_answer(replica, event), event
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
@@ -129,6 +130,7 @@ def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
         assert len(outcome.rules) == len(set(outcome.rules))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event], protocol: Protocol) -> None:

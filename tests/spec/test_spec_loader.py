@@ -377,6 +377,7 @@ def outcome(texts: dict[str, str]) -> Specification | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name=NAMES, data=st.data())
 def test_cutting_out_a_piece_never_confuses_the_loader(name: str, data: st.DataObject) -> None:
@@ -386,6 +387,7 @@ def test_cutting_out_a_piece_never_confuses_the_loader(name: str, data: st.DataO
     outcome(SHIPPED | {name: text[:start] + text[start + length :]})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     name=NAMES, data=st.data(), piece=st.text(alphabet=string.printable + "é≥\x00", min_size=1, max_size=12)
@@ -401,6 +403,7 @@ VALUES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(name=NAMES, data=st.data(), value=VALUES)
 def test_another_value_is_refused_or_means_something_else(name: str, data: st.DataObject, value: str) -> None:

@@ -43,6 +43,7 @@ MUTANTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["parity-brokers-heartbeats", "brokers-serves-delay-1", "mutants-brokers-shipped-empty-isr"]
 )

@@ -115,6 +115,7 @@ def test_an_end_without_an_answer_is_undetermined(fake: Path, capsys: pytest.Cap
     assert "UNDETERMINED" in out and "Java ran out of memory." in out
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_it_undetermined(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tlc_says(fake, "".join(SEARCHED), "sleep 600")
     assert main(["tlc", "single-voter", "--max-seconds", "2", "--json"]) == 3

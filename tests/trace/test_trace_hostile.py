@@ -52,7 +52,7 @@ def _output(words: list[str]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PLACES), HOSTILE, st.booleans())
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is(
     tmp_path: Path, place: tuple[Any, ...], text: str, is_key: bool

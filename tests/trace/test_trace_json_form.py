@@ -100,6 +100,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(TRACES), st.data())
 def test_damage_is_refused_or_harmless(data: dict[str, Any], draw: st.DataObject) -> None:

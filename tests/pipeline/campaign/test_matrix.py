@@ -48,6 +48,7 @@ def written(tmp_path: Path, text: str) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(MATRICES)
 def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str, Any]) -> None:
@@ -114,6 +115,7 @@ def test_what_is_expected_is_known_of_what_runs_as_it_is_written() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_mutants_of_the_project_run_as_kraftcheck_mutate_runs_them() -> None:
     cells = expand(find_campaign("mutants"))
     known = catalogue.shipped()

@@ -25,7 +25,7 @@ CONF = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 #: What differs from run to run, or from engine to engine.
-OWN = {"seconds", "peak_memory", "visited_bytes", "checkpoint", "spark"}
+OWN = {"seconds", "seconds_exploring", "peak_memory", "visited_bytes", "checkpoint", "spark"}
 
 
 def results(*words: str, folder: Path) -> dict[str, dict[str, Any]]:

@@ -94,6 +94,7 @@ def test_what_seldom_happens(row: str, protocol: BrokerProtocol, events: list[An
     assert row in {each.id for change in changes for each in rows_of(change, rules)}
 
 
+@pytest.mark.slow
 def test_what_happens_is_in_a_table() -> None:
     happened = {each for world in worlds() for each in world.changes}
     for _, protocol, events in SELDOM:
