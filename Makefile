@@ -50,7 +50,7 @@ test: java lint fast everything slow pairs ## everything CI runs: lint, types, a
 
 # Each of these keeps one core busy, so two run at a time; each prints what it says when it ends.
 pairs: $(INSTALLED) $(WITH_SPARK)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PAIRED=1 tlc-small mutants spark tlc-mutants proofs types
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PAIRED=1 spark mutants tlc-small tlc-mutants proofs types
 
 nightly: $(WITH_SPARK) ## what takes minutes: all tests on new random examples, nightly scenarios
 	$(PYTEST)

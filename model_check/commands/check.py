@@ -148,9 +148,10 @@ def run(arguments: argparse.Namespace) -> int:
     if known is not None:
         known.write()
     if not arguments.json:
-        summarize(out, results)
+        if results or not kept:
+            summarize(out, results)
         if kept:
-            _tell_kept(out, kept)
+            _tell_kept(out, kept, "more " if results else "scenarios ")
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
     status = exit_status(results)
@@ -174,10 +175,10 @@ def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:
     return {name: kept for name, kept in found.items() if kept is not None}
 
 
-def _tell_kept(out: Console, kept: dict[str, Kept]) -> None:
+def _tell_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
     oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
     since = oldest.strftime("%Y-%m-%d %H:%M")
-    say(out, f"{len(kept)} more unchanged since {since}, as expected then; --all explores them too", hang=2)
+    say(out, f"{len(kept)} {what}unchanged since {since}, as expected then; --all explores them too", hang=2)
 
 
 def _tell_interrupted(result: CheckResult) -> None:
