@@ -1,8 +1,8 @@
 """What was explored before and need not be explored again: results as expected, with what they depend on.
 
-The result of a scenario depends on its file; on the functions of the reference and of the two systems, as far
-as they ran (:mod:`model_check.coverage.blocks`); on what these packages do when they are imported; and on all
-other modules that take part in a check, and the libraries that decide what they do. The ledger keeps a digest
+The result of a scenario depends on its file; on the functions of the reference, as far as they ran
+(:mod:`model_check.coverage.blocks`); on what the reference does when it is imported; and on all other modules
+that take part in a check, and the libraries that decide what they do. The ledger keeps a digest
 of each. It is a file in the user's cache, for each place where kraftcheck is installed.
 """
 
@@ -30,8 +30,9 @@ from model_check.errors import InputError
 from model_check.files import write_atomically
 from model_check.scenario import Scenario
 
-#: The packages of which the functions that ran are noted.
-RECORDED = ("reference", "model_check.kraft", "model_check.brokers")
+#: The packages of which the functions that ran are noted. They keep nothing from one scenario for the next,
+#: but for what :func:`~model_check.coverage.executed.recording` has them forget.
+RECORDED = ("reference",)
 _PACKAGES = ("reference", "model_check", "spec")
 #: What checks a scenario, and what it finds by name.
 _ENTRIES = ("model_check.run", "model_check.kraft.scenario", "model_check.brokers.scenario")

@@ -73,18 +73,18 @@ def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
     modules = {name: vars(sys.modules[name]) for name in sorted(_modules(packages))}
     before = {name: namespace.get(blocks.NOTED) for name, namespace in modules.items()}
     noted = {name: bytearray(_marked(name).size) for name in modules}
-    for name, namespace in modules.items():
-        namespace[blocks.NOTED] = noted[name]
-    exchanged = [] if any(each is not None for each in before.values()) else _exchange(packages)
+    exchanged: list[tuple[FunctionType, CodeType]] = []
     try:
+        for name, namespace in modules.items():
+            namespace[blocks.NOTED] = noted[name]
+        _exchange(packages, exchanged)
         yield Recording(noted)
     finally:
         for function, code in exchanged:
             function.__code__ = code
+        # Functions that were made meanwhile go on noting, so the last arrays stay.
         for name, namespace in modules.items():
-            if (outer := before[name]) is None:
-                del namespace[blocks.NOTED]
-            else:
+            if (outer := before[name]) is not None:
                 outer[:] = bytes(map(max, outer, noted[name]))
                 namespace[blocks.NOTED] = outer
 
@@ -173,14 +173,14 @@ def _codes_in(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
             yield from _codes_in(each)
 
 
-def _exchange(packages: Sequence[str]) -> list[tuple[FunctionType, CodeType]]:
-    """Give all functions marked code; them, with the code that they had."""
-    exchanged = []
+def _exchange(packages: Sequence[str], exchanged: list[tuple[FunctionType, CodeType]]) -> None:
+    """Give all functions marked code that have none; note them in ``exchanged``, with the code they had."""
     for function in functions(packages):
         before = function.__code__
         if before.co_name == "<lambda>":
             continue  # It has no statements.
         module = _marked(function.__globals__["__name__"])
-        function.__code__ = module.codes[before.co_qualname, before.co_firstlineno]
-        exchanged.append((function, before))
-    return exchanged
+        marked = module.codes[before.co_qualname, before.co_firstlineno]
+        if before is not marked:
+            exchanged.append((function, before))
+            function.__code__ = marked

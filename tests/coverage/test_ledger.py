@@ -116,6 +116,25 @@ def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     assert ours <= SOURCES.closure()
 
 
+def test_what_ran_does_not_depend_on_what_was_explored_before() -> None:
+    """In a process of its own, which has imported what `kraftcheck check` imports."""
+    program = (
+        "import sys\nimport model_check.commands.check\nfrom model_check.coverage.executed import recording\n"
+        "from model_check.ledger import RECORDED\nfrom model_check.run import check\n"
+        "from model_check.scenario import find\n"
+        "def ran(name):\n    with recording(RECORDED) as found:\n        check(find(name))\n"
+        "    return found.flags\n"
+        "before = set(sys.modules)\n"
+        "names = 'brokers-serves-drift-0', 'zombie-leader', 'auto-join', 'snapshot-beside-log'\n"
+        "first = [ran(name) for name in names]\n"
+        "again = [ran(name) for name in reversed(names)][::-1]\n"
+        "assert all(len(each) > 50 for each in first)\n"
+        "print(first == again, [each for each in set(sys.modules) - before if each.startswith('reference')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "True []\n", done.stderr
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"[]", b'{"functions": [], "entries": {"x": {}}}', b"[" * 100_000, b"\xff", None],
