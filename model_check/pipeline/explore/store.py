@@ -350,7 +350,7 @@ class Store:
                 f"{self.files.folder}: holds a run of another scenario, other options or another version of "
                 "kraftcheck; name another folder with --dir, or remove this one."
             )
-        if len(manifest.levels) != int(names[-1].split(".")[0]) + 1:
+        if names[-1] != f"{len(manifest.levels) - 1:05d}.json":
             raise self.damaged(name, "is not what was written")
         return manifest
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_check.errors import InputError
+from model_check.pipeline.explore.store import Manifest
 from tests.engine.random_systems import random_system
 from tests.pipeline.explore.in_memory import InMemory, Killed, Memory, Setup, explore_in_memory
 
@@ -53,6 +54,14 @@ def test_a_run_without_its_descriptions_is_not_begun_again() -> None:
     kept = {name: content for name, content in _kept().items() if not name.startswith("complete/")}
     with pytest.raises(InputError, match=r"has 'keys' but no complete/.*remove this one if it was a run"):
         _store(kept).load("")
+
+
+@pytest.mark.parametrize("stray", ["x00004.json", "99999.json", "copy.json"])
+def test_a_description_under_another_name_is_refused(stray: str) -> None:
+    kept = _kept()
+    name = max(name for name in kept if name.startswith("complete/"))
+    with pytest.raises(InputError, match=f"complete/{stray}: is not what was written"):
+        _store(kept | {f"complete/{stray}": kept[name]}).load(Manifest.parse(kept[name]).made_for)
 
 
 @given(st.integers(0, 2**20))
