@@ -14,7 +14,7 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +23,7 @@ from typing import Annotated
 
 import msgspec
 
+import model_check
 from model_check.coverage import blocks
 from model_check.coverage.executed import Place, is_of
 from model_check.coverage.functions import root
@@ -34,14 +35,19 @@ from model_check.scenario import Scenario
 #: but for what :func:`~model_check.coverage.executed.recording` has them forget.
 RECORDED = ("reference",)
 _PACKAGES = ("reference", "model_check", "spec")
-#: What checks a scenario, and what it finds by name.
-_ENTRIES = ("model_check.run", "model_check.kraft.scenario", "model_check.brokers.scenario")
+#: What checks a scenario, what it finds by name, and what notes what has run.
+_ENTRIES = (
+    *("model_check.run", "model_check.kraft.scenario", "model_check.brokers.scenario"),
+    *("model_check.commands.check", "model_check.mutation.worker", "model_check.coverage.executed"),
+)
+#: Modules that count as a whole: what they say of types is known before a scenario is explored, or kept.
+_WHOLE = frozenset({"reference.frozen"})
 _LIBRARIES = ("numba", "numpy", "llvmlite", "msgspec", "pydantic")
 _MOST_BYTES = 64 << 20
 _WRITE_EVERY_SECONDS = 10.0
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")]
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class _Function(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
@@ -58,7 +64,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     rest: _Digest
     seen: list[_Count]
     states: _Count
-    when: float
+    when: Annotated[int, msgspec.Meta(ge=0, le=10**11)]
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -81,22 +87,28 @@ class _Module:
         self._text = text
         self._seen: dict[tuple[str, str], str | None] = {}
 
+    def _tree(self) -> ast.Module:
+        try:
+            return ast.parse(self._text)
+        except (SyntaxError, ValueError):
+            return ast.parse(f"broken = {self._text!a}")
+
     @cached_property
     def whole(self) -> str:
-        return blocks.whole(ast.parse(self._text))
+        return blocks.whole(self._tree())
 
     @cached_property
     def outside(self) -> str:
-        return blocks.outside(ast.parse(self._text))
+        return blocks.outside(self._tree())
 
     @cached_property
     def imports(self) -> frozenset[str]:
         """All modules that it names in imports, wherever these are, and names that may be modules."""
-        return frozenset(_imported(ast.parse(self._text)))
+        return frozenset(_imported(self._tree()))
 
     @cached_property
     def _functions(self) -> Mapping[str, blocks.Function]:
-        return blocks.functions_in(ast.parse(self._text))
+        return blocks.functions_in(self._tree())
 
     def seen(self, function: str, flags: str) -> str | None:
         """A digest of what a run with ``flags`` sees of a function; ``None``: it has other blocks, or is not
@@ -115,19 +127,29 @@ class _Module:
 class Sources:
     """The sources of kraftcheck."""
 
-    def __init__(self, modules: Mapping[str, _Module]) -> None:
+    def __init__(self, modules: Mapping[str, _Module], files: Sequence[Path] = ()) -> None:
         self._modules = modules
+        self._files = files
 
     @classmethod
     def installed(cls) -> Sources:
         """Those of this installation."""
         modules = {}
-        for package in _PACKAGES:
-            for path in sorted((root() / package).rglob("*.py")):
-                parts = path.relative_to(root()).with_suffix("").parts
-                name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-                modules[name] = _Module(path.read_text(encoding="utf-8"))
-        return cls(modules)
+        files = [
+            path for package in _PACKAGES for path in (root() / package).rglob("[!.]*.py") if path.is_file()
+        ]
+        for path in sorted(files):
+            parts = path.relative_to(root()).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            modules[name] = _Module(path.read_text(encoding="utf-8", errors="backslashreplace"))
+        return cls(modules, files)
+
+    def changed_meanwhile(self) -> bool:
+        """Whether a file is younger than this process, which then may have imported what it was before."""
+        try:
+            return any(path.stat().st_mtime >= model_check.BEGAN for path in self._files)
+        except OSError:
+            return True
 
     def replaced(self, changed: Mapping[str, str]) -> Sources:
         """The same with other texts for some modules."""
@@ -144,12 +166,14 @@ class Sources:
     def rest(self) -> str:
         """A digest of all that a check depends on besides its scenario and the functions that are noted."""
         found = hashlib.sha256()
-        for name in sorted(self.closure()):
+        reference = {name for name in self._modules if is_of(name, RECORDED)}
+        for name in sorted(self.closure() | reference):
             module = self._modules[name]
-            found.update(f"{name} {module.outside if is_of(name, RECORDED) else module.whole}\n".encode())
+            in_parts = name in reference - _WHOLE
+            found.update(f"{name} {module.outside if in_parts else module.whole}\n".encode())
         for path in sorted((root() / "spec").rglob("*.toml")):
             found.update(path.name.encode() + path.read_bytes())
-        found.update(sys.version.encode())
+        found.update(f"{sys.version} {sys.flags.optimize}\n".encode())
         for library in _LIBRARIES:
             found.update(importlib.metadata.version(library).encode() + b"\n")
         return found.hexdigest()[:16]
@@ -203,11 +227,12 @@ class Ledger:
         """Keep the result of ``scenario``, which is as expected; ``ran``: the functions that ran, with the
         flags of their blocks.
         """
-        seen = []
+        seen: list[int] = []
+        if self.sources.changed_meanwhile():
+            return
         for place, flags in ran.items():
             digest = self.sources.seen(place, flags)
-            if digest is None:
-                return  # The sources have changed meanwhile.
+            assert digest is not None, f"{place}: has other blocks than those that were noted"
             function = _Function(place.module, place.function, flags, digest)
             seen.append(self._index.setdefault(function, len(self._functions)))
             if seen[-1] == len(self._functions):
@@ -245,7 +270,7 @@ def _read(path: Path) -> _File:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return nothing
         found = msgspec.json.decode(path.read_bytes(), type=_File)
-    except (OSError, msgspec.DecodeError, RecursionError):
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
         return nothing
     count = len(found.functions)
     return found if all(index < count for each in found.entries.values() for index in each.seen) else nothing

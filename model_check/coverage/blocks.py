@@ -19,7 +19,8 @@ NOTED = "__blocks__"
 #: The syntax tree of a function.
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 #: They make a function another kind of function wherever they are.
 _SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
 
@@ -73,7 +74,7 @@ def _mark_below(node: ast.AST, number: int) -> int:
             for each in block:
                 number = _mark_below(each, number)
             marked += block
-        statements[:] = marked or statements
+        statements[:] = marked
     return number
 
 
@@ -96,7 +97,7 @@ def _blocks(statements: list[ast.stmt]) -> list[list[ast.stmt]]:
             blocks[-1].append(each)
             if _may_leave(each):
                 blocks.append([])
-    return [block for block in blocks if block]
+    return [block for block in blocks if block] or [[]]
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -149,30 +150,15 @@ def seen(function: Function, flags: str) -> str:
         raise UnlikeError from None
     if next(left, None) is not None:
         raise UnlikeError
-    bound, suspends = _bound(function)
-    text.append(f"{sorted(bound & mentioned)}{_declared(function)}{suspends}")
+    text += _scopes(function, mentioned)
     return hashlib.sha256("".join(text).encode()).hexdigest()[:16]
 
 
 def outside(tree: ast.Module) -> str:
-    """A digest of what a module does when it is imported.
-
-    Left out are the bodies of functions, and functions without decorators at the top of the module whose
-    names nothing else there binds: they matter to what calls them.
-    """
+    """A digest of what a module does when it is imported: of all but the bodies of its functions."""
     for function in functions_in(tree).values():
         function.body = []
-    names = [each.name for each in tree.body if isinstance(each, Function)]
-    others = {name for each in tree.body if not isinstance(each, Function) for name in _bound(each)[0]}
-    kept = [
-        each
-        for each in tree.body
-        if not isinstance(each, Function)
-        or each.decorator_list
-        or each.name in others
-        or names.count(each.name) > 1
-    ]
-    return whole(ast.Module(kept, []))
+    return whole(tree)
 
 
 def whole(tree: ast.Module) -> str:
@@ -212,26 +198,40 @@ def _write(value: Any, flags: Iterator[str] | None, text: list[str], mentioned: 
         text.append(f"{value!r};")
 
 
-def _bound(node: ast.AST) -> tuple[set[str], bool]:
-    """The names that are bound anywhere in ``node``, and whether anything there suspends."""
-    bound, suspends = set[str](), False
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
-            bound.add(each.id)
-        elif isinstance(each, ast.alias):
-            bound.add((each.asname or each.name).partition(".")[0])
-        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            bound.add(each.name)
-        elif isinstance(each, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
-            bound |= {each.name} - {None}  # type: ignore[arg-type]
-        elif isinstance(each, ast.MatchMapping):
-            bound |= {each.rest} - {None}  # type: ignore[arg-type]
+def _scopes(node: ast.AST, mentioned: set[str]) -> Iterator[str]:
+    """What each scope from ``node`` on is, wherever in it that is said: which of the names that are mentioned
+    it binds, which it declares to be of another scope, and whether it suspends.
+    """
+    bound: set[str] = set()
+    declared: set[str] = set()
+    suspends = False
+    inner: list[ast.AST] = []
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        each = waiting.pop()
+        bound |= _bound_by(each)
+        if isinstance(each, ast.Global | ast.Nonlocal):
+            declared.update(each.names)
         suspends = suspends or isinstance(each, _SUSPENDING)
-    return bound, suspends
+        if isinstance(each, _SCOPES):
+            inner.append(each)
+        else:
+            waiting += ast.iter_child_nodes(each)
+    yield f"{sorted(bound & mentioned)}{sorted(declared)}{suspends}"
+    for each in inner:
+        yield from _scopes(each, mentioned)
 
 
-def _declared(node: ast.AST) -> list[str]:
-    """The names that are declared to be of another scope, which holds for the whole of their own."""
-    return sorted(
-        name for each in ast.walk(node) if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names
-    )
+def _bound_by(node: ast.AST) -> set[str]:
+    """The names that a node itself binds in the scope that it is in."""
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        return {node.name} if node.name else set()
+    if isinstance(node, ast.MatchMapping):
+        return {node.rest} if node.rest else set()
+    return set()

@@ -167,6 +167,32 @@ def test_a_version_that_was_seen_alike_gives_the_same(body: list[str], data: st.
         assert run(after, argument) == (flags, result)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # The name is local in another scope before, and in the function itself after.
+        ("def f(x):\n  if x > 9: pass\n  return x, [c for c in 'ab'], c", "if x > 9: c = 1"),
+        ("def f(x):\n  if x > 9: pass\n  class A: c = 1\n  return c", "if x > 9: c = 1"),
+        # One function suspends before, two after.
+        ("def f(x):\n  if x > 9: pass\n  def g(): yield 1\n  return list(g())", "if x > 9: yield 2"),
+    ],
+)
+def test_scopes_are_told_apart(before: str, after: str) -> None:
+    before = f"{before}\n"
+    flags, _ = run(before, 2)
+    assert flags
+    changed = before.replace("if x > 9: pass", after)
+    assert blocks.seen(function(before), flags) != blocks.seen(function(changed), flags)
+
+
+def test_a_function_that_only_has_documentation_is_noted() -> None:
+    source = "def f(x):\n  'Documentation.'\n"
+    flags, result = run(source, 1)
+    assert (flags, result) == ("1", None)
+    changed = "def f(x):\n  'Documentation.'\n  return 1\n"
+    assert blocks.seen(function(source), flags) != blocks.seen(function(changed), flags)
+
+
 def test_a_function_that_did_not_run_has_no_flags() -> None:
     assert blocks.flags_of(function(PLAIN), bytes(20)) == ""
 
@@ -180,7 +206,10 @@ def test_the_second_of_a_name_is_another_function() -> None:
     ("before", "after", "same"),
     [
         ("def f(): return 1", "def f(): return 2", True),
-        ("", "def f(): return 2", True),
+        # It may shadow what is built in, or be looked for by name.
+        ("", "def f(): return 2", False),
+        ("def f(): return 1", "def g(): return 1", False),
+        ("def f(): return 1", "def f(x=1): return 1", False),
         ("from m import f", "from m import f\ndef f(): return 2", False),
         ("def f(): return 1\ndef f(): return 2", "def f(): return 2", False),
         ("", "@print\ndef f(): return 2", False),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import model_check
 from model_check import ledger
 from model_check.cli import main
 from model_check.coverage.executed import recording
@@ -84,6 +85,14 @@ def test_what_another_result_may_depend_on(tmp_path: Path) -> None:
     assert known.kept(scenario, edited("reference.voters", "return voters // 2 + 1", "return voters")) is None
     imports = "from __future__ import annotations"
     assert known.kept(scenario, edited("reference.remove_voter", imports, f"{imports}\nX = 1")) is None
+    # A function that did not run, under another name; one that shadows what is built in; what cannot be read.
+    moved = edited("reference.end_quorum_epoch", "def successor_backoff_ms", "def successor_backoff_in_ms")
+    assert known.kept(scenario, moved) is None
+    shadow = SOURCES.replaced({"reference.voters": f"{voters()}\n\ndef len(values):\n    return 1\n"})
+    assert known.kept(scenario, shadow) is None
+    assert known.kept(scenario, SOURCES.replaced({"reference.metrics": "def (:"})) is None
+    command = SOURCES.replaced({"model_check.commands.check": "X = 1"})
+    assert known.kept(scenario, command) is None
     engine = edited("model_check.engine.frontier", imports, f"{imports}\nX = 1")
     assert known.kept(scenario, engine) is None
 
@@ -116,16 +125,35 @@ def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     assert ours <= SOURCES.closure()
 
 
+def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
+    program = (
+        "import sys\nran = set()\n"
+        "def note(frame, event, _):\n    module = frame.f_globals.get('__name__', '')\n"
+        "    if event == 'call' and module.startswith('reference') and frame.f_code.co_flags & 2:\n"
+        "        if '<' not in frame.f_code.co_name:\n            ran.add(module)\n"
+        "sys.setprofile(note)\nimport model_check.commands.check\nsys.setprofile(None)\nprint(*sorted(ran))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == ledger._WHOLE
+
+
+def test_a_file_that_changed_meanwhile_is_not_what_was_explored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_check, "BEGAN", 0.0)
+    assert explored(tmp_path / "ledger", NAME).kept(find(NAME)) is None
+
+
 def test_what_ran_does_not_depend_on_what_was_explored_before() -> None:
     """In a process of its own, which has imported what `kraftcheck check` imports."""
     program = (
         "import sys\nimport model_check.commands.check\nfrom model_check.coverage.executed import recording\n"
-        "from model_check.ledger import RECORDED\nfrom model_check.run import check\n"
+        "from model_check.ledger import _WHOLE, RECORDED\nfrom model_check.run import check\n"
         "from model_check.scenario import find\n"
         "def ran(name):\n    with recording(RECORDED) as found:\n        check(find(name))\n"
-        "    return found.flags\n"
+        "    return {place: flags for place, flags in found.flags.items() if place.module not in _WHOLE}\n"
         "before = set(sys.modules)\n"
-        "names = 'brokers-serves-drift-0', 'zombie-leader', 'auto-join', 'snapshot-beside-log'\n"
+        "names = 'brokers-serves-drift-0', 'zombie-leader', 'auto-join', 'parity-crash'\n"
         "first = [ran(name) for name in names]\n"
         "again = [ran(name) for name in reversed(names)][::-1]\n"
         "assert all(len(each) > 50 for each in first)\n"
@@ -137,7 +165,16 @@ def test_what_ran_does_not_depend_on_what_was_explored_before() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b'{"functions": [], "entries": {"x": {}}}', b"[" * 100_000, b"\xff", None],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"functions": [], "entries": {"\xff": {}}}',
+        b'{"functions": [], "entries": {"x": {}}}',
+        b"[" * 100_000,
+        b"\xff",
+        None,
+    ],
 )
 def test_a_file_that_is_none_keeps_nothing(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "ledger"
