@@ -79,7 +79,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         result = yield
     file = item.path.relative_to(ROOT).as_posix()
     functions, rules, seconds = done.get(file, (set(), set(), 0.0))
-    done[file] = functions | ran, rules | seen, seconds + time.monotonic() - begin
+    done[file] = functions | ran.names, rules | seen, seconds + time.monotonic() - begin
     return result
 
 
