@@ -1,4 +1,4 @@
-"""The program ``kraftcheck``, which ``python -m model_check`` is too."""
+"""The program ``kraftcheck``, which ``python -m kraftcheck`` is too."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NoReturn
 
 
 def script() -> NoReturn:
-    """Run :func:`model_check.cli.script`; a signal that ends it waits while that is imported."""
+    """Run :func:`kraftcheck.cli.main.script`; a signal that ends it waits while that is imported."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    from model_check import cli
+    from kraftcheck.cli import main as cli
 
     cli.script()
 

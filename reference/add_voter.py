@@ -6,19 +6,19 @@ handleAddVoterResponse, handleApiVersionsResponse, AddVoterHandler, LeaderState.
 
 from __future__ import annotations
 
-from reference import auto_join, epochs, progress, voter_changes
-from reference.errors import ErrorCode
-from reference.frozen import replace
-from reference.messages import (
+from kraftcheck.reference import auto_join, epochs, progress, voter_changes
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from reference.protocol import VoterKeys
-from reference.replica import AddingVoter, Leader
-from reference.voters import ReplicaKey, Voter
-from reference.work import Work
+from kraftcheck.reference.protocol import VoterKeys
+from kraftcheck.reference.replica import AddingVoter, Leader
+from kraftcheck.reference.voters import ReplicaKey, Voter
+from kraftcheck.reference.work import Work
 
 
 def handle_request(

@@ -1,16 +1,17 @@
 """AlterQuorum: the voters become those that are named, by steps of one voter each (KIP-595, given up).
 
-Source: KIP-595 (AlterQuorum, Quorum Change Protocol), KIP-642. The steps: :mod:`reference.voter_assignments`.
+Source: KIP-595 (AlterQuorum, Quorum Change Protocol), KIP-642. The steps:
+:mod:`kraftcheck.reference.voter_assignments`.
 """
 
 from __future__ import annotations
 
-from reference import epochs, voter_assignments
-from reference.errors import ErrorCode
-from reference.messages import AlterQuorumRequest, AlterQuorumResponse
-from reference.protocol import VoterChanges
-from reference.replica import AlteringQuorum, Leader
-from reference.work import Work
+from kraftcheck.reference import epochs, voter_assignments
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import AlterQuorumRequest, AlterQuorumResponse
+from kraftcheck.reference.protocol import VoterChanges
+from kraftcheck.reference.replica import AlteringQuorum, Leader
+from kraftcheck.reference.work import Work
 
 
 def handle_request(

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from enum import Enum
 
-from reference import versions
-from reference.errors import ErrorCode
-from reference.frozen import Frozen
-from reference.messages import (
+from kraftcheck.reference import versions
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
     BeginQuorumEpochRequest,

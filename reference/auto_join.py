@@ -7,12 +7,12 @@ handleRemoveVoterResponse.
 
 from __future__ import annotations
 
-from reference import epochs
-from reference.effects import ArmTimer, Duration
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.replica import Follower
-from reference.work import Work
+from kraftcheck.reference import epochs
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.replica import Follower
+from kraftcheck.reference.work import Work
 
 
 def handle_answer(work: Work, source: int, error: ErrorCode, settled: ErrorCode) -> None:

@@ -6,12 +6,12 @@ KafkaRaftClient.handleBeginQuorumEpochRequest, handleBeginQuorumEpochResponse.
 
 from __future__ import annotations
 
-from reference import epochs, voter_assignments
-from reference.errors import ErrorCode
-from reference.frozen import replace
-from reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
-from reference.replica import Leader
-from reference.work import Work
+from kraftcheck.reference import epochs, voter_assignments
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+from kraftcheck.reference.replica import Leader
+from kraftcheck.reference.work import Work
 
 
 def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumEpochResponse:

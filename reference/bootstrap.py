@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from reference.config import BOOTSTRAP_SERVERS, VOTERS, Config, Problem, parse_voter, problems
-from reference.frozen import Frozen
-from reference.replica import Replica
-from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from kraftcheck.reference.config import BOOTSTRAP_SERVERS, VOTERS, Config, Problem, parse_voter, problems
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 
 #: Bootstrap servers have ids of their own, from here downwards, so that a request to one shares no
 #: connection with a voter on the same host.
@@ -88,8 +88,8 @@ def replica_of(
     endpoints: tuple[Endpoint, ...] = (),
     max_kraft_version: int = 1,
 ) -> Replica | Problem:
-    """What a process is by configuration and formatting, for :func:`reference.step.start`; or why it does not
-    start. ``formatted`` is ``None`` for a directory that nobody formatted.
+    """What a process is by configuration and formatting, for :func:`kraftcheck.reference.step.start`; or why
+    it does not start. ``formatted`` is ``None`` for a directory that nobody formatted.
 
     Voters come from the checkpoint, else from static configuration; bootstrap servers give none.
     """
@@ -114,7 +114,7 @@ def replica_of(
 
 def static_voters_of(config: Config) -> VoterSet:
     """The voters of static configuration: ids and endpoints, no directories (BOOT-3). Entries that are no
-    voters are left out; :func:`reference.config.problems` names them.
+    voters are left out; :func:`kraftcheck.reference.config.problems` names them.
     """
     parsed = dict(entry for entry in map(parse_voter, config.voters) if entry is not None)
     return voter_set(Voter(ReplicaKey(node), (endpoint,)) for node, endpoint in parsed.items())
@@ -141,8 +141,8 @@ def servers_of(config: Config) -> Servers:
 
 
 def ready_servers(replica: Replica, servers: Servers) -> Servers:
-    """The servers of which :class:`reference.events.Poll` may name one: nothing is awaited from anybody, and
-    the server is not left alone after a failure. Production draws one of them.
+    """The servers of which :class:`kraftcheck.reference.events.Poll` may name one: nothing is awaited from
+    anybody, and the server is not left alone after a failure. Production draws one of them.
     """
     if any(connection.awaiting for connection in replica.connections):
         return Servers((), ("FETCH-33",))

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 
-from reference.effects import Duration, SuccessorBackoff
-from reference.end_quorum_epoch import successor_backoff_ms
-from reference.frozen import Frozen
-from reference.voters import Endpoint
+from kraftcheck.reference.effects import Duration, SuccessorBackoff
+from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.voters import Endpoint
 
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"

@@ -7,17 +7,17 @@ RaftUtil.singletonDescribeQuorumResponse.
 
 from __future__ import annotations
 
-from reference.errors import ErrorCode
-from reference.messages import (
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import (
     METADATA_PARTITION,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     ReplicaDescription,
     VoterNode,
 )
-from reference.protocol import QuorumDescription
-from reference.replica import Leader, Progress, Replica
-from reference.work import Work
+from kraftcheck.reference.protocol import QuorumDescription
+from kraftcheck.reference.replica import Leader, Progress, Replica
+from kraftcheck.reference.work import Work
 
 #: How long an observer may be silent before it is forgotten (LeaderState.OBSERVER_SESSION_TIMEOUT_MS).
 OBSERVER_SESSION_MS = 300_000

@@ -5,8 +5,8 @@ Source: Kafka: FileQuorumStateStore, KafkaRaftLog; the flush rules of KIP-595.
 
 from __future__ import annotations
 
-from reference import log as logs
-from reference.effects import (
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.effects import (
     AppendBatch,
     DeleteBefore,
     Effect,
@@ -16,9 +16,9 @@ from reference.effects import (
     StoreSnapshot,
     Truncate,
 )
-from reference.frozen import Frozen, replace
-from reference.log import Log
-from reference.replica import QuorumState
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.log import Log
+from kraftcheck.reference.replica import QuorumState
 
 _OF_THE_DISK = frozenset((Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot))
 

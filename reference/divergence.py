@@ -5,11 +5,11 @@ Source: KIP-595 (FetchQuorumRecords; error codes); Kafka: KafkaRaftClient.buildF
 
 from __future__ import annotations
 
-from reference.errors import ErrorCode
-from reference.frozen import replace
-from reference.messages import FetchResponse
-from reference.protocol import DivergenceAnswer
-from reference.work import Work
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.protocol import DivergenceAnswer
+from kraftcheck.reference.work import Work
 
 
 def answer(work: Work, response: FetchResponse) -> FetchResponse:

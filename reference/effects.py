@@ -1,19 +1,19 @@
 """What a step does to the world, in order. A crash may fall between any two effects.
 
 ``Persist``, ``AppendBatch``, ``Truncate``, ``Flush``, ``StoreSnapshot``, ``DeleteBefore`` and
-``LoadSnapshot`` touch the disk (:mod:`reference.disk` applies them); ``Send`` and ``Reply`` hand a message
-to the network; the rest tell the host of the replica something.
+``LoadSnapshot`` touch the disk (:mod:`kraftcheck.reference.disk` applies them); ``Send`` and ``Reply`` hand a
+message to the network; the rest tell the host of the replica something.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from reference.events import Timer
-from reference.frozen import Frozen
-from reference.log import Batch, Snapshot, SnapshotId
-from reference.messages import Request, Response
-from reference.replica import QuorumState
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.log import Batch, Snapshot, SnapshotId
+from kraftcheck.reference.messages import Request, Response
+from kraftcheck.reference.replica import QuorumState
 
 
 class Persist(Frozen):

@@ -6,13 +6,13 @@ maybeHandleElectionLoss, prospectiveTransitionAfterElectionLoss, onBecomeCandida
 
 from __future__ import annotations
 
-from reference import parked, transitions
-from reference.effects import ArmTimer, Duration
-from reference.events import Timer
-from reference.frozen import replace
-from reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine, ZombieLeader
-from reference.replica import Candidate, Prospective
-from reference.work import Work
+from kraftcheck.reference import parked, transitions
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine, ZombieLeader
+from kraftcheck.reference.replica import Candidate, Prospective
+from kraftcheck.reference.work import Work
 
 
 def start_election(work: Work) -> None:

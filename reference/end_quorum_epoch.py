@@ -6,15 +6,15 @@ handleEndQuorumEpochResponse, endEpochElectionBackoff, strictExponentialElection
 
 from __future__ import annotations
 
-from reference import epochs
-from reference.effects import ArmTimer, Duration, SuccessorBackoff
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
-from reference.protocol import HandOver
-from reference.replica import Follower, Resigned
-from reference.voters import matches
-from reference.work import Work
+from kraftcheck.reference import epochs
+from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
+from kraftcheck.reference.protocol import HandOver
+from kraftcheck.reference.replica import Follower, Resigned
+from kraftcheck.reference.voters import matches
+from kraftcheck.reference.work import Work
 
 
 def handle_request(work: Work, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:

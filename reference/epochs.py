@@ -7,13 +7,13 @@ handleTopLevelError.
 
 from __future__ import annotations
 
-from reference import transitions, voter_assignments
-from reference.errors import ErrorCode
-from reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
-from reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
-from reference.replica import Leader, Prospective, Resigned
-from reference.voters import Endpoint, ReplicaKey, matches
-from reference.work import Work
+from kraftcheck.reference import transitions, voter_assignments
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
+from kraftcheck.reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
+from kraftcheck.reference.replica import Leader, Prospective, Resigned
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, matches
+from kraftcheck.reference.work import Work
 
 
 def envelope_error(work: Work, request: PartitionRequest) -> ErrorCode:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from reference.frozen import Frozen
-from reference.log import SnapshotId
-from reference.messages import Request, Response
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.log import SnapshotId
+from kraftcheck.reference.messages import Request, Response
 
 
 class Timer(Enum):

@@ -7,15 +7,15 @@ FollowerState.updateHighWatermark, ThresholdPurgatory.
 
 from __future__ import annotations
 
-from reference import divergence, epochs, progress, snapshots, voter_assignments, voter_changes
-from reference import log as logs
-from reference import parked as parked_fetches
-from reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import FetchRequest, FetchResponse
-from reference.replica import Follower, ParkedFetch
-from reference.work import Work
+from kraftcheck.reference import divergence, epochs, progress, snapshots, voter_assignments, voter_changes
+from kraftcheck.reference import log as logs
+from kraftcheck.reference import parked as parked_fetches
+from kraftcheck.reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.replica import Follower, ParkedFetch
+from kraftcheck.reference.work import Work
 
 #: Which rule refuses a fetch that is not for this leader and epoch.
 REFUSALS = {

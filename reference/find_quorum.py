@@ -5,14 +5,14 @@ Source: KIP-595 (FindQuorum; replication progress timeout for zombie leader).
 
 from __future__ import annotations
 
-from reference import epochs
-from reference.effects import ArmTimer, Duration
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import FindQuorumRequest, FindQuorumResponse
-from reference.protocol import Discovery, Protocol, ZombieLeader
-from reference.replica import Unattached
-from reference.work import Work
+from kraftcheck.reference import epochs
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.messages import FindQuorumRequest, FindQuorumResponse
+from kraftcheck.reference.protocol import Discovery, Protocol, ZombieLeader
+from kraftcheck.reference.replica import Unattached
+from kraftcheck.reference.work import Work
 
 
 def is_known(protocol: Protocol) -> bool:

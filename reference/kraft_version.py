@@ -6,13 +6,13 @@ LeaderState.maybeAppendUpgradedKRaftVersion.
 
 from __future__ import annotations
 
-from reference import voter_changes
-from reference.effects import CallFailed
-from reference.events import UpgradeKRaftVersion
-from reference.log import KRaftVersion, Voters
-from reference.replica import Leader
-from reference.voters import VoterSet
-from reference.work import Work
+from kraftcheck.reference import voter_changes
+from kraftcheck.reference.effects import CallFailed
+from kraftcheck.reference.events import UpgradeKRaftVersion
+from kraftcheck.reference.log import KRaftVersion, Voters
+from kraftcheck.reference.replica import Leader
+from kraftcheck.reference.voters import VoterSet
+from kraftcheck.reference.work import Work
 
 
 def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:

@@ -5,13 +5,13 @@ Source: KIP-595 (leader); Kafka: KafkaRaftClient.append, flushLeaderLog, resign,
 
 from __future__ import annotations
 
-from reference import fetch, progress
-from reference import log as logs
-from reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
-from reference.events import Append, Resign, Timer
-from reference.log import Batch, Value
-from reference.replica import Leader
-from reference.work import Work
+from kraftcheck.reference import fetch, progress
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
+from kraftcheck.reference.events import Append, Resign, Timer
+from kraftcheck.reference.log import Batch, Value
+from kraftcheck.reference.replica import Leader
+from kraftcheck.reference.work import Work
 
 
 def accept_append(work: Work, event: Append) -> None:

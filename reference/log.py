@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from reference.frozen import Frozen, replace
-from reference.voters import VoterSet
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.voters import VoterSet
 
 T = TypeVar("T")
 

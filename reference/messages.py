@@ -6,10 +6,10 @@ its top-level error, ``partition_error`` the error of its single partition.
 
 from __future__ import annotations
 
-from reference.errors import ErrorCode
-from reference.frozen import Frozen
-from reference.log import Batch, EpochEnd, Snapshot, SnapshotId
-from reference.voters import Endpoint, ReplicaKey, VoterSet
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.log import Batch, EpochEnd, Snapshot, SnapshotId
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
 
 METADATA_PARTITION = "__cluster_metadata-0"
 
@@ -240,7 +240,9 @@ class VoterNode(Frozen):
 
 
 class DescribeQuorumResponse(Frozen):
-    """Answer to DescribeQuorum in its newest form; what older versions show: :mod:`reference.versions`."""
+    """Answer to DescribeQuorum in its newest form; what older versions show:
+    :mod:`kraftcheck.reference.versions`.
+    """
 
     epoch: int = 0
     leader: int | None = None

@@ -7,9 +7,9 @@ Source: KIP-595, KIP-853, KIP-996 (metrics); Kafka: KafkaRaftMetrics, ChangeVote
 
 from __future__ import annotations
 
-from reference.frozen import Frozen
-from reference.protocol import Protocol, StateMachine
-from reference.replica import (
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.protocol import Protocol, StateMachine
+from kraftcheck.reference.replica import (
     AddingVoter,
     Candidate,
     Follower,

@@ -6,9 +6,9 @@ buildEmptyFetchResponse.
 
 from __future__ import annotations
 
-from reference.errors import ErrorCode
-from reference.messages import FetchResponse
-from reference.work import Work
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.work import Work
 
 
 def error_response(work: Work, error: ErrorCode) -> FetchResponse:

@@ -6,7 +6,7 @@ pollLeader, pollFollower, pollResigned, maybeCompleteShutdown, maybeSendFetchToB
 
 from __future__ import annotations
 
-from reference import (
+from kraftcheck.reference import (
     add_voter,
     begin_quorum_epoch,
     elections,
@@ -22,13 +22,13 @@ from reference import (
     voter_assignments,
     voter_changes,
 )
-from reference.effects import ArmTimer, Duration, Stop
-from reference.events import Poll, Timer
-from reference.log import Value
-from reference.messages import Request
-from reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
-from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from reference.work import Work
+from kraftcheck.reference.effects import ArmTimer, Duration, Stop
+from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.reference.log import Value
+from kraftcheck.reference.messages import Request
+from kraftcheck.reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
+from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from kraftcheck.reference.work import Work
 
 
 def poll(work: Work, event: Poll) -> None:

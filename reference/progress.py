@@ -7,13 +7,13 @@ updateCheckQuorumForFollowingVoter, ReplicaState.updateFollowerState.
 
 from __future__ import annotations
 
-from reference.effects import ArmTimer, Duration, HighWatermark
-from reference.events import Timer
-from reference.frozen import replace
-from reference.protocol import CaughtUp, VoterChanges
-from reference.replica import Leader, Progress
-from reference.voters import ReplicaKey, majority, matches
-from reference.work import Work
+from kraftcheck.reference.effects import ArmTimer, Duration, HighWatermark
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import CaughtUp, VoterChanges
+from kraftcheck.reference.replica import Leader, Progress
+from kraftcheck.reference.voters import ReplicaKey, majority, matches
+from kraftcheck.reference.work import Work
 
 #: An observer that is to become a voter must have fetched this recently (LeaderState.isReplicaCaughtUp).
 CAUGHT_UP_WITHIN_MS = 3_600_000

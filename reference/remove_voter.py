@@ -5,12 +5,12 @@ Source: KIP-853 (RemoveRaftVoter); Kafka: KafkaRaftClient.handleRemoveVoterReque
 
 from __future__ import annotations
 
-from reference import auto_join, epochs, voter_changes
-from reference.errors import ErrorCode
-from reference.messages import RemoveRaftVoterRequest, RemoveRaftVoterResponse
-from reference.replica import RemovingVoter
-from reference.voters import VoterSet
-from reference.work import Work
+from kraftcheck.reference import auto_join, epochs, voter_changes
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from kraftcheck.reference.replica import RemovingVoter
+from kraftcheck.reference.voters import VoterSet
+from kraftcheck.reference.work import Work
 
 
 def handle_request(

@@ -5,10 +5,10 @@ Source: Kafka: QuorumState, EpochState and its implementations, ElectionState, R
 
 from __future__ import annotations
 
-from reference.frozen import Frozen
-from reference.log import Log, Record, SnapshotId
-from reference.messages import FetchRequest, FetchResponse
-from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, assigned_voters
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.log import Log, Record, SnapshotId
+from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, assigned_voters
 
 
 class QuorumState(Frozen):

@@ -6,9 +6,9 @@ handleFetchSnapshotResponse, KafkaRaftLog.createNewSnapshot, deleteBeforeSnapsho
 
 from __future__ import annotations
 
-from reference import epochs, progress
-from reference import log as logs
-from reference.effects import (
+from kraftcheck.reference import epochs, progress
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.effects import (
     ArmTimer,
     CallFailed,
     DeleteBefore,
@@ -17,14 +17,14 @@ from reference.effects import (
     LoadSnapshot,
     StoreSnapshot,
 )
-from reference.errors import ErrorCode
-from reference.events import CreateSnapshot, Timer
-from reference.frozen import replace
-from reference.log import Snapshot, SnapshotId
-from reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
-from reference.replica import Follower, PartialSnapshot, Replica
-from reference.voters import VoterSet
-from reference.work import Work
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import CreateSnapshot, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Snapshot, SnapshotId
+from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
+from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
+from kraftcheck.reference.voters import VoterSet
+from kraftcheck.reference.work import Work
 
 #: The snapshot in which formatting leaves the first voter set; it is no part of a log.
 BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)

@@ -5,14 +5,14 @@ Source: Kafka: QuorumState.initialize, KafkaRaftClient.initialize.
 
 from __future__ import annotations
 
-from reference import elections, transitions, voter_assignments
-from reference.disk import Disk
-from reference.effects import ArmTimer, Duration, Transition
-from reference.events import Timer
-from reference.frozen import replace
-from reference.log import Log
-from reference.protocol import CandidateRestart, Protocol, StateMachine
-from reference.replica import (
+from kraftcheck.reference import elections, transitions, voter_assignments
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import ArmTimer, Duration, Transition
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Log
+from kraftcheck.reference.protocol import CandidateRestart, Protocol, StateMachine
+from kraftcheck.reference.replica import (
     Candidate,
     Election,
     Follower,
@@ -22,8 +22,8 @@ from reference.replica import (
     Role,
     Unattached,
 )
-from reference.voters import matches
-from reference.work import Work
+from kraftcheck.reference.voters import matches
+from kraftcheck.reference.work import Work
 
 
 def configured(identity: Replica) -> Replica:

@@ -7,7 +7,7 @@ with the effect ``Fatal(reason)``.
 
 from __future__ import annotations
 
-from reference import (
+from kraftcheck.reference import (
     add_voter,
     alter_quorum,
     begin_quorum_epoch,
@@ -25,10 +25,10 @@ from reference import (
     update_voter,
     vote,
 )
-from reference import poll as poll_loop
-from reference.disk import Disk
-from reference.effects import Effect, Fatal, ForgetRequests
-from reference.events import (
+from kraftcheck.reference import poll as poll_loop
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests
+from kraftcheck.reference.events import (
     Append,
     BackoffExpired,
     CreateSnapshot,
@@ -42,8 +42,8 @@ from reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
-from reference.frozen import Frozen, replace
-from reference.messages import (
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     AlterQuorumRequest,
@@ -70,9 +70,9 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.protocol import Protocol
-from reference.replica import Follower, Replica
-from reference.work import ProcessDied, Work
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Follower, Replica
+from kraftcheck.reference.work import ProcessDied, Work
 
 
 class Outcome(Frozen):

@@ -9,13 +9,13 @@ memoryTransitionTo.
 
 from __future__ import annotations
 
-from reference import log as logs
-from reference import parked, voter_assignments, voter_changes
-from reference.effects import ArmTimer, Duration, Transition
-from reference.events import Timer
-from reference.log import KRaftVersion, LeaderChange, Record, Voters
-from reference.protocol import HandOver, ProspectiveTimer, StateMachine
-from reference.replica import (
+from kraftcheck.reference import log as logs
+from kraftcheck.reference import parked, voter_assignments, voter_changes
+from kraftcheck.reference.effects import ArmTimer, Duration, Transition
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.log import KRaftVersion, LeaderChange, Record, Voters
+from kraftcheck.reference.protocol import HandOver, ProspectiveTimer, StateMachine
+from kraftcheck.reference.replica import (
     Candidate,
     Election,
     Follower,
@@ -27,8 +27,8 @@ from reference.replica import (
     Role,
     Unattached,
 )
-from reference.voters import Endpoint, ReplicaKey, majority
-from reference.work import Work
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, majority
+from kraftcheck.reference.work import Work
 
 # Which rule of the catalogue allows a transition, by the names of the old and the new role.
 VOTER_RULES = {

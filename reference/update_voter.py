@@ -6,14 +6,14 @@ handleUpdateVoterResponse, pollFollowerAsVoter, UpdateVoterHandler.
 
 from __future__ import annotations
 
-from reference import epochs, progress, voter_changes
-from reference.effects import ArmTimer, Duration
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
-from reference.replica import Follower, Leader, Replica, UpdatingVoter
-from reference.voters import Voter
-from reference.work import Work
+from kraftcheck.reference import epochs, progress, voter_changes
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from kraftcheck.reference.replica import Follower, Leader, Replica, UpdatingVoter
+from kraftcheck.reference.voters import Voter
+from kraftcheck.reference.work import Work
 
 
 def handle_request(work: Work, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import TypeVar, cast
 
-from reference.errors import ErrorCode
-from reference.frozen import Frozen, replace
-from reference.messages import (
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -47,7 +47,7 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.voters import ReplicaKey
+from kraftcheck.reference.voters import ReplicaKey
 
 M = TypeVar("M")
 

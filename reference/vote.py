@@ -6,14 +6,14 @@ KafkaRaftClient.handleVoteRequest, handleVoteResponse, QuorumState.canGrantVote,
 
 from __future__ import annotations
 
-from reference import elections, epochs, transitions
-from reference.errors import ErrorCode
-from reference.log import is_up_to_date
-from reference.messages import VoteRequest, VoteResponse
-from reference.protocol import FollowerPreVote, FollowerVote, PreVoteCompatibility
-from reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from reference.voters import matches
-from reference.work import Work
+from kraftcheck.reference import elections, epochs, transitions
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.log import is_up_to_date
+from kraftcheck.reference.messages import VoteRequest, VoteResponse
+from kraftcheck.reference.protocol import FollowerPreVote, FollowerVote, PreVoteCompatibility
+from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from kraftcheck.reference.voters import matches
+from kraftcheck.reference.work import Work
 
 
 def handle_request(work: Work, request: VoteRequest) -> VoteResponse:

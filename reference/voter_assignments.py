@@ -9,13 +9,13 @@ Source: KIP-595 (AlterQuorum, Quorum Change Protocol), KIP-642.
 
 from __future__ import annotations
 
-from reference import progress, voter_changes
-from reference.errors import ErrorCode
-from reference.frozen import replace
-from reference.log import VoterAssignment
-from reference.messages import AlterQuorumResponse
-from reference.replica import AlteringQuorum, Leader
-from reference.work import Work
+from kraftcheck.reference import progress, voter_changes
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import VoterAssignment
+from kraftcheck.reference.messages import AlterQuorumResponse
+from kraftcheck.reference.replica import AlteringQuorum, Leader
+from kraftcheck.reference.work import Work
 
 # Which assignment is in force.
 

@@ -6,14 +6,14 @@ resetAddVoterHandlerState, AddVoterHandler, RemoveVoterHandler and UpdateVoterHa
 
 from __future__ import annotations
 
-from reference.effects import ArmTimer, Duration
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.log import Record, Voters
-from reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
-from reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
-from reference.voters import Endpoint, ReplicaKey, VoterSet
-from reference.work import Work
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.log import Record, Voters
+from kraftcheck.reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
+from kraftcheck.reference.work import Work
 
 #: The listener on which voters reach each other; a voter's endpoints must contain it.
 DEFAULT_LISTENER = "CONTROLLER"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen
 
 
 class ReplicaKey(Frozen, order=True):

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.effects import Effect, ForgetRequests, Persist, Reply, Send
-from reference.frozen import replace
-from reference.messages import Request, Response
-from reference.protocol import Protocol
-from reference.replica import Connection, QuorumState, Replica
-from reference.voters import ReplicaKey
+from kraftcheck.reference.effects import Effect, ForgetRequests, Persist, Reply, Send
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import Request, Response
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Connection, QuorumState, Replica
+from kraftcheck.reference.voters import ReplicaKey
 
 
 class ProcessDied(Exception):
-    """Ends a step where production throws; :func:`reference.step.step` turns it into ``Fatal``."""
+    """Ends a step where production throws; :func:`kraftcheck.reference.step.step` turns it into ``Fatal``."""
 
 
 class Work:

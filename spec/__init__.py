@@ -2,19 +2,20 @@
 
 The TOML files of this folder are meant to be read; `load` gives the same content to programs::
 
-    from spec import load
+    from kraftcheck.spec import load
 
     rule = load().rules["VOTE-10"]
     print(rule.sentence, rule.source, rule.protects)
 
-There is no behaviour here: what a replica does is in `reference`, what can go wrong in `model_check`.
+There is no behaviour here: what a replica does is in `kraftcheck.reference`, what can go wrong in
+`kraftcheck`.
 """
 
 from typing import Final
 
-from spec.builders import ROLES, START
-from spec.catalogue import load, parse
-from spec.model import (
+from kraftcheck.spec.builders import ROLES, START
+from kraftcheck.spec.catalogue import load, parse
+from kraftcheck.spec.model import (
     BrokerTable,
     BrokerTransition,
     Confidence,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar, get_args
 
-from spec import model
-from spec.model import (
+from kraftcheck.spec import model
+from kraftcheck.spec.model import (
     BrokerTable,
     BrokerTransition,
     Config,
@@ -24,7 +24,7 @@ from spec.model import (
     Transition,
     Variant,
 )
-from spec.reader import Entry
+from kraftcheck.spec.reader import Entry
 
 T = TypeVar("T")
 

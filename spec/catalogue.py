@@ -14,8 +14,8 @@ from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import TypeVar
 
-from spec import builders
-from spec.model import (
+from kraftcheck.spec import builders
+from kraftcheck.spec.model import (
     BrokerTable,
     BrokerTransition,
     Property,
@@ -25,7 +25,7 @@ from spec.model import (
     Transition,
     Variant,
 )
-from spec.reader import Entry, parse_file
+from kraftcheck.spec.reader import Entry, parse_file
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def load() -> Specification:
 
     Raises `SpecificationError` if a file is damaged. The result is cached: callers share one value.
     """
-    folder = files("spec")
+    folder = files("kraftcheck.spec")
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in CATALOGUES}
     rules = sorted((f for f in (folder / "rules").iterdir() if f.name.endswith(".toml")), key=_name)
     texts |= {f"rules/{file.name}": file.read_text(encoding="utf-8") for file in rules}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 
-from spec.model import SpecificationError
+from kraftcheck.spec.model import SpecificationError
 
 
 class Entry:

@@ -13,12 +13,12 @@
 (* each clock that moves then takes its ticks in turn, before anything     *)
 (* else happens anywhere.                                                  *)
 (*                                                                         *)
-(* The checker: model_check/brokers/, model_check/engine/steps.py.         *)
+(* The checker: model_check/systems/brokers/, model_check/engine/steps.py.         *)
 (***************************************************************************)
 EXTENDS BrokersProcessSteps
 
 (***************************************************************************)
-(* Physical time (model_check/brokers/time.py): a tick passes.  A clock    *)
+(* Physical time (model_check/systems/brokers/time.py): a tick passes.  A clock    *)
 (* may leave one out, or tick twice, within its bound.                     *)
 (***************************************************************************)
 PassTime(moves) ==

@@ -11,7 +11,7 @@
 (* answered: broker id -> the offset of the metadata log that every other  *)
 (* active broker has to have read before it may go (what shipped).         *)
 (*                                                                         *)
-(* The checker: model_check/brokers/control_checks.py,                     *)
+(* The checker: model_check/systems/brokers/control_checks.py,                     *)
 (* registration_checks.py, shutdown_checks.py.                             *)
 (***************************************************************************)
 EXTENDS BrokersHistory

@@ -3,7 +3,7 @@
 (* Steps of the controller.  m is the message that arrives, None if there  *)
 (* is none; net is the network without it.                                 *)
 (*                                                                         *)
-(* The checker: model_check/brokers/control.py.                            *)
+(* The checker: model_check/systems/brokers/control.py.                            *)
 (***************************************************************************)
 EXTENDS BrokersNetwork
 

@@ -9,7 +9,7 @@ CONSTANTS
     ServesAtMost        \* for how many ticks a broker may serve that is inactive; None: not judged
 
 (***************************************************************************)
-(* The history (model_check/brokers/history.py): [lives, unanswered,       *)
+(* The history (model_check/systems/brokers/history.py): [lives, unanswered,       *)
 (* serving, since].  lives: by broker id the largest incarnation id or     *)
 (* broker epoch whose heartbeat was accepted.  The rest is about processes *)
 (* that run, by incarnation id, as two of them may have one broker id.     *)

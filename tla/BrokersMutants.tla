@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Mutants: operators with one guard removed, of the draft and of what     *)
 (* shipped.  tla/mutants.toml says which operator each takes the place of; *)
-(* the ids are those of model_check/mutants_brokers.toml.  The checker and *)
+(* the ids are those of model_check/checking/mutation/mutants_brokers.toml.  The checker and *)
 (* TLC must refute them alike.                                             *)
 (***************************************************************************)
 EXTENDS Brokers

@@ -3,7 +3,7 @@
 (* What brokers and their controller run on: machines, a network, clocks,  *)
 (* and what the environment may do.                                        *)
 (*                                                                         *)
-(* The checker: model_check/brokers/network.py, places.py, time.py.        *)
+(* The checker: model_check/systems/brokers/network.py, places.py, time.py.        *)
 (***************************************************************************)
 EXTENDS BrokersProcessChecks, Bags
 

@@ -5,7 +5,7 @@
 (* event is what happens: [type |-> "answer", response], or [type] alone:  *)
 (* "tick", "contact lost", "shutdown", "other".                            *)
 (*                                                                         *)
-(* The checker: model_check/brokers/process_checks.py.                     *)
+(* The checker: model_check/systems/brokers/process_checks.py.                     *)
 (***************************************************************************)
 EXTENDS BrokersControlChecks
 

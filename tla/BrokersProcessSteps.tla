@@ -4,7 +4,7 @@
 (* message that arrives, net the network without it; b is the process at a *)
 (* place.                                                                  *)
 (*                                                                         *)
-(* The checker: model_check/brokers/machine.py.                            *)
+(* The checker: model_check/systems/brokers/machine.py.                            *)
 (***************************************************************************)
 EXTENDS BrokersControlSteps
 

@@ -16,7 +16,7 @@
 (* network may hold, or with an epoch beyond the bound, is no state of the *)
 (* model.                                                                  *)
 (*                                                                         *)
-(* The checker: model_check/kraft/, model_check/engine/steps.py.           *)
+(* The checker: model_check/systems/kraft/, model_check/engine/steps.py.           *)
 (***************************************************************************)
 EXTENDS KRaftJudged, Bags
 
@@ -77,7 +77,7 @@ StaticVoterChangeAnswered(w, m) == w
 StaticChangesBroken(before, w, starts) == {}
 
 (***************************************************************************)
-(* The network (model_check/kraft/network.py).                             *)
+(* The network (model_check/systems/kraft/network.py).                             *)
 (*                                                                         *)
 (* Production pairs answers with requests by correlation ids and drops     *)
 (* answers nobody awaits (RESP-7).  Here a replica that forgets its        *)

@@ -5,7 +5,7 @@
 (* are those of spec/properties.toml.  What can be said of states is said  *)
 (* as an invariant in KRaft.tla.                                           *)
 (*                                                                         *)
-(* The checker: model_check/kraft/history.py, checks.py, leader_checks.py. *)
+(* The checker: model_check/systems/kraft/history.py, checks.py, leader_checks.py. *)
 (***************************************************************************)
 EXTENDS KRaftHandlers
 

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Mutants: operators of the protocol with one guard removed or one effect *)
 (* left out.  tla/mutants.toml says which operator each takes the place    *)
-(* of; the ids are those of model_check/mutants.toml.  The checker and TLC *)
+(* of; the ids are those of model_check/checking/mutation/mutants.toml.  The checker and TLC *)
 (* must refute them alike.                                                 *)
 (***************************************************************************)
 EXTENDS KRaftScenarios

@@ -14,7 +14,7 @@
 (* still asks the new voter what it supports.                              *)
 (*                                                                         *)
 (* The reference: reference/voter_changes.py, add_voter.py,                *)
-(* remove_voter.py; model_check/kraft/administration.py.                   *)
+(* remove_voter.py; model_check/systems/kraft/administration.py.                   *)
 (***************************************************************************)
 EXTENDS KRaft
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from model_check.bench.measure import Figure
-from model_check.conform.lockstep import compare
-from model_check.conform.recording import read
-from model_check.conform.simulation import Simulation
-from model_check.files import TemporaryFolder
+from kraftcheck.bench.measure import Figure
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.evidence.recordings.simulation import Simulation
+from kraftcheck.support.files import TemporaryFolder
 
 UNIT = "recorded events/s"
 

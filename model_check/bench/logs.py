@@ -16,11 +16,11 @@ from statistics import median
 from time import process_time
 from typing import Final
 
-from model_check.bench.measure import Figure
-from model_check.files import TemporaryFolder
-from model_check.logs.reader import Options, read_logs
-from model_check.logs.render import record
-from model_check.logs.synthetic import Walk, clock, history
+from kraftcheck.bench.measure import Figure
+from kraftcheck.evidence.logs.reader import Options, read_logs
+from kraftcheck.evidence.logs.render import record
+from kraftcheck.evidence.logs.synthetic import Walk, clock, history
+from kraftcheck.support.files import TemporaryFolder
 
 RELEASE: Final = "4.3"
 

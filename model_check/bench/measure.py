@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from model_check.engine.explorer import explore, resident_bytes
-from model_check.engine.system import Exploration, Limits, System
-from model_check.engine.tables import Tables
-from model_check.engine.twin import explore_naively
-from model_check.errors import InputError
-from model_check.kraft.build import build
-from model_check.kraft.scenario import KRaftScenario
-from model_check.kraft.symmetry import symmetric
-from model_check.kraft.system import KRaftSystem
+from kraftcheck.engine.explorer import explore, resident_bytes
+from kraftcheck.engine.system import Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.twin import explore_naively
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.symmetry import symmetric
+from kraftcheck.systems.kraft.system import KRaftSystem
 
 THREADS = (1, 2)
 

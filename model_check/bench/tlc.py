@@ -10,17 +10,17 @@ from __future__ import annotations
 import resource
 import time
 
-from model_check.bench.measure import Figure, rate
-from model_check.engine.explorer import explore
-from model_check.engine.system import Exploration, Limits
-from model_check.engine.tables import Tables
-from model_check.errors import InputError
-from model_check.kraft.build import build
-from model_check.kraft.scenario import KRaftScenario
-from model_check.tlc.follow import ROOT, settings
-from model_check.tlc.install import Tools
-from model_check.tlc.modules import Configuration, Modules
-from model_check.tlc.process import Job, Ran, run, workplace
+from kraftcheck.bench.measure import Figure, rate
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.system import Exploration, Limits
+from kraftcheck.engine.tables import Tables
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.tlc.follow import ROOT, settings
+from kraftcheck.tlc.install import Tools
+from kraftcheck.tlc.modules import Configuration, Modules
+from kraftcheck.tlc.process import Job, Ran, run, workplace
 
 #: More than a million states.
 DEFAULT_SCENARIO = "parity-three-voters"

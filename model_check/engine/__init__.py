@@ -1,4 +1,4 @@
 """The explicit-state model checking engine. It knows nothing of KRaft.
 
-The interface is :mod:`model_check.engine.system`.
+The interface is :mod:`kraftcheck.engine.system`.
 """

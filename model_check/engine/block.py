@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine import transition
-from model_check.engine.build import build
-from model_check.engine.expand import expand
-from model_check.engine.judge import BAD, UNKNOWN, judge
-from model_check.engine.pool import Job, Pool, Stages
-from model_check.engine.tables import Tables, orbits
-from model_check.engine.view import View
-from model_check.engine.visited import SHARDS, Visited, partition
+from kraftcheck.engine import transition
+from kraftcheck.engine.build import build
+from kraftcheck.engine.expand import expand
+from kraftcheck.engine.judge import BAD, UNKNOWN, judge
+from kraftcheck.engine.pool import Job, Pool, Stages
+from kraftcheck.engine.tables import Tables, orbits
+from kraftcheck.engine.view import View
+from kraftcheck.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 18
 RECENT = 1 << 15

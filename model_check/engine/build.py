@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import compiled, inlined
-from model_check.engine.layout import COSTS, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
-from model_check.engine.native_map import find
-from model_check.engine.view import (
+from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.layout import COSTS, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
+from kraftcheck.engine.native_map import find
+from kraftcheck.engine.view import (
     BEFORE,
     CONSUMES,
     DUPLICATE,

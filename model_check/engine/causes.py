@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.layers import Edges, Layers
-from model_check.engine.simplest import Found, Ways
-from model_check.engine.system import PathStep
+from kraftcheck.engine.layers import Edges, Layers
+from kraftcheck.engine.simplest import Found, Ways
+from kraftcheck.engine.system import PathStep
 
 #: Kinds of faults that are told apart; sets of them are the bits of a 64-bit number.
 MOST_KINDS = 6
@@ -41,7 +41,7 @@ def by_cause(
 ) -> list[tuple[Cause, Found]]:
     """The causes of ``violated`` among the shortest ways, each with its simplest way; the simplest first.
 
-    ``faults``: see :func:`model_check.engine.simplest.simplest`; ``name``: what a step is called. ``deeper``:
+    ``faults``: see :func:`kraftcheck.engine.simplest.simplest`; ``name``: what a step is called. ``deeper``:
     also causes that show up only that many steps later, as far as ``layers`` goes.
     """
     first = layers.depth(violated)

@@ -1,6 +1,6 @@
 """A search on disk, so that it can be taken up again after its process has ended in whatever way.
 
-The folder of a checkpoint holds, beside the files of all complete levels (:mod:`model_check.engine.links`),
+The folder of a checkpoint holds, beside the files of all complete levels (:mod:`kraftcheck.engine.links`),
 
 * ``keys``: what the tables asked of the system, in that order, 8 bytes a key. The numbers that interning gave
   depend on that order alone, so asking again makes the same tables. No value of the system is stored, and
@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from model_check.engine.links import AppendedFile
-from model_check.engine.summed import Summed
+from kraftcheck.engine.links import AppendedFile
+from kraftcheck.engine.summed import Summed
 
 FORMAT = 4
 _MANIFEST = "checkpoint.json"
@@ -46,7 +46,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Sums(BaseModel):
-    """The sums of :class:`~model_check.engine.block.Totals`."""
+    """The sums of :class:`~kraftcheck.engine.block.Totals`."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.sparse import connected_components, csr_array
+from kraftcheck.engine.sparse import connected_components, csr_array
 
 Numbers = NDArray[np.int64]
 Ends = NDArray[Any]

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from model_check.engine.components import NETWORKX_EDGES, strong_components
-from model_check.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.components import NETWORKX_EDGES, strong_components
+from kraftcheck.engine.edges import Edges, Mask, Numbers
 
 #: How many pairs of a state and of what is owed are looked at for a shortest cycle.
 MOST_PAIRS = 200_000

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.graph import Graph
+from kraftcheck.engine.graph import Graph
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

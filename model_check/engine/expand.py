@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import compiled, inlined
-from model_check.engine.layout import COSTS, FLAGS, LABELS, NAMES, SENDS, SIGNALS
-from model_check.engine.native_map import MULTIPLIER
-from model_check.engine.transition import (
+from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.layout import COSTS, FLAGS, LABELS, NAMES, SENDS, SIGNALS
+from kraftcheck.engine.native_map import MULTIPLIER
+from kraftcheck.engine.transition import (
     CAPACITY,
     COUNTERS,
     CUT_CAPACITY,
@@ -41,7 +41,7 @@ from model_check.engine.transition import (
     orbit,
     transition,
 )
-from model_check.engine.view import (
+from kraftcheck.engine.view import (
     ACT,
     BEFORE,
     CONSUMES,

@@ -1,6 +1,6 @@
 """Breadth-first exploration of a system, level by level, with the compiled kernels.
 
-The result equals that of :func:`model_check.engine.twin.explore_naively` (up to the choice among equally
+The result equals that of :func:`kraftcheck.engine.twin.explore_naively` (up to the choice among equally
 short counterexamples) as long as no two states share a fingerprint; the chance of that is reported.
 """
 
@@ -20,18 +20,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.collector import without_collector
-from model_check.engine.block import Batch, Blocks, Generation, Worker
-from model_check.engine.checkpoint import Checkpoint
-from model_check.engine.frontier import IN_MEMORY, Frontier
-from model_check.engine.links import Links
-from model_check.engine.resume import Complete, complete, restore, save
-from model_check.engine.steps import initial_states
-from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System, Violation
-from model_check.engine.tables import Tables, orbits
-from model_check.engine.twin import check_property, split_goals, verdict_of
-from model_check.engine.visited import Visited
-from model_check.errors import DiskError
+from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
+from kraftcheck.engine.checkpoint import Checkpoint
+from kraftcheck.engine.frontier import IN_MEMORY, Frontier
+from kraftcheck.engine.links import Links
+from kraftcheck.engine.resume import Complete, complete, restore, save
+from kraftcheck.engine.steps import initial_states
+from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System, Violation
+from kraftcheck.engine.tables import Tables, orbits
+from kraftcheck.engine.twin import check_property, split_goals, verdict_of
+from kraftcheck.engine.visited import Visited
+from kraftcheck.support.collector import without_collector
+from kraftcheck.support.errors import DiskError
 
 PROGRESS_SECONDS = 1.0
 #: The limit of what is found when the user ends an exploration.
@@ -350,7 +350,7 @@ def explore(
     then, and when a limit or Ctrl-C ends it, and taken up from if it is there already; it is removed when the
     search has come to its end. ``limits.max_seconds`` are those after it was taken up.
     ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
-    :mod:`model_check.engine.expand`), where every step of every state is not asked for; that is never so with
+    :mod:`kraftcheck.engine.expand`), where every step of every state is not asked for; that is never so with
     ``keep_going``, ``on_candidates`` or symmetry.
     ``on_candidates``, ``on_states``, ``tables`` and ``representatives`` are for parts of the engine that
     collect the graph; the last one needs a single thread, as it adds to the tables.

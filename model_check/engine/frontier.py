@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import BLOCK
+from kraftcheck.engine.block import BLOCK
 
 #: Bytes of rows and fingerprints that a level keeps in memory, unless a limit on memory leaves less.
 IN_MEMORY = 1 << 30

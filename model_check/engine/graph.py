@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch, Worker
-from model_check.engine.explorer import CAPACITY, Progress, explore
-from model_check.engine.representatives import Represent, Representatives
-from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, System
-from model_check.engine.tables import Tables
-from model_check.engine.view import LOSE
+from kraftcheck.engine.block import Batch, Worker
+from kraftcheck.engine.explorer import CAPACITY, Progress, explore
+from kraftcheck.engine.representatives import Represent, Representatives
+from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import LOSE
 
 LOST = "lose"
 #: After how many states of a loop over them limits are looked at.
@@ -130,7 +130,7 @@ class Collector:
 
 class IncompleteGraphError(Exception):
     """The reachable graph takes more than was allowed: more states, memory or time, as ``limit`` says in the
-    words of :class:`~model_check.engine.system.Exploration`.
+    words of :class:`~kraftcheck.engine.system.Exploration`.
     """
 
     def __init__(self, problem: str, limit: str) -> None:
@@ -152,7 +152,7 @@ def collect_graph(
 ) -> Graph:
     """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
 
-    ``represent``: what stands for a state (see :mod:`~model_check.engine.representatives`); the graph is
+    ``represent``: what stands for a state (see :mod:`~kraftcheck.engine.representatives`); the graph is
     that of these states.
 
     Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
@@ -233,7 +233,7 @@ def edges_of(
 
 
 def _left(rows: NDArray[np.int32], components: int, index: int) -> NDArray[np.int64]:
-    """How much is left of budget number ``index``: see :meth:`~model_check.engine.tables.Tables.decode`."""
+    """How much is left of budget number ``index``: see :meth:`~kraftcheck.engine.tables.Tables.decode`."""
     low, high = (rows[:, components + part].astype(np.int64) for part in (1, 2))
     units: NDArray[np.int64] = (low | high << 31) >> 8 * index & 255
     return units

@@ -25,8 +25,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from model_check.engine import sparse  # noqa: F401  # Before numba loads what it loads.
-from model_check.failures import require_memory
+from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads what it loads.
+from kraftcheck.support.failures import require_memory
 
 #: Of address space: what numba takes as it is loaded, and LLVM, which would end the process, at work.
 require_memory(240 << 20)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import compiled
-from model_check.engine.native_map import find, spread
+from kraftcheck.engine.jit import compiled
+from kraftcheck.engine.native_map import find, spread
 
 # Status of a row.
 UNKNOWN, GOOD, BAD = range(3)

@@ -12,13 +12,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch, Worker
-from model_check.engine.explorer import Progress, explore
-from model_check.engine.graph import LOST
-from model_check.engine.system import Limits, PathStep, System
-from model_check.engine.tables import Tables
-from model_check.engine.view import LOSE
-from model_check.engine.witness import Witnessing, violated_in
+from kraftcheck.engine.block import Batch, Worker
+from kraftcheck.engine.explorer import Progress, explore
+from kraftcheck.engine.graph import LOST
+from kraftcheck.engine.system import Limits, PathStep, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import LOSE
+from kraftcheck.engine.witness import Witnessing, violated_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ budgets packed in two columns (31 low bits, the rest), message numbers ordered b
 then the step that led here first (the bits of its code) and how many messages were in flight before it.
 A row whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under
 each permutation of the system's symmetry group, the identity first; what the least of them gives is its
-orbit's, which alone goes to the visited set (:mod:`model_check.engine.symmetry`). Without symmetry there is
+orbit's, which alone goes to the visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry there is
 just the one.
 
-Kernels release the GIL and only read the tables. None allocates (see :mod:`model_check.engine.jit`). Signed
+Kernels release the GIL and only read the tables. None allocates (see :mod:`kraftcheck.engine.jit`). Signed
 and unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
 """
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import inlined
+from kraftcheck.engine.jit import inlined
 
 # Columns of an outcome row.
 DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)

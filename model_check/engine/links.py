@@ -1,7 +1,7 @@
 """What an exploration keeps of its levels on disk: how each state was first reached, and what it was.
 
 A level has one file of predecessor links, 8 bytes a state: two uint32, the number of the predecessor in the
-level before and the code of the step (see :mod:`model_check.engine.view`); in level 0 the number is that
+level before and the code of the step (see :mod:`kraftcheck.engine.view`); in level 0 the number is that
 of the initial state in the system's order. With ``fingerprints`` it has a second one, of the states'
 fingerprints, 8 bytes each: with the last level's rows that is all a search needs to be taken up again.
 """
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.files import TemporaryFolder
+from kraftcheck.support.files import TemporaryFolder
 
 
 class AppendedFile:

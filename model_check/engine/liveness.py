@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from model_check.engine.cycles import (
+from kraftcheck.engine.cycles import (
     Demand,
     Fair,
     Strength,
@@ -31,11 +31,11 @@ from model_check.engine.cycles import (
     fair_states,
     short_cycle,
 )
-from model_check.engine.edges import Edges, Mask, Numbers
-from model_check.engine.graph import WATCHED_STATES, Graph
-from model_check.engine.sparse import breadth_first_order, csr_array
-from model_check.engine.system import GlobalState, PathStep
-from model_check.engine.unpaid import Unpaid, UnpaidStep
+from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.graph import WATCHED_STATES, Graph
+from kraftcheck.engine.sparse import breadth_first_order, csr_array
+from kraftcheck.engine.system import GlobalState, PathStep
+from kraftcheck.engine.unpaid import Unpaid, UnpaidStep
 
 #: States of a graph: what they satisfy, or which they are.
 Goal = Callable[[GlobalState], bool] | Mask
@@ -156,7 +156,7 @@ def check_eventually(
     ``when`` on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a
     state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
     that take one of these edges of the graph (a mask) for ever. ``most``: see
-    :func:`~model_check.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
+    :func:`~kraftcheck.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
     A step that costs a spent one is still owed, where ``owed`` says so: a lasso without it is given
     (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
     no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.

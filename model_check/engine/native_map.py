@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.jit import compiled, inlined
+from kraftcheck.engine.jit import compiled, inlined
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 

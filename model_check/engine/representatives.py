@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch
-from model_check.engine.steps import Step, initial_states, steps
-from model_check.engine.system import GlobalState, PathStep, System
-from model_check.engine.tables import Tables
-from model_check.engine.visited import Visited
+from kraftcheck.engine.block import Batch
+from kraftcheck.engine.steps import Step, initial_states, steps
+from kraftcheck.engine.system import GlobalState, PathStep, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.visited import Visited
 
 Represent = Callable[[GlobalState], GlobalState]
 

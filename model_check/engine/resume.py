@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model_check.engine.block import BLOCK, Totals
-from model_check.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
-from model_check.engine.frontier import Frontier
-from model_check.engine.steps import initial_states
-from model_check.engine.system import SymmetryError
-from model_check.engine.tables import orbits
+from kraftcheck.engine.block import BLOCK, Totals
+from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
+from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.steps import initial_states
+from kraftcheck.engine.system import SymmetryError
+from kraftcheck.engine.tables import orbits
 
 if TYPE_CHECKING:
-    from model_check.engine.explorer import Search
+    from kraftcheck.engine.explorer import Search
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from model_check.engine.simulate import Cached
-from model_check.engine.steps import Step, broken_invariants, initial_states, steps
-from model_check.engine.system import GlobalState, PathStep, System, Violation
+from kraftcheck.engine.simulate import Cached
+from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
+from kraftcheck.engine.system import GlobalState, PathStep, System, Violation
 
 #: How many states the search at the end looks at.
 MOST_STATES = 4_000

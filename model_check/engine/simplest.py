@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.layers import Edges, Layers
-from model_check.engine.system import PathStep, Violation
-from model_check.engine.witness import faults_of
+from kraftcheck.engine.layers import Edges, Layers
+from kraftcheck.engine.system import PathStep, Violation
+from kraftcheck.engine.witness import faults_of
 
 #: How many partial ways of one level are compared, at most; beyond that one for each state is kept.
 MOST_PARTIAL = 4_000_000

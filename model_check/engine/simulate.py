@@ -13,10 +13,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from model_check.engine.explorer import resident_bytes
-from model_check.engine.steps import Step, broken_invariants, initial_states, steps
-from model_check.engine.system import Exploration, GlobalState, PathStep, Signal, System, Verdict, Violation
-from model_check.engine.twin import check_property, split_goals
+from kraftcheck.engine.explorer import resident_bytes
+from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
+from kraftcheck.engine.system import Exploration, GlobalState, PathStep, Signal, System, Verdict, Violation
+from kraftcheck.engine.twin import check_property, split_goals
 
 _CACHED = (
     "destination", "deliver", "actions", "within", "signal_message", "signal_local", "record", "clock",

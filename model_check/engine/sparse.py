@@ -6,7 +6,7 @@ numba load it, which therefore finds it loaded.
 
 from __future__ import annotations
 
-from model_check.failures import require_memory
+from kraftcheck.support.failures import require_memory
 
 #: Of address space: what scipy takes as it is loaded.
 require_memory(112 << 20)

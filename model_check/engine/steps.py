@@ -4,7 +4,7 @@ This is the definition; the compiled kernel is held against it by the tests. A s
 
 * *deliver*: one of the distinct messages in flight is handed to its destination, with one of the outcomes;
 * *act*: the environment makes a component do something;
-* *lose*: the network drops one message, where :class:`~model_check.engine.system.Loss` allows it.
+* *lose*: the network drops one message, where :class:`~kraftcheck.engine.system.Loss` allows it.
 
 An outcome is applied in this order: its costs are spent (without the budget there is no step); the
 component takes its new local state; the delivered message leaves the network; the signals are applied, in
@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from model_check.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System, Violation
+from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System, Violation
 
 
 @dataclass(frozen=True, slots=True)

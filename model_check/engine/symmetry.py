@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from model_check.engine.system import GlobalState, Outcome, Signal, SymmetryError, System
+from kraftcheck.engine.system import GlobalState, Outcome, Signal, SymmetryError, System
 
 #: Of each kind of question, so many are compared under all permutations, and every so-many-th after that.
 ALWAYS, EVERY = 200, 50

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
-from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +199,11 @@ class Synthetic:
 
 
 def main() -> None:
-    """``python -m model_check.engine.synthetic [threads] [states]``: measure the engine."""
+    """``python -m kraftcheck.engine.synthetic [threads] [states]``: measure the engine."""
     import sys
 
-    from model_check.engine.explorer import explore
-    from model_check.engine.system import Limits
+    from kraftcheck.engine.explorer import explore
+    from kraftcheck.engine.system import Limits
 
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     states = int(sys.argv[2]) if len(sys.argv) > 2 else None

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.columns import Column
-from model_check.engine.native_map import MULTIPLIER, NativeMap
-from model_check.engine.symmetry import Symmetry
-from model_check.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
-from model_check.engine.view import (
+from kraftcheck.engine.columns import Column
+from kraftcheck.engine.native_map import MULTIPLIER, NativeMap
+from kraftcheck.engine.symmetry import Symmetry
+from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
+from kraftcheck.engine.view import (
     ACT,
     BEFORE,
     CONSUMES,
@@ -403,7 +403,7 @@ class Tables:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The arrays of :class:`~model_check.engine.view.View` that only grow, by their names there."""
+        """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
         return {
             "outcomes": self._outcomes,
             "pool": self._pool,

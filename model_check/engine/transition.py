@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import inlined
-from model_check.engine.layout import COSTS, DELTA, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
-from model_check.engine.native_map import MULTIPLIER, find
-from model_check.engine.view import CONSUMES, OUTSIDE, RECORD, SIGNAL_LOCAL, SIGNAL_MESSAGE
+from kraftcheck.engine.jit import inlined
+from kraftcheck.engine.layout import COSTS, DELTA, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
+from kraftcheck.engine.native_map import MULTIPLIER, find
+from kraftcheck.engine.view import CONSUMES, OUTSIDE, RECORD, SIGNAL_LOCAL, SIGNAL_MESSAGE
 
 # What a transition is.
 DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)

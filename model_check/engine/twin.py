@@ -1,6 +1,6 @@
 """The naive twin: the same search in plain Python, for small models and as the measure of the engine.
 
-Breadth-first search over full :class:`~model_check.engine.system.GlobalState` values: nothing is cached,
+Breadth-first search over full :class:`~kraftcheck.engine.system.GlobalState` values: nothing is cached,
 interned or hashed to a fingerprint, so that it is correct by reading. The compiled explorer must agree with
 it on the reachable set and on every count.
 """
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
-from model_check.engine.steps import broken_invariants, initial_states, steps
-from model_check.engine.system import (
+from kraftcheck.engine.steps import broken_invariants, initial_states, steps
+from kraftcheck.engine.system import (
     UNLIMITED,
     Exploration,
     GlobalState,

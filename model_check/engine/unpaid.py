@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from model_check.engine.steps import apply_outcome
-from model_check.engine.system import GlobalState, Message, Outcome, PathStep, System
+from kraftcheck.engine.steps import apply_outcome
+from kraftcheck.engine.system import GlobalState, Message, Outcome, PathStep, System
 
 
 class UnpaidStep(NamedTuple):

@@ -24,7 +24,7 @@ NEVER = 1 << 62
 class View(NamedTuple):
     """What the kernels see of the tables (arrays may be longer than what is in use).
 
-    memo, verdicts: pairs of :class:`~model_check.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
+    memo, verdicts: pairs of :class:`~kraftcheck.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
     cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
     | (delivered message + 1) << 32, sends as start << 20 | count,
     label sequence, signal sequence, violation set << 32 | goal set. pool: messages of all sends.

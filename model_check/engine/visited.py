@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.jit import compiled, inlined
+from kraftcheck.engine.jit import compiled, inlined
 
 SHARD_BITS = 6
 SHARDS = 1 << SHARD_BITS

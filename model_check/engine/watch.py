@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from model_check.engine.explorer import PROGRESS_SECONDS, Progress, resident_bytes
-from model_check.engine.graph import IncompleteGraphError
-from model_check.engine.system import UNLIMITED, Limits
+from kraftcheck.engine.explorer import PROGRESS_SECONDS, Progress, resident_bytes
+from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.engine.system import UNLIMITED, Limits
 
 
 class Watch:

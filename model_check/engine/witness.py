@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from model_check.engine.steps import broken_invariants
-from model_check.engine.system import (
+from kraftcheck.engine.steps import broken_invariants
+from kraftcheck.engine.system import (
     GlobalState,
     History,
     Invariant,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from model_check.graphs.projection import Condition, Projection, seen
-from model_check.graphs.queries import Queries, Way, initial, where
-from model_check.scenario import Scenario
-from model_check.trace import build as build_trace
-from model_check.trace.narrate import path_text
+from kraftcheck.graphs.projection import Condition, Projection, seen
+from kraftcheck.graphs.queries import Queries, Way, initial, where
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.traces import build as build_trace
+from kraftcheck.traces.narrate import path_text
 
 #: How many values of a field are shown.
 MOST_SEEN = 8

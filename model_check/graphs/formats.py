@@ -7,8 +7,8 @@ from typing import Any
 
 import networkx as nx
 
-from model_check.graphs.picture import as_svg
-from model_check.printable import json_text
+from kraftcheck.graphs.picture import as_svg
+from kraftcheck.support.printable import json_text
 
 
 def as_graphml(graph: nx.MultiDiGraph) -> str:

@@ -9,10 +9,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 import networkx as nx
 
-from model_check.errors import InputError
-from model_check.graphs.layout import Layout, Point, lay_out
-from model_check.graphs.states import merged
-from model_check.printable import printable
+from kraftcheck.graphs.layout import Layout, Point, lay_out
+from kraftcheck.graphs.states import merged
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.printable import printable
 
 #: More than this nobody can look at.
 MOST_NODES = 150

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from model_check.engine.system import GlobalState
-from model_check.errors import InputError
-from model_check.kinds import MODELS
-from model_check.model import ModelSystem, Place
-from model_check.trace.words import RUNNING, node_fields
+from kraftcheck.engine.system import GlobalState
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kinds import MODELS
+from kraftcheck.systems.model import ModelSystem, Place
+from kraftcheck.traces.words import RUNNING, node_fields
 
 MESSAGES = "messages"
 #: What components have, in the words of traces with "-" for blanks; "messages" counts those in flight.

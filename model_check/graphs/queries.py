@@ -14,9 +14,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.system import PathStep
-from model_check.graphs.projection import Condition, Projection
-from model_check.graphs.states import States
+from kraftcheck.engine.system import PathStep
+from kraftcheck.graphs.projection import Condition, Projection
+from kraftcheck.graphs.states import States
 
 Mask = NDArray[np.bool_]
 

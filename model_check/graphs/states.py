@@ -10,12 +10,12 @@ from typing import cast
 import networkx as nx
 import numpy as np
 
-from model_check.engine.graph import LOST, Graph, collect_graph
-from model_check.engine.system import GlobalState, PathStep, System
-from model_check.engine.witness import Witnessing, faults_of, violated_in
-from model_check.graphs.projection import ROLE_EPOCH, Projection
-from model_check.kinds import model_of
-from model_check.model import ModelSystem
+from kraftcheck.engine.graph import LOST, Graph, collect_graph
+from kraftcheck.engine.system import GlobalState, PathStep, System
+from kraftcheck.engine.witness import Witnessing, faults_of, violated_in
+from kraftcheck.graphs.projection import ROLE_EPOCH, Projection
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.model import ModelSystem
 
 _CUT = re.compile(r"crashes after effect \d+ of \d+")
 

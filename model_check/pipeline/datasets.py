@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from model_check.errors import InputError
-from model_check.pipeline.files import located, require_plain, shown
-from model_check.pipeline.seals import SEAL, require_sealed, seal
-from model_check.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
+from kraftcheck.pipeline.files import located, require_plain, shown
+from kraftcheck.pipeline.seals import SEAL, require_sealed, seal
+from kraftcheck.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ def table(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.Tabl
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """A kind of Parquet data set. ``version`` grows with every change of its columns. ``sealed``: its files
-    have checksums next to them (:mod:`model_check.pipeline.seals`), as a later run takes it up.
+    have checksums next to them (:mod:`kraftcheck.pipeline.seals`), as a later run takes it up.
     """
 
     name: str

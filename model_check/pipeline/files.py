@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
-from model_check.pipeline.spark_errors import first_line, spark_errors
+from kraftcheck.pipeline.spark_errors import first_line, spark_errors
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from model_check.engine.summed import Summed
-from model_check.errors import InputError
-from model_check.pipeline.files import Files, located, without_scheme
-from model_check.pipeline.spark_errors import in_a_sentence
+from kraftcheck.engine.summed import Summed
+from kraftcheck.pipeline.files import Files, located, without_scheme
+from kraftcheck.pipeline.spark_errors import in_a_sentence
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

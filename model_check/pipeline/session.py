@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from model_check.errors import InputError
-from model_check.java import find_java
-from model_check.pipeline import daemon
-from model_check.pipeline.spark_errors import first_line as first_line
-from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway, start_sentence
-from model_check.pipeline.virtual_machine import Printed, start
+from kraftcheck.pipeline import daemon
+from kraftcheck.pipeline.spark_errors import first_line as first_line
+from kraftcheck.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway, start_sentence
+from kraftcheck.pipeline.virtual_machine import Printed, start
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.java import find_java
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

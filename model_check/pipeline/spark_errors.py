@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from model_check.errors import InputError
+from kraftcheck.support.errors import InputError
 
 #: How to see all that Spark has to say.
 MORE = "--conf spark.log.level=ERROR tells more"

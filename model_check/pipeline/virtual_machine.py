@@ -17,8 +17,8 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from model_check import signals
-from model_check.pipeline.spark_errors import not_of_gateway
+from kraftcheck.pipeline.spark_errors import not_of_gateway
+from kraftcheck.support import signals
 
 if TYPE_CHECKING:
     from pyspark import SparkConf

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from model_check.errors import InputError
-from model_check.pipeline.datasets import exists, make_folder, remove
-from model_check.pipeline.files import located
-from model_check.pipeline.spark_errors import spark_errors
+from kraftcheck.pipeline.datasets import exists, make_folder, remove
+from kraftcheck.pipeline.files import located
+from kraftcheck.pipeline.spark_errors import spark_errors
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,11 +12,11 @@ from itertools import pairwise, product
 
 import z3
 
-from model_check.proof.logic import Formula
-from model_check.proof.majorities import MAJORITY_FORMULAS, majority
-from model_check.proof.naturals import NATURALS
-from model_check.proof.statements import Statement
-from model_check.proof.vocabulary import majorities_meet
+from kraftcheck.proof.logic import Formula
+from kraftcheck.proof.majorities import MAJORITY_FORMULAS, majority
+from kraftcheck.proof.naturals import NATURALS
+from kraftcheck.proof.statements import Statement
+from kraftcheck.proof.vocabulary import majorities_meet
 
 #: What two changes do to majorities is said for each number of voters up to this one.
 MOST_VOTERS = 9

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import z3
 
-from model_check.proof.circuit import TRUE, Literal
-from model_check.proof.finite import Scope, Value, cases
-from model_check.proof.logic import Action, Formula, Guard, State, Step, every
-from model_check.proof.report import element
-from model_check.proof.runs import Bounds, Runs, Taken
-from model_check.proof.structures import Structure
-from model_check.proof.system import CHANGING_VOTERS
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.circuit import TRUE, Literal
+from kraftcheck.proof.finite import Scope, Value, cases
+from kraftcheck.proof.logic import Action, Formula, Guard, State, Step, every
+from kraftcheck.proof.report import element
+from kraftcheck.proof.runs import Bounds, Runs, Taken
+from kraftcheck.proof.structures import Structure
+from kraftcheck.proof.system import CHANGING_VOTERS
+from kraftcheck.proof.vocabulary import (
     ZERO,
     Epoch,
     Offset,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.logic import Change, Formula, State, Symbol, every
-from model_check.proof.vocabulary import LEADER, Epoch, Replica, at_most
+from kraftcheck.proof.logic import Change, Formula, State, Symbol, every
+from kraftcheck.proof.vocabulary import LEADER, Epoch, Replica, at_most
 
 
 def _stays(symbols: tuple[Symbol, ...], before: State, after: State) -> Formula:

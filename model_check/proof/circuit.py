@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import z3
 
-from model_check.proof.ground import check
+from kraftcheck.proof.ground import check
 
 Literal: TypeAlias = int
 TRUE: Literal = 1

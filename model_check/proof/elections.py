@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.logic import Action, Beside, Formula, Guard, State, Step, Term, Update, every
-from model_check.proof.symbols import ends
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.logic import Action, Beside, Formula, Guard, State, Step, Term, Update, every
+from kraftcheck.proof.symbols import ends
+from kraftcheck.proof.vocabulary import (
     CANDIDATE,
     FOLLOWER,
     LEADER,

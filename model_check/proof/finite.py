@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, cast
 
 import z3
 
-from model_check.proof.circuit import FALSE, TRUE, Circuit, Literal
-from model_check.proof.logic import Term
-from model_check.proof.vocabulary import ORIGIN, ZERO, Role
+from kraftcheck.proof.circuit import FALSE, TRUE, Circuit, Literal
+from kraftcheck.proof.logic import Term
+from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Role
 
 Value: TypeAlias = int | dict[int, Literal]
 #: What a symbol means: the literal or value for each tuple of elements; without entry false, or element 0.

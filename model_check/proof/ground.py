@@ -7,8 +7,8 @@ from itertools import product
 
 import z3
 
-from model_check.proof.interrupts import raise_if_seen
-from model_check.proof.logic import Formula, Term
+from kraftcheck.proof.interrupts import raise_if_seen
+from kraftcheck.proof.logic import Formula, Term
 
 _MILLISECONDS = 1000
 #: What the solver takes for no limit.

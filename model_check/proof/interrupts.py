@@ -14,7 +14,7 @@ from types import FrameType
 
 import z3
 
-from model_check.signals import ENDING, Ending
+from kraftcheck.support.signals import ENDING, Ending
 
 #: After this many seconds the solver is told again: what it was told between two calls does not count.
 _AGAIN = 0.2

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import z3
 
-from model_check.proof.elections import is_flushed
-from model_check.proof.logic import Conjunct, Formula, State, Term, every, some
-from model_check.proof.symbols import ends
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.elections import is_flushed
+from kraftcheck.proof.logic import Conjunct, Formula, State, Term, every, some
+from kraftcheck.proof.symbols import ends
+from kraftcheck.proof.vocabulary import (
     CANDIDATE,
     FOLLOWER,
     LEADER,

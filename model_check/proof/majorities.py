@@ -6,9 +6,9 @@ from typing import cast
 
 import z3
 
-from model_check.proof.logic import Formula, every
-from model_check.proof.statements import Statement
-from reference import voters as reference
+from kraftcheck.proof.logic import Formula, every
+from kraftcheck.proof.statements import Statement
+from kraftcheck.reference import voters as reference
 
 _NUMBER = z3.IntSort()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from model_check.proof.logic import Action, Step, System
-from model_check.proof.obligations import Obligation, invariant, of_action
-from model_check.proof.solve import Result, Verdict, prove
+from kraftcheck.proof.logic import Action, Step, System
+from kraftcheck.proof.obligations import Obligation, invariant, of_action
+from kraftcheck.proof.solve import Result, Verdict, prove
 
 #: How long every obligation of a mutant is tried before one is tried for long, in seconds.
 A_MOMENT = 3.0

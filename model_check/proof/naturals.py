@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import z3
 
-from model_check.proof.logic import Formula, Term, every, some
-from model_check.proof.statements import Statement
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.logic import Formula, Term, every, some
+from kraftcheck.proof.statements import Statement
+from kraftcheck.proof.vocabulary import (
     Quantifier,
     Relation,
     Replica,

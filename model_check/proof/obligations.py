@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from model_check.proof.logic import Action, Conjunct, Formula, State, Step, System, Term
+from kraftcheck.proof.logic import Action, Conjunct, Formula, State, Step, System, Term
 
 #: In place of the name of an action: the conjunct holds in the initial states; the invariant implies it.
 INITIALLY, ALWAYS = "initially", "always"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.elections import is_flushed
-from model_check.proof.logic import Action, Beside, Formula, Guard, Lemma, State, Step, Term, Update, every
-from model_check.proof.symbols import ends
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.elections import is_flushed
+from kraftcheck.proof.logic import Action, Beside, Formula, Guard, Lemma, State, Step, Term, Update, every
+from kraftcheck.proof.symbols import ends
+from kraftcheck.proof.vocabulary import (
     FOLLOWER,
     LEADER,
     Epoch,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.proof.logic import Action
-from model_check.proof.solve import Induction
-from model_check.proof.structures import Fact, Structure
-from model_check.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
+from kraftcheck.proof.logic import Action
+from kraftcheck.proof.solve import Induction
+from kraftcheck.proof.structures import Fact, Structure
+from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
 
 #: What the line of a replica says of it; all other facts have lines of their own.
 _OF_REPLICA = ("epoch", "role", "leader", "voted", "holds", "unflushed", "fetching")

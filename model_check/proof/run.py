@@ -9,13 +9,12 @@ from itertools import chain, combinations
 
 import z3
 
-from model_check.errors import InputError
-from model_check.proof.arithmetic import STATEMENTS
-from model_check.proof.bounded import QUESTIONS, Question, ask
-from model_check.proof.ground import check
-from model_check.proof.logic import System
-from model_check.proof.mutants import Mutant, mutants, refute
-from model_check.proof.obligations import (
+from kraftcheck.proof.arithmetic import STATEMENTS
+from kraftcheck.proof.bounded import QUESTIONS, Question, ask
+from kraftcheck.proof.ground import check
+from kraftcheck.proof.logic import System
+from kraftcheck.proof.mutants import Mutant, mutants, refute
+from kraftcheck.proof.obligations import (
     ALWAYS,
     INITIALLY,
     Obligation,
@@ -24,8 +23,9 @@ from model_check.proof.obligations import (
     obligations,
     possibilities,
 )
-from model_check.proof.solve import Result, Verdict, is_possible, prove
-from model_check.proof.statements import Statement
+from kraftcheck.proof.solve import Result, Verdict, is_possible, prove
+from kraftcheck.proof.statements import Statement
+from kraftcheck.support.errors import InputError
 
 #: In place of the name of a conjunct: the action can be taken.
 POSSIBLE = "possible"

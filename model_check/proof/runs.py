@@ -14,11 +14,11 @@ from typing import cast
 
 import z3
 
-from model_check.proof.circuit import FALSE, TRUE, Circuit, Literal
-from model_check.proof.finite import Compiler, Evaluator, Scope, Table, Value, ValueOf
-from model_check.proof.logic import Action, Formula, Guard, Step, System, Term
-from model_check.proof.vocabulary import Epoch, Offset, Quorum, Replica, Voters
-from reference.voters import majority
+from kraftcheck.proof.circuit import FALSE, TRUE, Circuit, Literal
+from kraftcheck.proof.finite import Compiler, Evaluator, Scope, Table, Value, ValueOf
+from kraftcheck.proof.logic import Action, Formula, Guard, Step, System, Term
+from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Voters
+from kraftcheck.reference.voters import majority
 
 
 @dataclass(frozen=True)

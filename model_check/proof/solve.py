@@ -8,10 +8,10 @@ from enum import Enum
 
 import z3
 
-from model_check.proof.ground import check
-from model_check.proof.logic import Formula, System
-from model_check.proof.obligations import Obligation, Possibility
-from model_check.proof.structures import SIZES, Search, Structure
+from kraftcheck.proof.ground import check
+from kraftcheck.proof.logic import Formula, System
+from kraftcheck.proof.obligations import Obligation, Possibility
+from kraftcheck.proof.structures import SIZES, Search, Structure
 
 #: How long the first attempt may take, in seconds: what can be proved at once is proved in much less.
 FIRST_ATTEMPT = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model_check.proof.logic import Formula
+from kraftcheck.proof.logic import Formula
 
 
 @dataclass(frozen=True)

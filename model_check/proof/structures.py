@@ -9,9 +9,9 @@ from itertools import product
 
 import z3
 
-from model_check.proof.ground import Domain, Grounding, check, domain, is_in
-from model_check.proof.logic import Formula, State, Symbol, System, Term
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.ground import Domain, Grounding, check, domain, is_in
+from kraftcheck.proof.logic import Formula, State, Symbol, System, Term
+from kraftcheck.proof.vocabulary import (
     ORIGIN,
     ZERO,
     Epoch,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.logic import Formula, State, Symbol, Term, every
-from model_check.proof.vocabulary import Epoch, Offset, Replica, Role, at_most
+from kraftcheck.proof.logic import Formula, State, Symbol, Term, every
+from kraftcheck.proof.vocabulary import Epoch, Offset, Replica, Role, at_most
 
 DURABLE = (
     Symbol("epoch", (Replica,), "epoch of {0} is {value}", Epoch),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.changes import changes
-from model_check.proof.elections import ELECTIONS
-from model_check.proof.invariant import CONJUNCTS
-from model_check.proof.logic import Formula, State, System, every
-from model_check.proof.replication import REPLICATION
-from model_check.proof.symbols import HISTORY, MESSAGES, SYMBOLS
-from model_check.proof.theorems import THEOREMS
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.changes import changes
+from kraftcheck.proof.elections import ELECTIONS
+from kraftcheck.proof.invariant import CONJUNCTS
+from kraftcheck.proof.logic import Formula, State, System, every
+from kraftcheck.proof.replication import REPLICATION
+from kraftcheck.proof.symbols import HISTORY, MESSAGES, SYMBOLS
+from kraftcheck.proof.theorems import THEOREMS
+from kraftcheck.proof.vocabulary import (
     ADJACENT_MAJORITIES,
     MAJORITIES,
     ORDERS,
@@ -21,8 +21,8 @@ from model_check.proof.vocabulary import (
     Epoch,
     Offset,
 )
-from model_check.proof.voter_changes import CHANGE_ACTIONS, CHANGE_SYMBOLS, SET_HISTORY
-from model_check.proof.voter_invariant import CHANGE_CONJUNCTS, CHANGE_THEOREMS
+from kraftcheck.proof.voter_changes import CHANGE_ACTIONS, CHANGE_SYMBOLS, SET_HISTORY
+from kraftcheck.proof.voter_invariant import CHANGE_CONJUNCTS, CHANGE_THEOREMS
 
 
 def _initial(s: State) -> Formula:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.logic import Conjunct, every
-from model_check.proof.vocabulary import Epoch, Offset, Replica, at_most, before
+from kraftcheck.proof.logic import Conjunct, every
+from kraftcheck.proof.vocabulary import Epoch, Offset, Replica, at_most, before
 
 And, Implies = z3.And, z3.Implies
 R, E, X = Replica, Epoch, Offset

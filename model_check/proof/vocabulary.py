@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import z3
 
-from model_check.proof.logic import Axiom, Formula, Term, every, some
+from kraftcheck.proof.logic import Axiom, Formula, Term, every, some
 
 #: A set of pairs.
 Relation: TypeAlias = Callable[[Term, Term], Formula]
@@ -63,7 +63,7 @@ def adjacent(one: Term, other: Term) -> Formula:
     return z3.Or(one == other, changes_one(one, other), changes_one(other, one))
 
 
-#: Quantifies over all values of some sorts, as :func:`~model_check.proof.logic.every` does.
+#: Quantifies over all values of some sorts, as :func:`~kraftcheck.proof.logic.every` does.
 Quantifier = Callable[[Sequence[z3.SortRef], Callable[..., Formula]], Formula]
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import z3
 
-from model_check.proof.elections import ELECTIONS, is_flushed, no_leader
-from model_check.proof.logic import (
+from kraftcheck.proof.elections import ELECTIONS, is_flushed, no_leader
+from kraftcheck.proof.logic import (
     Action,
     Formula,
     Guard,
@@ -20,9 +20,9 @@ from model_check.proof.logic import (
     Update,
     every,
 )
-from model_check.proof.replication import REPLICATION
-from model_check.proof.symbols import SYMBOLS
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.replication import REPLICATION
+from kraftcheck.proof.symbols import SYMBOLS
+from kraftcheck.proof.vocabulary import (
     CANDIDATE,
     FOLLOWER,
     Epoch,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import z3
 
-from model_check.proof.elections import no_leader, no_vote
-from model_check.proof.invariant import COMMITMENT, ELECTIONS, LOGS
-from model_check.proof.logic import Conjunct, Formula, State, Term, every, some
-from model_check.proof.theorems import THEOREMS
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.elections import no_leader, no_vote
+from kraftcheck.proof.invariant import COMMITMENT, ELECTIONS, LOGS
+from kraftcheck.proof.logic import Conjunct, Formula, State, Term, every, some
+from kraftcheck.proof.theorems import THEOREMS
+from kraftcheck.proof.vocabulary import (
     FOLLOWER,
     ORIGIN,
     ZERO,
@@ -23,7 +23,7 @@ from model_check.proof.vocabulary import (
     majority_of,
     member,
 )
-from model_check.proof.voter_changes import elected_by, set_by
+from kraftcheck.proof.voter_changes import elected_by, set_by
 
 And, Or, Not, Implies = z3.And, z3.Or, z3.Not, z3.Implies
 R, E, X = Replica, Epoch, Offset

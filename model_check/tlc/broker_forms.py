@@ -1,7 +1,7 @@
 """States of brokers and their controller as states of ``tla/Brokers.tla``: see ``tla/README.md``.
 
 What that module has no form for (legacy brokers, records of the partition, a form of the protocol that is
-neither the draft nor what shipped) raises :class:`~model_check.tlc.values.NoFormError`.
+neither the draft nor what shipped) raises :class:`~kraftcheck.tlc.values.NoFormError`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-from model_check.brokers.history import History
-from model_check.brokers.network import InFlight
-from model_check.brokers.places import Control, Machine, Time
-from model_check.brokers.system import BrokerSystem, control_of
-from model_check.engine.system import GlobalState
-from model_check.tlc import broker_messages, broker_values
-from model_check.tlc.values import NONE, NoFormError, State, Value, function, record, set_of
-from reference.brokers.protocol import IsrChanges
+from kraftcheck.engine.system import GlobalState
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.systems.brokers.history import History
+from kraftcheck.systems.brokers.network import InFlight
+from kraftcheck.systems.brokers.places import Control, Machine, Time
+from kraftcheck.systems.brokers.system import BrokerSystem, control_of
+from kraftcheck.tlc import broker_messages, broker_values
+from kraftcheck.tlc.values import NONE, NoFormError, State, Value, function, record, set_of
 
 #: The budgets of the module and what the checker calls them. One that a scenario does not have is 0.
 BUDGETS = {

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from model_check.brokers.network import (
-    InFlight,
-    Payload,
-    ReadMetadata,
-    SessionGone,
-    StoreRegistered,
-    StoreRegistration,
-)
-from model_check.tlc.broker_values import partition_of, visible
-from model_check.tlc.values import NONE, NoFormError, Value, function, known, record, set_of
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
@@ -29,6 +19,16 @@ from reference.brokers.messages import (
     PartitionResult,
     Process,
 )
+from kraftcheck.systems.brokers.network import (
+    InFlight,
+    Payload,
+    ReadMetadata,
+    SessionGone,
+    StoreRegistered,
+    StoreRegistration,
+)
+from kraftcheck.tlc.broker_values import partition_of, visible
+from kraftcheck.tlc.values import NONE, NoFormError, Value, function, known, record, set_of
 
 #: What the draft calls two of the codes.
 _ERRORS_OF_THE_DRAFT = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from model_check.tlc.values import NONE, NoFormError, Value, function, known, record, set_of
-from reference.brokers.broker import Broker, PendingIsr
-from reference.brokers.controller import (
+from kraftcheck.reference.brokers.broker import Broker, PendingIsr
+from kraftcheck.reference.brokers.controller import (
     HEARTBEAT_VERSION,
     BrokerRegistration,
     Controller,
@@ -15,8 +14,9 @@ from reference.brokers.controller import (
     Session,
     Store,
 )
-from reference.brokers.messages import PartitionState, VisibleBroker
-from reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.messages import PartitionState, VisibleBroker
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.tlc.values import NONE, NoFormError, Value, function, known, record, set_of
 
 # The controller.
 

@@ -10,23 +10,23 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from model_check import forks
-from model_check.engine.explorer import explore
-from model_check.engine.graph import Graph, collect_graph
-from model_check.engine.system import Limits, Verdict
-from model_check.errors import InputError, ProcessKilledError
-from model_check.failures import ended_by_the_machine
-from model_check.kinds import model_of
-from model_check.model import ModelSystem
-from model_check.scenario import Scenario
-from model_check.tlc import states as sets
-from model_check.tlc.install import Tools
-from model_check.tlc.kinds import kind_of
-from model_check.tlc.modules import Configuration, Modules, TlaMutant
-from model_check.tlc.output import Said
-from model_check.tlc.process import DUMP, Job, Ran, run, workplace
-from model_check.tlc.states import StatesCompared
-from model_check.tlc.values import NoFormError
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.graph import Graph, collect_graph
+from kraftcheck.engine.system import Limits, Verdict
+from kraftcheck.support import forks
+from kraftcheck.support.errors import InputError, ProcessKilledError
+from kraftcheck.support.failures import ended_by_the_machine
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.model import ModelSystem
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.tlc import states as sets
+from kraftcheck.tlc.install import Tools
+from kraftcheck.tlc.kinds import kind_of
+from kraftcheck.tlc.modules import Configuration, Modules, TlaMutant
+from kraftcheck.tlc.output import Said
+from kraftcheck.tlc.process import DUMP, Job, Ran, run, workplace
+from kraftcheck.tlc.states import StatesCompared
+from kraftcheck.tlc.values import NoFormError
 
 GRACE_SECONDS = 60.0
 
@@ -260,7 +260,7 @@ def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
     seconds = wanted.max_seconds or 3600.0
     words = (mutant.id, mutant.scenario, str(seconds))
     try:
-        done = forks.run("model_check.tlc.mutant_worker", *words, seconds=seconds + GRACE_SECONDS)
+        done = forks.run("kraftcheck.tlc.mutant_worker", *words, seconds=seconds + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
     if ended_by_the_machine(done.returncode):

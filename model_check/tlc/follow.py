@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model_check.errors import InputError
-from model_check.files import write_atomically
-from model_check.kinds import model_of
-from model_check.scenario import Scenario, shipped
-from model_check.tlc import states as sets
-from model_check.tlc.install import Tools
-from model_check.tlc.kinds import ended, kind_of
-from model_check.tlc.modules import Configuration, Modules
-from model_check.tlc.process import DUMP, Job, run, workplace
-from model_check.tlc.values import NoFormError, State, text
-from model_check.trace.model import Trace, TraceError
-from model_check.trace.walk import Walk
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import write_atomically
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import Scenario, shipped
+from kraftcheck.tlc import states as sets
+from kraftcheck.tlc.install import Tools
+from kraftcheck.tlc.kinds import ended, kind_of
+from kraftcheck.tlc.modules import Configuration, Modules
+from kraftcheck.tlc.process import DUMP, Job, run, workplace
+from kraftcheck.tlc.values import NoFormError, State, text
+from kraftcheck.traces.model import Trace, TraceError
+from kraftcheck.traces.walk import Walk
 
 ROOT = "Followed"
 

@@ -1,7 +1,7 @@
 """States of replicas as states of ``tla/KRaft.tla``: the table "Values" of ``tla/README.md``, carried out.
 
 Whatever the modules have no form for (snapshots, parked fetches, replaced disks, ...) raises
-:class:`~model_check.tlc.values.NoFormError`.
+:class:`~kraftcheck.tlc.values.NoFormError`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import cast
 
-from model_check.engine.system import GlobalState
-from model_check.kraft.history import History
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.kraft.system import KRaftSystem
-from model_check.tlc.values import NONE, NoFormError, State, Value, function, known, record, set_of
-from reference.disk import Disk
-from reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Voters
-from reference.log import Value as LogValue
-from reference.messages import (
+from kraftcheck.engine.system import GlobalState
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Voters
+from kraftcheck.reference.log import Value as LogValue
+from kraftcheck.reference.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     BeginQuorumEpochRequest,
@@ -32,7 +27,7 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.replica import (
+from kraftcheck.reference.replica import (
     AddingVoter,
     Candidate,
     Follower,
@@ -47,6 +42,11 @@ from reference.replica import (
     Unattached,
     VoterChange,
 )
+from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.tlc.values import NONE, NoFormError, State, Value, function, known, record, set_of
 
 #: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
 #: a budget for timers these expire without a bound.

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from model_check.errors import InputError
-from model_check.java import find_java
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.java import find_java
 
 #: Names the file tla2tools.jar.
 VARIABLE = "TLA2TOOLS_JAR"

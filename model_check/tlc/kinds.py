@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from model_check.engine.system import GlobalState
-from model_check.kinds import model_of
-from model_check.kraft.model import KRAFT
-from model_check.kraft.node import Node
-from model_check.model import ModelSystem
-from model_check.tlc.broker_forms import BrokerForms
-from model_check.tlc.forms import Forms
-from model_check.tlc.values import State
+from kraftcheck.engine.system import GlobalState
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kraft.model import KRAFT
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.model import ModelSystem
+from kraftcheck.tlc.broker_forms import BrokerForms
+from kraftcheck.tlc.forms import Forms
+from kraftcheck.tlc.values import State
 
 
 class StateForms(Protocol):

@@ -10,12 +10,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-import model_check
-from model_check.closest import did_you_mean
-from model_check.errors import InputError
-from model_check.files import read_text
-from model_check.scenario import Name
-from model_check.validation import read_toml
+from kraftcheck.support import places
+from kraftcheck.support.closest import did_you_mean
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text
+from kraftcheck.support.validation import read_toml
+from kraftcheck.systems.scenario import Name
 
 MAX_FILE_BYTES = 1_000_000
 DEFAULT_MODULE = "KRaft"
@@ -96,7 +96,7 @@ class Modules:
 
     def __init__(self, folder: Path | None = None) -> None:
         """``folder`` is the one of the project, unless it is given. Raises InputError where it is none."""
-        self.folder = folder or Path(str(model_check.__file__)).parent.parent / "tla"
+        self.folder = folder or places.root() / "tla"
         if not (os.path.isdir(self.folder) and any(self.folder.glob("*.tla"))):
             raise InputError(
                 f"{self.folder}: there are no TLA+ modules; name the project's folder 'tla' with --modules."

@@ -1,7 +1,7 @@
 """One mutant of the reference in a given scenario, explored in an interpreter of its own.
 
-``python -m model_check.tlc.mutant_worker ID SCENARIO SECONDS`` makes the mutant before anything of the
-reference is imported, and writes the fields of an :class:`Answer <model_check.tlc.compare.Answer>` as JSON,
+``python -m kraftcheck.tlc.mutant_worker ID SCENARIO SECONDS`` makes the mutant before anything of the
+reference is imported, and writes the fields of an :class:`Answer <kraftcheck.tlc.compare.Answer>` as JSON,
 or an object with the key ``error``.
 """
 
@@ -11,11 +11,11 @@ import dataclasses
 import json
 import sys
 
-from model_check import signals
-from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED, of_the_machine
-from model_check.mutation import catalogue, patch
-from model_check.scenario import find
+from kraftcheck.checking.mutation import catalogue, patch
+from kraftcheck.support import signals
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
+from kraftcheck.systems.scenario import find
 
 
 def main(argv: list[str]) -> int:
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
         if mutant is None:
             raise InputError(f"there is no mutant '{argv[0]}'; 'kraftcheck mutate --list' lists them.")
         finder = patch.install(mutant)
-        from model_check.tlc.compare import Wanted, our_answer
+        from kraftcheck.tlc.compare import Wanted, our_answer
 
         missing = sorted(set(finder.edits) - finder.applied)
         if missing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from model_check.tlc.values import Model, Set, State, Value, function, set_of
+from kraftcheck.tlc.values import Model, Set, State, Value, function, set_of
 
 MAX_DEPTH = 60
 MAX_DIGITS = 10

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from model_check import signals
-from model_check.errors import InputError
-from model_check.files import TemporaryFolder
-from model_check.java import NOT_BEGUN
-from model_check.tlc.install import Tools
-from model_check.tlc.output import Listener, Said
+from kraftcheck.support import signals
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import TemporaryFolder
+from kraftcheck.support.java import NOT_BEGUN
+from kraftcheck.tlc.install import Tools
+from kraftcheck.tlc.output import Listener, Said
 
 DUMP = "states.dump"
 _SILENT_LINES = 40

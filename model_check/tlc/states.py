@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from model_check.engine.graph import Graph
-from model_check.engine.system import PathStep
-from model_check.errors import InputError
-from model_check.kraft.step import Action
-from model_check.model import ModelSystem
-from model_check.tlc.kinds import kind_of
-from model_check.tlc.parse import ParseError, StateReader
-from model_check.tlc.values import Function, State, Value, text
+from kraftcheck.engine.graph import Graph
+from kraftcheck.engine.system import PathStep
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.step import Action
+from kraftcheck.systems.model import ModelSystem
+from kraftcheck.tlc.kinds import kind_of
+from kraftcheck.tlc.parse import ParseError, StateReader
+from kraftcheck.tlc.values import Function, State, Value, text
 
 #: How many states of one side are looked through for the one most like a state of the other.
 _MOST_LIKE_AMONG = 200

@@ -6,10 +6,10 @@ validateAlterPartitionData, ineligibleReplicasForIsr, Partition.handleAlterParti
 
 from __future__ import annotations
 
-from reference.brokers import isr_change, leadership, lives, pending_isrs, views
-from reference.brokers.broker import Api, PendingIsr
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers import isr_change, leadership, lives, pending_isrs, views
+from kraftcheck.reference.brokers.broker import Api, PendingIsr
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     IsrMember,
@@ -17,10 +17,10 @@ from reference.brokers.messages import (
     PartitionResult,
     PartitionState,
 )
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import IsrChanges
-from reference.brokers.work import BrokerWork, ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def handle_request(work: ControllerWork, node: int, request: AlterPartitionRequest) -> AlterPartitionResponse:

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from reference.brokers.messages import BrokerState, FeatureRange, PartitionState, Process, VisibleBroker
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.messages import (
+    BrokerState,
+    FeatureRange,
+    PartitionState,
+    Process,
+    VisibleBroker,
+)
+from kraftcheck.reference.frozen import Frozen
 
 
 class Life(Enum):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from enum import Enum
 
-from reference.brokers import leadership, sessions, shutdown, views
-from reference.brokers.broker import Api, Life
-from reference.brokers.controller import BrokerRegistration, Session
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from reference.brokers.work import BrokerWork, ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import leadership, sessions, shutdown, views
+from kraftcheck.reference.brokers.broker import Api, Life
+from kraftcheck.reference.brokers.controller import BrokerRegistration, Session
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 class ControlState(Enum):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference.brokers import leadership, views
-from reference.brokers.broker import Api
-from reference.brokers.controller import BrokerRegistration
-from reference.brokers.effects import BrokerFenced
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
-from reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.brokers import leadership, views
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.controller import BrokerRegistration
+from kraftcheck.reference.brokers.effects import BrokerFenced
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 
 #: The rules by which a process is refused and waits; NOT_CONTROLLER sends it to another node.
 _REFUSED_BY: Mapping[BrokerErrorCode, tuple[str, ...]] = {

@@ -5,10 +5,10 @@ Source: KIP-343 (Broker-Side Heartbeat Timeout, Broker State).
 
 from __future__ import annotations
 
-from reference.brokers import shutdown, views
-from reference.brokers.effects import Accepted, Completed, Refused
-from reference.brokers.messages import BrokerState
-from reference.brokers.work import BrokerWork
+from kraftcheck.reference.brokers import shutdown, views
+from kraftcheck.reference.brokers.effects import Accepted, Completed, Refused
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.work import BrokerWork
 
 
 def request(work: BrokerWork) -> None:

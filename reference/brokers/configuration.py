@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference.brokers.protocol import BrokerProtocol
-from reference.config import Problem
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.config import Problem
 
 
 def problems(protocol: BrokerProtocol) -> tuple[Problem, ...]:

@@ -9,9 +9,9 @@ ReplicationControlManager.
 
 from __future__ import annotations
 
-from reference.brokers.messages import BrokerState
-from reference.brokers.partition import Partition
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.frozen import Frozen
 
 #: The version of a registration with an inter-broker protocol below that of KIP-343, and of one with it.
 LEGACY_VERSION = 4

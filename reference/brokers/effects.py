@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference.brokers.broker import Api
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.messages import (
     BrokerState,
     MetadataUpdate,
     Process,
@@ -12,8 +12,8 @@ from reference.brokers.messages import (
     StoreIsrRequest,
     StoreIsrResponse,
 )
-from reference.brokers.partition import Partition
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.frozen import Frozen
 
 # The controller.
 

@@ -6,8 +6,8 @@ A protocol with time-outs in ticks knows ``Tick`` alone; one without knows ``Ses
 
 from __future__ import annotations
 
-from reference.brokers.broker import Api
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.messages import (
     IsrMember,
     MetadataUpdate,
     Process,
@@ -16,7 +16,7 @@ from reference.brokers.messages import (
     StoreIsrRequest,
     StoreIsrResponse,
 )
-from reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen
 
 
 class Tick(Frozen):

@@ -6,9 +6,9 @@ ClusterControlManager.activate.
 
 from __future__ import annotations
 
-from reference.brokers import liveness, sessions
-from reference.brokers.controller import Store
-from reference.brokers.work import ControllerWork
+from kraftcheck.reference.brokers import liveness, sessions
+from kraftcheck.reference.brokers.controller import Store
+from kraftcheck.reference.brokers.work import ControllerWork
 
 
 def become_active(work: ControllerWork, node: int | None) -> None:

@@ -5,10 +5,10 @@ Source: KIP-343 (Broker-Side Heartbeat Timeout).
 
 from __future__ import annotations
 
-from reference.brokers.broker import Api
-from reference.brokers.effects import FencedItself, Unfenced
-from reference.brokers.protocol import Contact, ContactTime
-from reference.brokers.work import BrokerWork
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.effects import FencedItself, Unfenced
+from kraftcheck.reference.brokers.protocol import Contact, ContactTime
+from kraftcheck.reference.brokers.work import BrokerWork
 
 
 def tick(work: BrokerWork) -> None:

@@ -5,13 +5,13 @@ Source: KIP-343 (Initiating ISR Changes, IsrChange).
 
 from __future__ import annotations
 
-from reference.brokers import lives, pending_isrs, views
-from reference.brokers.broker import Api, PendingIsr
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal
-from reference.brokers.partition import Partition
-from reference.brokers.work import BrokerWork, ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import lives, pending_isrs, views
+from kraftcheck.reference.brokers.broker import Api, PendingIsr
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def handle_request(work: ControllerWork, node: int, request: IsrChangeRequest) -> IsrChangeResponse:

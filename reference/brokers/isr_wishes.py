@@ -5,11 +5,11 @@ Source: KIP-343 (Initiating ISR Changes), KIP-497; Kafka: DefaultAlterPartitionM
 
 from __future__ import annotations
 
-from reference.brokers import alter_partition, isr_change, pending_isrs, store_isr, views
-from reference.brokers.broker import Api, PendingIsr
-from reference.brokers.events import IsrWish
-from reference.brokers.protocol import IsrChanges
-from reference.brokers.work import BrokerWork
+from kraftcheck.reference.brokers import alter_partition, isr_change, pending_isrs, store_isr, views
+from kraftcheck.reference.brokers.broker import Api, PendingIsr
+from kraftcheck.reference.brokers.events import IsrWish
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.reference.brokers.work import BrokerWork
 
 
 def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:

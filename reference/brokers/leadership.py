@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reference.brokers import views
-from reference.brokers.messages import BrokerState
-from reference.brokers.partition import Partition
-from reference.brokers.work import ControllerWork
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.work import ControllerWork
 
 
 def leave(work: ControllerWork, broker: int, *, leaves_isr: bool = True) -> None:

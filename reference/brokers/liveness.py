@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.brokers import leadership, views
-from reference.brokers.controller import Liveness
-from reference.brokers.effects import BrokerDeclared
-from reference.brokers.messages import BrokerState
-from reference.brokers.protocol import NewController
-from reference.brokers.work import ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import leadership, views
+from kraftcheck.reference.brokers.controller import Liveness
+from kraftcheck.reference.brokers.effects import BrokerDeclared
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.protocol import NewController
+from kraftcheck.reference.brokers.work import ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def declare(work: ControllerWork, broker: int, **changes: Any) -> None:

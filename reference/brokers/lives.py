@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reference.brokers import views
-from reference.brokers.controller import Store
-from reference.brokers.protocol import KnownLife
-from reference.brokers.work import ControllerWork
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.controller import Store
+from kraftcheck.reference.brokers.protocol import KnownLife
+from kraftcheck.reference.brokers.work import ControllerWork
 
 
 def is_current(work: ControllerWork, broker: int, life: int) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from reference.brokers.errors import BrokerErrorCode
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.frozen import Frozen
 
 
 class BrokerState(IntEnum):

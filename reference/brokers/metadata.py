@@ -1,18 +1,19 @@
 """How metadata gets from the controller to the brokers.
 
 KIP-343: the controller tells every visible broker what has changed (LeaderAndIsr, UpdateMetadata), and tells
-it again on :class:`~reference.brokers.events.MetadataDue`. KIP-631: a process reads the metadata log itself.
+it again on :class:`~kraftcheck.reference.brokers.events.MetadataDue`. KIP-631: a process reads the metadata
+log itself.
 
 Source: KIP-343 (Broker State); Kafka: ControllerBrokerRequestBatch, BrokerMetadataPublisher.
 """
 
 from __future__ import annotations
 
-from reference.brokers import pending_isrs, views
-from reference.brokers.controller import Controller, Store
-from reference.brokers.effects import Tell
-from reference.brokers.messages import MetadataUpdate, PartitionState, Process
-from reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.brokers import pending_isrs, views
+from kraftcheck.reference.brokers.controller import Controller, Store
+from kraftcheck.reference.brokers.effects import Tell
+from kraftcheck.reference.brokers.messages import MetadataUpdate, PartitionState, Process
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 
 
 def tell_changes(work: ControllerWork, before: Controller) -> None:

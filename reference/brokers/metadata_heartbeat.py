@@ -5,11 +5,15 @@ Source: KIP-343 (Controller Heartbeat, Controller Logic, MetadataHeartbeat).
 
 from __future__ import annotations
 
-from reference.brokers import fencing, liveness, shutdown, views
-from reference.brokers.broker import Api
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, MetadataHeartbeatResponse
-from reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.brokers import fencing, liveness, shutdown, views
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import (
+    BrokerState,
+    MetadataHeartbeatRequest,
+    MetadataHeartbeatResponse,
+)
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 
 
 def handle_request(

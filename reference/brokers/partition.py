@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen
 
 
 class Partition(Frozen):

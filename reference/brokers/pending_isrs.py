@@ -9,11 +9,11 @@ Source: Kafka: Partition (PendingPartitionChange, handleAlterPartitionError), De
 
 from __future__ import annotations
 
-from reference.brokers import views
-from reference.brokers.broker import Api, Broker, PendingIsr
-from reference.brokers.protocol import IsrChanges
-from reference.brokers.work import BrokerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, Broker, PendingIsr
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.reference.brokers.work import BrokerWork
+from kraftcheck.reference.frozen import replace
 
 
 def asked(broker: Broker) -> tuple[PendingIsr, ...]:

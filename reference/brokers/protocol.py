@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen
 
 
 class BrokerLiveness(Enum):

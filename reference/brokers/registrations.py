@@ -5,12 +5,12 @@ Source: KIP-343 (Broker Incarnation ID, Compatibility).
 
 from __future__ import annotations
 
-from reference.brokers import liveness, views
-from reference.brokers.controller import LEGACY_VERSION, StoredRegistration
-from reference.brokers.effects import Registered
-from reference.brokers.messages import BrokerState, Process
-from reference.brokers.work import ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import liveness, views
+from kraftcheck.reference.brokers.controller import LEGACY_VERSION, StoredRegistration
+from kraftcheck.reference.brokers.effects import Registered
+from kraftcheck.reference.brokers.messages import BrokerState, Process
+from kraftcheck.reference.brokers.work import ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def write(work: ControllerWork, broker: int, version: int) -> None:

@@ -6,11 +6,11 @@ ReplicationControlManager.handleBrokerFenced, handleBrokerUnfenced, maybeFenceOn
 
 from __future__ import annotations
 
-from reference.brokers import leadership, views
-from reference.brokers.controller import Session
-from reference.brokers.effects import BrokerFenced
-from reference.brokers.work import ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import leadership, views
+from kraftcheck.reference.brokers.controller import Session
+from kraftcheck.reference.brokers.effects import BrokerFenced
+from kraftcheck.reference.brokers.work import ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def tick(work: ControllerWork) -> None:

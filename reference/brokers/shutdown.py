@@ -5,11 +5,11 @@ Source: KIP-343 (Broker State); Kafka: BrokerLifecycleManager.beginControlledShu
 
 from __future__ import annotations
 
-from reference.brokers import views
-from reference.brokers.broker import Broker, Life
-from reference.brokers.effects import Stop
-from reference.brokers.messages import BrokerState
-from reference.brokers.work import BrokerWork
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.effects import Stop
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.work import BrokerWork
 
 
 def wish(work: BrokerWork) -> None:

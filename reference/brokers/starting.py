@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reference.brokers import views
-from reference.brokers.broker import Broker, Life
-from reference.brokers.controller import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.controller import (
     LEGACY_VERSION,
     BrokerRegistration,
     Controller,
@@ -17,10 +17,10 @@ from reference.brokers.controller import (
     Store,
     StoredRegistration,
 )
-from reference.brokers.messages import BrokerState, FeatureRange, Process
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerProtocol
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import BrokerState, FeatureRange, Process
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.frozen import replace
 
 
 def first_controller(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from reference.brokers import (
+from kraftcheck.reference.brokers import (
     alter_partition,
     broker_heartbeat,
     broker_registration,
@@ -27,10 +27,10 @@ from reference.brokers import (
     shutdown,
     store_isr,
 )
-from reference.brokers.broker import Api, Broker
-from reference.brokers.controller import Controller, Store
-from reference.brokers.effects import BrokerEffect, ControllerEffect, Reply, StoreReply
-from reference.brokers.events import (
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.controller import Controller, Store
+from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect, Reply, StoreReply
+from kraftcheck.reference.brokers.events import (
     BrokerEvent,
     ClientRequest,
     ClientRequestDone,
@@ -55,7 +55,7 @@ from reference.brokers.events import (
     StoreIsrReceived,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
@@ -68,9 +68,9 @@ from reference.brokers.messages import (
     MetadataHeartbeatResponse,
     Response,
 )
-from reference.brokers.protocol import BrokerProtocol
-from reference.brokers.work import BrokerWork, ControllerWork
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.frozen import Frozen
 
 
 class ControllerOutcome(Frozen):

@@ -5,12 +5,12 @@ Source: KIP-343 (Compatibility); Kafka before AlterPartition: Partition.updateIs
 
 from __future__ import annotations
 
-from reference.brokers import views
-from reference.brokers.broker import Api, PendingIsr
-from reference.brokers.effects import WriteStore
-from reference.brokers.messages import StoreIsrRequest, StoreIsrResponse
-from reference.brokers.work import BrokerWork, ControllerWork
-from reference.frozen import replace
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, PendingIsr
+from kraftcheck.reference.brokers.effects import WriteStore
+from kraftcheck.reference.brokers.messages import StoreIsrRequest, StoreIsrResponse
+from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
+from kraftcheck.reference.frozen import replace
 
 
 def handle_write(work: ControllerWork, request: StoreIsrRequest) -> StoreIsrResponse:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.brokers import views
-from reference.brokers.broker import Broker, Life
-from reference.brokers.controller import Controller, Store
-from reference.brokers.events import BrokerEvent, ControllerEvent, Failover
-from reference.brokers.protocol import BrokerProtocol
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.controller import Controller, Store
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, Failover
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.frozen import Frozen
 
 #: The tables of the file.
 DRAFT_CONTROLLER, DRAFT_PROCESS = "draft-controller", "draft-process"

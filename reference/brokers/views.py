@@ -5,8 +5,8 @@ Handlers decide by these functions, and so may whoever judges a state.
 
 from __future__ import annotations
 
-from reference.brokers.broker import Broker, Life
-from reference.brokers.controller import (
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.controller import (
     LEGACY_VERSION,
     BrokerRegistration,
     Controller,
@@ -16,9 +16,9 @@ from reference.brokers.controller import (
     Store,
     StoredRegistration,
 )
-from reference.brokers.messages import BrokerState, MetadataUpdate, PartitionState, VisibleBroker
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.messages import BrokerState, MetadataUpdate, PartitionState, VisibleBroker
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
 
 # The controller, in the form of KIP-343.
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.brokers.broker import Api, Broker
-from reference.brokers.controller import (
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.controller import (
     BrokerRegistration,
     Controller,
     Liveness,
@@ -17,11 +17,17 @@ from reference.brokers.controller import (
     Store,
     StoredRegistration,
 )
-from reference.brokers.effects import BrokerEffect, ControllerEffect, ForgetRequest, PartitionChanged, Send
-from reference.brokers.messages import BrokerState, PartitionState, Request
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerProtocol
-from reference.frozen import replace
+from kraftcheck.reference.brokers.effects import (
+    BrokerEffect,
+    ControllerEffect,
+    ForgetRequest,
+    PartitionChanged,
+    Send,
+)
+from kraftcheck.reference.brokers.messages import BrokerState, PartitionState, Request
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.frozen import replace
 
 
 class _Rules:

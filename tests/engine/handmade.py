@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from model_check.engine.system import GlobalState, Invariant, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Invariant, Loss, Network, Outcome, Recorded, Signal
 
 
 class Plain:

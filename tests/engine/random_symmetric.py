@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 from tests.engine.random_systems import clocks
 
 LOCALS, KINDS = 3, 3

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from model_check.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 
 LOCALS = 4
 MESSAGES = 4

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.engine import block, frontier
-from model_check.engine.block import Batch
-from model_check.engine.explorer import explore
-from model_check.engine.steps import confirms
-from model_check.engine.system import Exploration, GlobalState, Limits, System, Verdict
-from model_check.engine.tables import Tables
-from model_check.engine.twin import explore_naively
+from kraftcheck.engine import block, frontier
+from kraftcheck.engine.block import Batch
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.steps import confirms
+from kraftcheck.engine.system import Exploration, GlobalState, Limits, System, Verdict
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_systems import RandomSystem, random_system, systems
 
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

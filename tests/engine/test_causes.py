@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from model_check.engine.causes import Cause, by_cause
-from model_check.engine.layers import collect_layers
-from model_check.engine.shrink import shrink
-from model_check.engine.simplest import simplest
-from model_check.engine.simulate import simulate
-from model_check.engine.steps import Step, confirms
-from model_check.engine.system import Limits
-from model_check.engine.twin import explore_naively
-from model_check.engine.witness import faults_of
+from kraftcheck.engine.causes import Cause, by_cause
+from kraftcheck.engine.layers import collect_layers
+from kraftcheck.engine.shrink import shrink
+from kraftcheck.engine.simplest import simplest
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.steps import Step, confirms
+from kraftcheck.engine.system import Limits
+from kraftcheck.engine.twin import explore_naively
+from kraftcheck.engine.witness import faults_of
 from tests.engine.random_systems import random_system
 from tests.engine.test_simplest import FAULTS, MANY, MOST, cost, violating, ways_to
 

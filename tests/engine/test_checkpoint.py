@@ -16,19 +16,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.engine import explorer
-from model_check.engine.checkpoint import Checkpoint, CheckpointError
-from model_check.engine.explorer import explore
-from model_check.engine.links import AppendedFile
-from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import (
+from kraftcheck.engine import explorer
+from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.links import AppendedFile
+from kraftcheck.engine.synthetic import Synthetic
+from kraftcheck.engine.system import (
     UNLIMITED,
     Exploration,
     Interrupted,
     Limits,
     System,
 )
-from model_check.errors import DiskError
+from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)

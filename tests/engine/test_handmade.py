@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.engine.explorer import Progress, explore
-from model_check.engine.simulate import simulate
-from model_check.engine.steps import ReplayError, confirms, replay
-from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
-from model_check.engine.tables import Tables
-from model_check.engine.twin import explore_naively, state_graph
+from kraftcheck.engine.explorer import Progress, explore
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.steps import ReplayError, confirms, replay
+from kraftcheck.engine.synthetic import Synthetic
+from kraftcheck.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.twin import explore_naively, state_graph
 from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring, TurnsBack
 
 
@@ -95,7 +95,7 @@ def test_an_interrupt_ends_cleanly() -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("model_check.engine.explorer.PROGRESS_SECONDS", 0.0)
+        patch.setattr("kraftcheck.engine.explorer.PROGRESS_SECONDS", 0.0)
         with pytest.raises(Interrupted) as raised:
             explore(Ring(4), progress=interrupt)
     result = raised.value.found

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_check.engine import cycles
-from model_check.engine.components import strong_components
-from model_check.engine.cycles import Strength
-from model_check.engine.graph import Graph, collect_graph
-from model_check.engine.liveness import (
+from kraftcheck.engine import cycles
+from kraftcheck.engine.components import strong_components
+from kraftcheck.engine.cycles import Strength
+from kraftcheck.engine.graph import Graph, collect_graph
+from kraftcheck.engine.liveness import (
     Fairness,
     Lasso,
     Waiting,
@@ -27,9 +27,9 @@ from model_check.engine.liveness import (
     lassos,
     out_of_reach,
 )
-from model_check.engine.steps import initial_states
-from model_check.engine.system import GlobalState, PathStep
-from model_check.engine.twin import state_graph
+from kraftcheck.engine.steps import initial_states
+from kraftcheck.engine.system import GlobalState, PathStep
+from kraftcheck.engine.twin import state_graph
 from tests.engine.handmade import BadMutex, LossyPing, Ring
 from tests.engine.random_systems import RandomSystem, random_system, systems
 

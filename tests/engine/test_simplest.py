@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from model_check.engine.explorer import explore
-from model_check.engine.layers import collect_layers
-from model_check.engine.simplest import simplest
-from model_check.engine.steps import Step, broken_invariants, confirms, initial_states, steps
-from model_check.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
-from model_check.engine.twin import explore_naively
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.layers import collect_layers
+from kraftcheck.engine.simplest import simplest
+from kraftcheck.engine.steps import Step, broken_invariants, confirms, initial_states, steps
+from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
+from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_systems import random_system
 
 FAULTS = frozenset({"a"})
@@ -113,7 +113,7 @@ def test_too_large_is_said() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 def test_where_too_many_ways_are_compared_one_is_found_still(most: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr("model_check.engine.simplest.MOST_PARTIAL", most)
+    monkeypatch.setattr("kraftcheck.engine.simplest.MOST_PARTIAL", most)
     for seed in range(300):
         system = random_system(seed)
         naive, _ = explore_naively(system, Limits(max_states=MOST))

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 
-from model_check.engine.checkpoint import Checkpoint
-from model_check.engine.explorer import explore
-from model_check.engine.graph import collect_graph
-from model_check.engine.steps import confirms
-from model_check.engine.symmetry import Symmetry
-from model_check.engine.synthetic import Node, Synthetic
-from model_check.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
-from model_check.engine.twin import explore_naively
+from kraftcheck.engine.checkpoint import Checkpoint
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.graph import collect_graph
+from kraftcheck.engine.steps import confirms
+from kraftcheck.engine.symmetry import Symmetry
+from kraftcheck.engine.synthetic import Node, Synthetic
+from kraftcheck.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
+from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_symmetric import RandomSymmetric, systems
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_check.engine import visited as module
-from model_check.engine.visited import Visited
+from kraftcheck.engine import visited as module
+from kraftcheck.engine.visited import Visited
 
 NUMBERS = st.one_of(st.integers(1, 2**64 - 1), st.integers(1, 40), st.integers(2**58 - 3, 2**58 + 3))
 

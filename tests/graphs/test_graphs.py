@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.cli import main
-from model_check.engine.system import System
-from model_check.engine.twin import state_graph as naive_graph
-from model_check.engine.witness import Witnessing
-from model_check.errors import InputError
-from model_check.graphs.layout import GAP, lay_out
-from model_check.graphs.picture import as_svg
-from model_check.graphs.projection import FIELDS, Projection, parse_condition, parse_projection
-from model_check.graphs.states import States, collect_states, fold, merged, state_graph
-from model_check.kraft.build import build
-from model_check.kraft.system import KRaftSystem
-from model_check.scenario import find, from_data
-from model_check.trace.words import node_fields
-from tests.trace.trace_samples import POWER_LOSS
+from kraftcheck.cli.main import main
+from kraftcheck.engine.system import System
+from kraftcheck.engine.twin import state_graph as naive_graph
+from kraftcheck.engine.witness import Witnessing
+from kraftcheck.graphs.layout import GAP, lay_out
+from kraftcheck.graphs.picture import as_svg
+from kraftcheck.graphs.projection import FIELDS, Projection, parse_condition, parse_projection
+from kraftcheck.graphs.states import States, collect_states, fold, merged, state_graph
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.scenario import find, from_data
+from kraftcheck.traces.words import node_fields
+from tests.traces.trace_samples import POWER_LOSS
 
 FOLDS = ("role-epoch", "role,epoch", "leader,high-watermark,end-offset", "role.1,messages", "messages")
 

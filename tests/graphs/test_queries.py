@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.cli import main
-from model_check.engine.graph import Graph
-from model_check.engine.system import GlobalState, PathStep
-from model_check.graphs.projection import Projection, parse_condition
-from model_check.graphs.queries import Queries, initial, where
-from model_check.graphs.states import States, collect_states
-from model_check.kraft.build import build
-from model_check.scenario import find
+from kraftcheck.cli.main import main
+from kraftcheck.engine.graph import Graph
+from kraftcheck.engine.system import GlobalState, PathStep
+from kraftcheck.graphs.projection import Projection, parse_condition
+from kraftcheck.graphs.queries import Queries, initial, where
+from kraftcheck.graphs.states import States, collect_states
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.scenario import find
 
 SIZE, NAMES = 8, 4
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from model_check.cli import main
+from kraftcheck.cli.main import main
 from tests.tlc.tools import tools
 
 FIGURES = {

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check import files
-from model_check.cli import main
-from model_check.conform import recording
-from model_check.errors import InputError
-from model_check.files import read_text
-from model_check.scenario import parse
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.recordings import recording
+from kraftcheck.support import files
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text
+from kraftcheck.systems.scenario import parse
 
 SCENARIO = """
 name = "good"
@@ -109,7 +109,7 @@ def test_a_writer_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_closed_standard_input_is_bad_input() -> None:
-    command = [sys.executable, "-m", "model_check", "trace", "replay", "-"]
+    command = [sys.executable, "-m", "kraftcheck", "trace", "replay", "-"]
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False
     )
@@ -195,7 +195,7 @@ def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
     (tmp_path / "server.log.gz").write_bytes((tmp_path / "trace.jsonl.gz").read_bytes())
     for words in (["conform", "."], ["logs", "server.log.gz"]):
         code = (
-            "import re, sys; from model_check.cli import main; status = main(sys.argv[1:]);"
+            "import re, sys; from kraftcheck.cli.main import main; status = main(sys.argv[1:]);"
             "print(status, re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
         )
         done = subprocess.run(

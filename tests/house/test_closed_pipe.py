@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from model_check.cli import EXIT_BROKEN_PIPE
+from kraftcheck.cli.main import EXIT_BROKEN_PIPE
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from model_check.cli import EXIT_BROKEN_PIPE
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_the_reader_closes_the_pipe(words: str, unbuffered: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "model_check", *words.split()],
+        [sys.executable, "-m", "kraftcheck", *words.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,12 +11,13 @@ from typing import get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-import spec
-from model_check import cli, scenario
-from model_check.brokers import names as broker_names
-from model_check.brokers.scenario import BrokerScenario
-from model_check.kraft import names
-from model_check.kraft.scenario import KRaftScenario
+from kraftcheck import spec
+from kraftcheck.cli import main as cli
+from kraftcheck.systems import scenario
+from kraftcheck.systems.brokers import names as broker_names
+from kraftcheck.systems.brokers.scenario import BrokerScenario
+from kraftcheck.systems.kraft import names
+from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,7 +43,7 @@ def parse(line: str) -> None:
     command, *rest = words[:end]
     assert command in cli.COMMANDS, f"there is no command {command}"
     parser = argparse.ArgumentParser(prog=f"kraftcheck {command}", exit_on_error=False)
-    importlib.import_module(f"model_check.commands.{command}").configure(parser)
+    importlib.import_module(f"kraftcheck.cli.commands.{command}").configure(parser)
     if "--help" not in rest:
         try:
             parser.parse_args(rest)
@@ -62,7 +63,7 @@ def test_the_readme_shows_every_command() -> None:
 
 
 def test_every_command_has_a_module() -> None:
-    modules = {path.stem for path in (ROOT / "model_check" / "commands").glob("*.py")} - {"__init__"}
+    modules = {path.stem for path in (ROOT / "model_check" / "cli" / "commands").glob("*.py")} - {"__init__"}
     assert modules == set(cli.COMMANDS)
 
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from model_check.cli import COMMANDS, main
-from model_check.commands.pipeline import PIPELINES
-from model_check.parser import Parser
+from kraftcheck.cli.commands.pipeline import PIPELINES
+from kraftcheck.cli.main import COMMANDS, main
+from kraftcheck.cli.parser import Parser
 
 ALL = [
     [],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from model_check import signals
+from kraftcheck.support import signals
 
 ENDING = pytest.mark.parametrize("number", signals.ENDING, ids=lambda number: number.name)
 
@@ -52,7 +52,7 @@ def test_other_signals_do_the_same(words: str, number: signal.Signals, tmp_path:
 def ended(arguments: list[str], number: signal.Signals, temporary: Path) -> tuple[str, list[str]]:
     """What a command prints that gets a signal, twice as from `timeout`: it ends with status 3."""
     with subprocess.Popen(
-        [sys.executable, "-m", "model_check", *arguments],
+        [sys.executable, "-m", "kraftcheck", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -125,16 +125,16 @@ def test_a_signal_that_comes_while_the_command_is_imported(number: signal.Signal
     """No code of the command can hear it yet, so it waits."""
     code = f"""
 import importlib.abc, os, sys
-import model_check.__main__
+import kraftcheck.__main__
 
 class Signals(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name == "model_check.cli":
+        if name == "kraftcheck.cli.main":
             os.kill(os.getpid(), {int(number)})
 
 sys.meta_path.insert(0, Signals())
 sys.argv = ["kraftcheck", "rules"]
-model_check.__main__.script()
+kraftcheck.__main__.script()
 """
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=as_usual)

@@ -6,7 +6,8 @@ import doctest
 from pathlib import Path
 
 import pytest
-from pages import blocks
+
+from tests.house.pages import blocks
 
 
 @pytest.mark.slow

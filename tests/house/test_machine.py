@@ -16,16 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from model_check import cli, failures
-from model_check.cli import COMMANDS, main
-from model_check.engine import jit
-from model_check.errors import DiskError, InputError
-from model_check.files import TemporaryFolder
-from model_check.java import find_java
+from kraftcheck.cli import main as cli
+from kraftcheck.cli.main import COMMANDS, main
+from kraftcheck.engine import jit
+from kraftcheck.support import failures
+from kraftcheck.support.errors import DiskError, InputError
+from kraftcheck.support.files import TemporaryFolder
+from kraftcheck.support.java import find_java
+from tests.installed import install
 
 ROOT = Path(__file__).parents[2]
 FULL = Path("/dev/full")
-COMMAND = [sys.executable, "-m", "model_check"]
+COMMAND = [sys.executable, "-m", "kraftcheck"]
 #: Of each kind of output: help, lists, reports by print and by rich, JSON.
 WORDS = [
     "--help",
@@ -192,7 +194,7 @@ def failing_with(
     def fail(arguments: object) -> int:
         raise error
 
-    monkeypatch.setattr("model_check.commands.rules.run", fail)
+    monkeypatch.setattr("kraftcheck.cli.commands.rules.run", fail)
     status = main(["rules"])
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -248,7 +250,7 @@ def test_only_verdicts_have_status_1() -> None:
     """No command raises ``SystemExit(1)``, or returns a plain 1."""
     assert cli.EXIT_DIFFERS == 1
     for name in COMMANDS:
-        text = (ROOT / "model_check" / "commands" / f"{name}.py").read_text(encoding="utf-8")
+        text = (ROOT / "model_check" / "cli" / "commands" / f"{name}.py").read_text(encoding="utf-8")
         assert "SystemExit" not in text and "sys.exit" not in text and "return 1\n" not in text
 
 
@@ -291,8 +293,7 @@ def as_another_user() -> list[str]:
 def test_an_installation_and_a_home_that_cannot_be_written(kept: str, tmp_path: Path) -> None:
     """By another user, who may write neither the working directory either."""
     other = as_another_user()
-    for name in ("model_check", "reference", "spec"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    install(tmp_path)
     home, named, shared = tmp_path / "home", tmp_path / "named", tmp_path / "tmp"
     home.mkdir()
     for each in (named, shared):

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from model_check.cli import main
-from model_check.files import require_file_can_be_written, require_folder_can_be_written
+from kraftcheck.cli.main import main
+from kraftcheck.support.files import require_file_can_be_written, require_folder_can_be_written
 
 #: Commands that write a file, and what does their work.
 FILES = {
-    "museum --markdown -o": "model_check.mutation.campaign.run",
-    "graph single-voter -o": "model_check.commands.graph.collect_states",
-    "graph single-voter --to role=Leader -o": "model_check.commands.graph.collect_states",
-    "conform RUN -o": "model_check.commands.conform.find_runs",
-    "rules --table -o": "model_check.consult.rule_table.rows",
-    "rules --count REPORT -o": "model_check.consult.evidence.counted",
-    "logs LOG -o": "model_check.commands.logs.read_logs",
-    "drive --adapter COMMAND -o": "model_check.commands.drive.AdapterProcess",
+    "museum --markdown -o": "kraftcheck.checking.mutation.campaign.run",
+    "graph single-voter -o": "kraftcheck.cli.commands.graph.collect_states",
+    "graph single-voter --to role=Leader -o": "kraftcheck.cli.commands.graph.collect_states",
+    "conform RUN -o": "kraftcheck.cli.commands.conform.find_runs",
+    "rules --table -o": "kraftcheck.query.rule_table.rows",
+    "rules --count REPORT -o": "kraftcheck.query.evidence.counted",
+    "logs LOG -o": "kraftcheck.cli.commands.logs.read_logs",
+    "drive --adapter COMMAND -o": "kraftcheck.cli.commands.drive.AdapterProcess",
 }
 FOLDERS = {
-    "check single-voter --traces": "model_check.commands.check.check",
-    "tlc --trace TRACE -o": "model_check.trace.json_form.load",
-    "drive --adapter COMMAND --save": "model_check.commands.drive.AdapterProcess",
-    "pipeline logs --make-fleet": "model_check.pipeline.logs.command.make_fleet",
+    "check single-voter --traces": "kraftcheck.cli.commands.check.check",
+    "tlc --trace TRACE -o": "kraftcheck.traces.json_form.load",
+    "drive --adapter COMMAND --save": "kraftcheck.cli.commands.drive.AdapterProcess",
+    "pipeline logs --make-fleet": "kraftcheck.pipeline.logs.command.make_fleet",
 }
 
 

@@ -28,7 +28,7 @@ BLOCKS = [
 def test_output_is_as_printed(block: str) -> None:
     command, *shown = block.splitlines()
     done = subprocess.run(
-        [sys.executable, "-m", "model_check", *shlex.split(command)[2:]],
+        [sys.executable, "-m", "kraftcheck", *shlex.split(command)[2:]],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from model_check import scenario
-from model_check.errors import InputError
-from model_check.mutation import catalogue, museum
-from model_check.tlc.modules import Modules
+from kraftcheck.checking.mutation import catalogue, museum
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems import scenario
+from kraftcheck.tlc.modules import Modules
 
 #: What pydantic says of its own, of Python or of regular expressions.
 FOREIGN = ("value error", "input", "pattern", "regex", "[a-z", "dictionary", "instance", "tuple", "valid ")
@@ -30,7 +30,7 @@ rules = ["VOTE-8"]
 about = "a good one"
 scenario = "single-voter"
 expect = ["NoFatal"]
-edit = [{ module = "reference.vote", find = "a", replace = "b" }]
+edit = [{ module = "kraftcheck.reference.vote", find = "a", replace = "b" }]
 """
 DEFECT = """
 [[defect]]
@@ -100,7 +100,7 @@ CASES = [
     ("mutants", 'id = "good"', 'id = "GOOD"', "mutant.0.id: 'GOOD' does not have the form"),
     ("mutants", 'expect = ["NoFatal"]', "", "mutant.0: give either the properties that fail ('expect')"),
     ("mutants", '["VOTE-8"]', "[]", "mutant.0.rules: should have at least 1 entry"),
-    ("mutants", "reference.vote", "os", "mutant.0.edit.0.module: 'os' does not have the form"),
+    ("mutants", "kraftcheck.reference.vote", "os", "mutant.0.edit.0.module: 'os' does not have the form"),
     ("mutants", "[[mutant]]", "[mutant]", "mutant: should be a list"),
     ("mutants", "", "x = 1 y", ":1: only a comment"),
     ("museum", "KAFKA-12345", "12345", "defect.0.id: '12345' does not have the form"),

@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from pages import blocks, pattern
 
-from model_check.cli import main
-from model_check.forks import prepare
+from kraftcheck.cli.main import main
+from kraftcheck.support.forks import prepare
+from tests.house.pages import blocks, pattern
 
 _TABLE = re.compile(r"^(?=\[)", re.M)
 

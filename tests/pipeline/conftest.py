@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from model_check.pipeline.session import spark_session
+from kraftcheck.pipeline.session import spark_session
 
 #: What imports pyarrow is collected where it is installed: by `make spark`.
 collect_ignore_glob = [] if importlib.util.find_spec("pyarrow") else ["explore/*"]

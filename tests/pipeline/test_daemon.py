@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from model_check.pipeline.daemon import without_archives
+from kraftcheck.pipeline.daemon import without_archives
 
 
 def test_archives_leave_the_path_where_packages_are_installed(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, exists, make_folder, read, require_files, write
-from model_check.pipeline.session import chosen_master, settings_of, spark_session
-from model_check.pipeline.spark_errors import in_a_sentence
+from kraftcheck.pipeline.datasets import Column, Dataset, exists, make_folder, read, require_files, write
+from kraftcheck.pipeline.session import chosen_master, settings_of, spark_session
+from kraftcheck.pipeline.spark_errors import in_a_sentence
+from kraftcheck.support.errors import InputError
 
 VOTES = Dataset(
     "votes", 2, "made up", (Column("node", "int", "a node"), Column("epoch", "bigint", "its epoch"))

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.installed import install
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spec", "reference", "model_check")
 
 
 def _packed(folder: Path, notes: Path) -> Path:
@@ -26,8 +27,7 @@ def _packed(folder: Path, notes: Path) -> Path:
     environment = folder / "environment"
     venv.create(environment, symlinks=True)
     (site,) = environment.glob("lib/python*/site-packages")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, site / package, ignore=shutil.ignore_patterns("__pycache__"))
+    install(site)
     libraries = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
     note = f"import os, sys; open(os.path.join({str(notes)!r}, str(os.getpid())), 'w').write(sys.prefix)"
     (site / "libraries.pth").write_text("\n".join([*libraries, note, ""]), encoding="utf-8")
@@ -55,7 +55,7 @@ def test_an_environment_that_is_sent_along(tmp_path: Path) -> None:
     matrix += ["--walks", "5", "--max-seconds", "3600"]
     places = ["--master", "local-cluster[2,1,2048]", "--results", str(tmp_path / "results")]
     done = subprocess.run(
-        [sys.executable, "-m", "model_check", "pipeline", "campaign", *matrix, *places, *options, "--json"],
+        [sys.executable, "-m", "kraftcheck", "pipeline", "campaign", *matrix, *places, *options, "--json"],
         # The driver has kraftcheck because it is here; nothing tells executors of this folder.
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from model_check.pipeline import progress
+from kraftcheck.pipeline import progress
 
 
 class Tracker:

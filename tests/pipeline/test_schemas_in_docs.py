@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from model_check.pipeline.campaign import schemas as campaign
-from model_check.pipeline.datasets import Dataset
-from model_check.pipeline.explore import store
-from model_check.pipeline.logs import tables
-from model_check.pipeline.runs import schemas as runs
+from kraftcheck.pipeline.campaign import schemas as campaign
+from kraftcheck.pipeline.datasets import Dataset
+from kraftcheck.pipeline.explore import store
+from kraftcheck.pipeline.logs import tables
+from kraftcheck.pipeline.runs import schemas as runs
 
 PAGES = Path(__file__).parents[2] / "docs" / "pipeline"
 #: The name and the version of a data set, before the table of its columns.

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.errors import InputError
-from model_check.pipeline import seals
-from model_check.pipeline.seals import SEAL, Seal, require_sealed, require_sums, seal
+from kraftcheck.pipeline import seals
+from kraftcheck.pipeline.seals import SEAL, Seal, require_sealed, require_sums, seal
+from kraftcheck.support.errors import InputError
 
 SPARK: Any = None
 FILES = {"part-0.parquet": b"the first", "part-1.parquet": b"the second", "part-2.parquet": b""}

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from model_check.errors import InputError
-from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway
-from model_check.pipeline.virtual_machine import Printed
+from kraftcheck.pipeline.session import sql_settings
+from kraftcheck.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway
+from kraftcheck.pipeline.virtual_machine import Printed
+from kraftcheck.support.errors import InputError
 
 ROOT = str(Path(__file__).parents[2])
 TASK = """
@@ -43,7 +43,7 @@ STAGE = (
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TASK + "model_check.errors.InputError: that is bad.\n", "that is bad."),
+        (TASK + "kraftcheck.support.errors.InputError: that is bad.\n", "that is bad."),
         (
             TASK + "ValueError: 7\n\n\tat org.apache.Some.java",
             "a task of Spark failed: ValueError: 7; ",
@@ -82,7 +82,7 @@ def test_why_spark_does_not_start(said: list[str], reason: str) -> None:
     pytest.importorskip("pyspark")
     from pyspark.errors import PySparkRuntimeError
 
-    from model_check.pipeline.spark_errors import start_sentence
+    from kraftcheck.pipeline.spark_errors import start_sentence
 
     error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
     assert start_sentence(error, said) == f"Spark does not start: {reason}."
@@ -144,7 +144,7 @@ def test_an_error_that_an_interrupt_led_to_is_an_interrupt() -> None:
 
 def _command(*words: str) -> list[str]:
     settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"]
-    return [sys.executable, "-m", "model_check", "pipeline", *words, *settings]
+    return [sys.executable, "-m", "kraftcheck", "pipeline", *words, *settings]
 
 
 @pytest.mark.spark

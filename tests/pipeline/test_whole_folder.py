@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, write
-from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import spark_errors
-from model_check.pipeline.whole_folder import write_whole
-from model_check.signals import ending
+from kraftcheck.pipeline.datasets import Column, Dataset, write
+from kraftcheck.pipeline.session import sql_settings
+from kraftcheck.pipeline.spark_errors import spark_errors
+from kraftcheck.pipeline.whole_folder import write_whole
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.signals import ending
 
 NUMBERS = Dataset("numbers", 1, "made up", (Column("id", "bigint", "a number"),))
 #: With many files, each of which makes the folder anew where it is gone.

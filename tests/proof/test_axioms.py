@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import z3
 
-from model_check.proof.arithmetic import STATEMENTS
-from model_check.proof.ground import Grounding, domain
-from model_check.proof.logic import Axiom, Principle, System
-from model_check.proof.system import SYSTEMS
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.arithmetic import STATEMENTS
+from kraftcheck.proof.ground import Grounding, domain
+from kraftcheck.proof.logic import Axiom, Principle, System
+from kraftcheck.proof.system import SYSTEMS
+from kraftcheck.proof.vocabulary import (
     ADJACENT_MAJORITIES,
     MAJORITIES,
     Quorum,
@@ -21,7 +21,7 @@ from model_check.proof.vocabulary import (
     majority_of,
     member,
 )
-from reference.voters import majority as reference_majority
+from kraftcheck.reference.voters import majority as reference_majority
 
 PAGE = Path(__file__).parents[2] / "docs" / "proofs.md"
 

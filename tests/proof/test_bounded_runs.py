@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 import z3
 
-from model_check.cli import main
-from model_check.proof import bounded
-from model_check.proof.bounded import QUESTIONS, ask
-from model_check.proof.circuit import FALSE, TRUE, Circuit
-from model_check.proof.finite import Compiler, Scope
-from model_check.proof.ground import Grounding, domain
-from model_check.proof.logic import System
-from model_check.proof.run import Work, carry_out
-from model_check.proof.runs import Bounds, Runs
-from model_check.proof.solve import Verdict
-from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS
-from model_check.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, Quorum, Replica, Role, Voters, at_most
-from reference.voters import majority
+from kraftcheck.cli.main import main
+from kraftcheck.proof import bounded
+from kraftcheck.proof.bounded import QUESTIONS, ask
+from kraftcheck.proof.circuit import FALSE, TRUE, Circuit
+from kraftcheck.proof.finite import Compiler, Scope
+from kraftcheck.proof.ground import Grounding, domain
+from kraftcheck.proof.logic import System
+from kraftcheck.proof.run import Work, carry_out
+from kraftcheck.proof.runs import Bounds, Runs
+from kraftcheck.proof.solve import Verdict
+from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
+from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, Quorum, Replica, Role, Voters, at_most
+from kraftcheck.reference.voters import majority
 
 QUESTION = {question.name: question for question in QUESTIONS}
 SIZES = {Replica: 2, Quorum: 1, Epoch: 2, Offset: 2, Voters: 1}
@@ -153,7 +153,7 @@ def test_a_run_that_should_not_be_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bounded, "ask", lambda question, seconds: bounded.Answer(True, ("a run",)))
-    monkeypatch.setattr("model_check.proof.run.ask", bounded.ask)
+    monkeypatch.setattr("kraftcheck.proof.run.ask", bounded.ask)
     assert main(["prove", "two-elections-3", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["run"]) == ("failed", ["a run"])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from model_check.cli import main
+from kraftcheck.cli.main import main
 
 
 def test_a_conjunct_of_an_action_is_proved(capsys: pytest.CaptureFixture[str]) -> None:

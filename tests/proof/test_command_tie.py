@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from model_check.cli import main
-from model_check.proof.tie import terminal
-from model_check.proof.tie.mutants import TIED, Verdict
+from kraftcheck.cli.main import main
+from kraftcheck.proof.tie import terminal
+from kraftcheck.proof.tie.mutants import TIED, Verdict
 
 
 def test_a_line_a_scenario_and_what_is_outside(capsys: pytest.CaptureFixture[str]) -> None:

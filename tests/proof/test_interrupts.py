@@ -10,8 +10,8 @@ from itertools import combinations
 import pytest
 import z3
 
-from model_check.proof.ground import check
-from model_check.proof.interrupts import noticed
+from kraftcheck.proof.ground import check
+from kraftcheck.proof.interrupts import noticed
 
 
 @pytest.fixture(autouse=True)

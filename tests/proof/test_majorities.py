@@ -6,21 +6,21 @@ from itertools import combinations_with_replacement
 import pytest
 import z3
 
-from model_check.proof import run
-from model_check.proof.arithmetic import MOST_VOTERS, STATEMENTS
-from model_check.proof.majorities import is_heard_enough, is_lost, majority, watermark_index
-from model_check.proof.solve import Verdict
-from model_check.proof.statements import Statement
-from reference.effects import ArmTimer
-from reference.events import Timer
-from reference.progress import advance_high_watermark, count_contact, count_own_log
-from reference.protocol import KAFKA
-from reference.replica import Election, Leader, Progress, QuorumState, Replica
-from reference.transitions import is_lost as reference_is_lost
-from reference.transitions import is_won as reference_is_won
-from reference.voters import ReplicaKey, static_voters
-from reference.voters import majority as reference_majority
-from reference.work import Work
+from kraftcheck.proof import run
+from kraftcheck.proof.arithmetic import MOST_VOTERS, STATEMENTS
+from kraftcheck.proof.majorities import is_heard_enough, is_lost, majority, watermark_index
+from kraftcheck.proof.solve import Verdict
+from kraftcheck.proof.statements import Statement
+from kraftcheck.reference.effects import ArmTimer
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.progress import advance_high_watermark, count_contact, count_own_log
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Election, Leader, Progress, QuorumState, Replica
+from kraftcheck.reference.transitions import is_lost as reference_is_lost
+from kraftcheck.reference.transitions import is_won as reference_is_won
+from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.reference.voters import majority as reference_majority
+from kraftcheck.reference.work import Work
 
 each_number = pytest.mark.parametrize("voters", range(1, MOST_VOTERS + 1))
 

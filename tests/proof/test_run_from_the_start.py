@@ -3,10 +3,10 @@
 import pytest
 import z3
 
-from model_check.proof.logic import Formula, State, System
-from model_check.proof.structures import Search
-from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
-from model_check.proof.vocabulary import ORIGIN, ZERO, Replica, member
+from kraftcheck.proof.logic import Formula, State, System
+from kraftcheck.proof.structures import Search
+from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
+from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Replica, member
 
 ELECTION = [
     "become-prospective",

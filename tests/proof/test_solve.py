@@ -2,13 +2,13 @@
 
 import pytest
 
-from model_check.proof import report
-from model_check.proof.logic import Axiom, System, every, some
-from model_check.proof.mutants import Mutant, mutants, refute
-from model_check.proof.obligations import INITIALLY, Obligation, obligations
-from model_check.proof.solve import Verdict, prove
-from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
-from model_check.proof.vocabulary import Epoch, at_most
+from kraftcheck.proof import report
+from kraftcheck.proof.logic import Axiom, System, every, some
+from kraftcheck.proof.mutants import Mutant, mutants, refute
+from kraftcheck.proof.obligations import INITIALLY, Obligation, obligations
+from kraftcheck.proof.solve import Verdict, prove
+from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
+from kraftcheck.proof.vocabulary import Epoch, at_most
 
 MUTANTS = {mutant.name: mutant for mutant in mutants(FIXED_VOTERS)}
 

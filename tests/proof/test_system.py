@@ -3,14 +3,14 @@
 import pytest
 import z3
 
-import spec
-from model_check.proof.arithmetic import STATEMENTS
-from model_check.proof.logic import System
-from model_check.proof.obligations import Obligation, invariant, obligations
-from model_check.proof.statements import Statement
-from model_check.proof.structures import Search
-from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
-from model_check.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, before
+from kraftcheck import spec
+from kraftcheck.proof.arithmetic import STATEMENTS
+from kraftcheck.proof.logic import System
+from kraftcheck.proof.obligations import Obligation, invariant, obligations
+from kraftcheck.proof.statements import Statement
+from kraftcheck.proof.structures import Search
+from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
+from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, before
 
 each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 

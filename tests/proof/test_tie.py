@@ -5,23 +5,23 @@ import dataclasses
 import numpy as np
 import pytest
 
-from model_check.engine.system import PathStep, Signal
-from model_check.errors import InputError
-from model_check.kraft.node import Node
-from model_check.kraft.system import KRaftSystem
-from model_check.proof.system import CHANGING_VOTERS
-from model_check.proof.tie import scenarios
-from model_check.proof.tie.judgement import OUTSIDE
-from model_check.proof.tie.mutants import TIED, UNSEEN, refute
-from model_check.proof.tie.passes import all_ways, pass_over
-from model_check.proof.tie.report import again, lines_of_broken, lines_of_lack, lines_of_state
-from model_check.proof.tie.run import Tie, Work, tie
-from model_check.scenario import find
-from reference import fetch
-from reference.frozen import replace
-from reference.log import Batch, Voters
-from reference.replica import Follower
-from reference.work import Work as ReferenceWork
+from kraftcheck.engine.system import PathStep, Signal
+from kraftcheck.proof.system import CHANGING_VOTERS
+from kraftcheck.proof.tie import scenarios
+from kraftcheck.proof.tie.judgement import OUTSIDE
+from kraftcheck.proof.tie.mutants import TIED, UNSEEN, refute
+from kraftcheck.proof.tie.passes import all_ways, pass_over
+from kraftcheck.proof.tie.report import again, lines_of_broken, lines_of_lack, lines_of_state
+from kraftcheck.proof.tie.run import Tie, Work, tie
+from kraftcheck.reference import fetch
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, Voters
+from kraftcheck.reference.replica import Follower
+from kraftcheck.reference.work import Work as ReferenceWork
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.scenario import find
 
 #: Every transition of these is one of the proof's system, and every conjunct holds in every state.
 CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself", "two-voters-restart")
@@ -102,7 +102,7 @@ def test_a_difference_on_the_way_to_the_initial_state_is_counted(monkeypatch: py
     """A single voter counts its log before it is flushed, here before the first state that is explored."""
     found = judged("grow-and-restart")
     assert found.beginning.outside == {"unflushed-log-counted": 1} and found.behind == found.states
-    monkeypatch.setattr("model_check.proof.tie.run.allowed", lambda _: frozenset())
+    monkeypatch.setattr("kraftcheck.proof.tie.run.allowed", lambda _: frozenset())
     explored = dataclasses.replace(found, passed=dataclasses.replace(found.passed, outside={}))
     assert explored.unexpected == {"unflushed-log-counted"} and not explored.holds
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import z3
 
-from model_check.proof.logic import Action, Beside, Symbol, System
-from model_check.proof.structures import VOTER_SETS, Search
-from model_check.proof.system import CHANGING_VOTERS, SYSTEMS
-from model_check.proof.tie.beginning import first_facts
-from model_check.proof.tie.formulas import Universe, compile_guard, compile_update
-from model_check.proof.tie.own import SYMBOLS, Own
-from model_check.proof.tie.tensors import Domain, Evaluation
-from model_check.proof.vocabulary import (
+from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.structures import VOTER_SETS, Search
+from kraftcheck.proof.system import CHANGING_VOTERS, SYSTEMS
+from kraftcheck.proof.tie.beginning import first_facts
+from kraftcheck.proof.tie.formulas import Universe, compile_guard, compile_update
+from kraftcheck.proof.tie.own import SYMBOLS, Own
+from kraftcheck.proof.tie.tensors import Domain, Evaluation
+from kraftcheck.proof.vocabulary import (
     Quorum,
     Replica,
     Role,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conform"))
-
-from recorded_runs import VARIABLE, recorded_runs, runs_folder
+from tests.recorded.recorded_runs import VARIABLE, recorded_runs, runs_folder
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from line_changes import Fields, any_change, change_of, fields_of, is_reported
-from line_disorder import any_disorder, is_noticed
-from recorded_runs import recorded_runs
 
-from model_check.conform.simulated import finished
+from kraftcheck.evidence.recordings.simulated import finished
+from tests.evidence.recordings.line_changes import Fields, any_change, change_of, fields_of, is_reported
+from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
+from tests.recorded.recorded_runs import recorded_runs
 
 Lines = list[dict[str, Any]]
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_runs import recorded_runs
 
-from model_check.logs.history import HistoryEntry
-from model_check.logs.reader import LogReport, Options, Reader, read_logs
-from model_check.logs.states import NOT_SHOWN, Key, LoggedState
+from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
+from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
+from tests.recorded.recorded_runs import recorded_runs
 
 RUNS = recorded_runs()
 Step = dict[str, Any]

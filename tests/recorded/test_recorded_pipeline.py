@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_runs import VARIABLE, recorded_runs, runs_folder
 
-from model_check.cli import main
-from model_check.errors import InputError
-from model_check.java import find_java
-from model_check.pipeline.session import OLDEST_JAVA
+from kraftcheck.cli.main import main
+from kraftcheck.pipeline.session import OLDEST_JAVA
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.java import find_java
+from tests.recorded.recorded_runs import VARIABLE, recorded_runs, runs_folder
 
 
 def _require_spark() -> None:

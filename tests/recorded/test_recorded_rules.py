@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from recorded_runs import recorded_runs
 
-from model_check.conform.lockstep import compare
-from model_check.conform.recording import read
-from model_check.consult import evidence
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.query import evidence
+from tests.recorded.recorded_runs import recorded_runs
 
 RUNS = {run.name: run for run in recorded_runs()}
 
@@ -18,4 +18,6 @@ def test_the_rules_in_production_are_up_to_date() -> None:
     if not set(kept.runs) <= set(RUNS):
         pytest.skip("of the runs in which the rules were counted some are not there")
     found = {rule for name in kept.runs for rule, steps in compare(read(RUNS[name])).rules.items() if steps}
-    assert found == set(kept.rules), "count again; the command is in model_check/rules_in_production.json"
+    assert found == set(kept.rules), (
+        "count again; the command is in model_check/query/rules_in_production.json"
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recorded_runs import VARIABLE, recorded_runs, runs_folder
 
-from model_check.conform.exceptions import (
+from kraftcheck.evidence.recordings.exceptions import (
     NUMBER_LEFT_OUT,
     OLDER_VERSION,
     UNKNOWN_FIELD,
@@ -15,12 +14,13 @@ from model_check.conform.exceptions import (
     UNRESOLVED,
     UNSEEN_MESSAGES,
 )
-from model_check.conform.lockstep import RunReport, compare
-from model_check.conform.recording import read
-from reference import fetch, progress
-from reference.replica import ParkedFetch
-from reference.voters import ReplicaKey
-from reference.work import Work
+from kraftcheck.evidence.recordings.lockstep import RunReport, compare
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.reference import fetch, progress
+from kraftcheck.reference.replica import ParkedFetch
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.reference.work import Work
+from tests.recorded.recorded_runs import VARIABLE, recorded_runs, runs_folder
 
 RUNS = recorded_runs()
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from model_check.consult.ask import expecting_answer
-from model_check.shortform import parse_event, parse_replica
-from reference.effects import ArmTimer, Duration, Effect, Persist, Reply, Send, SuccessorBackoff
-from reference.events import Timer
-from reference.frozen import replace
-from reference.messages import FetchResponse, Request, Response, VoteResponse
-from reference.protocol import KAFKA, Protocol
-from reference.replica import QuorumState, Replica
-from reference.step import Outcome, step
-from reference.transitions import role_name
+from kraftcheck.query.ask import expecting_answer
+from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Persist, Reply, Send, SuccessorBackoff
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import FetchResponse, Request, Response, VoteResponse
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.shortform import parse_event, parse_replica
 
 
 def ask(replica: str | Replica, event: str, protocol: Protocol = KAFKA) -> Outcome:

@@ -20,8 +20,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-import reference
-from reference.frozen import field_types, is_frozen
+from kraftcheck import reference
+from kraftcheck.reference.frozen import field_types, is_frozen
 
 ROOT = Path(__file__).parents[2]
 TARGET = os.environ.get("EXECUTED_BY_TESTS")
@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if not TARGET:
         return (yield)
-    from model_check.coverage.executed import recording
+    from kraftcheck.checking.coverage.executed import recording
 
     seen.clear()
     begin = time.monotonic()
@@ -86,8 +86,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def pytest_sessionfinish(exitstatus: int) -> None:
     if TARGET and exitstatus == pytest.ExitCode.OK:
         # Not before: what it imports would have kept the functions that note nothing.
-        from model_check.coverage import index
-        from model_check.coverage.functions import functions_of, sources_in
+        from kraftcheck.checking.coverage import index
+        from kraftcheck.checking.coverage.functions import functions_of, sources_in
 
         checks = {
             f"{index.TEST} {file}": index.Executed(frozenset(functions), frozenset(rules), seconds)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.disk import Disk
-from reference.events import Event, Poll, Timer
-from reference.protocol import Protocol
-from reference.replica import Replica
-from reference.step import Outcome, start, step
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event, Poll, Timer
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start, step
 
 
 class Running:

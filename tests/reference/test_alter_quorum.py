@@ -6,14 +6,21 @@ from typing import Any
 
 import pytest
 
-from reference import disk as disks
-from reference.disk import Disk
-from reference.effects import CallFailed, Fatal, HighWatermark, Reply
-from reference.errors import ErrorCode
-from reference.events import CreateSnapshot, Event, RequestReceived, ResponseReceived, Shutdown, Timer
-from reference.frozen import replace
-from reference.log import Batch, LeaderChange, SnapshotId, VoterAssignment, log_of
-from reference.messages import (
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import CallFailed, Fatal, HighWatermark, Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import (
+    CreateSnapshot,
+    Event,
+    RequestReceived,
+    ResponseReceived,
+    Shutdown,
+    Timer,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, LeaderChange, SnapshotId, VoterAssignment, log_of
+from kraftcheck.reference.messages import (
     AlterQuorumRequest,
     AlterQuorumResponse,
     BeginQuorumEpochResponse,
@@ -22,10 +29,10 @@ from reference.messages import (
     FetchResponse,
     VoteResponse,
 )
-from reference.protocol import KAFKA, KIP595, Protocol
-from reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
-from reference.step import Outcome
-from reference.voters import Endpoint, ReplicaKey, static_voters
+from kraftcheck.reference.protocol import KAFKA, KIP595, Protocol
+from kraftcheck.reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
+from kraftcheck.reference.step import Outcome
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, static_voters
 from tests.reference.running import Running
 
 CLIENT = -1

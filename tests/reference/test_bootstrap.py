@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from asking import ask, response, role, sent
 
-from model_check.shortform import parse_replica
-from reference import log as logs
-from reference.bootstrap import (
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.bootstrap import (
     FirstVoters,
     FormattedDirectory,
     format_directory,
@@ -18,16 +16,18 @@ from reference.bootstrap import (
     servers_of,
     static_voters_of,
 )
-from reference.config import Config, Problem, ProcessRole
-from reference.disk import Disk
-from reference.errors import ErrorCode
-from reference.events import Poll, Timer
-from reference.log import KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters
-from reference.messages import FetchRequest, FetchSnapshotResponse
-from reference.protocol import KAFKA
-from reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
-from reference.step import Outcome, start, step
-from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from kraftcheck.reference.config import Config, Problem, ProcessRole
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.reference.log import KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters
+from kraftcheck.reference.messages import FetchRequest, FetchSnapshotResponse
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from kraftcheck.systems.shortform import parse_replica
+from tests.reference.asking import ask, response, role, sent
 
 SERVERS = ("node-1:9093", "node-2:9093")
 CONTROLLER = (ProcessRole.CONTROLLER,)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from reference.disk import Disk
-from reference.effects import Effect, Reply
-from reference.errors import ErrorCode
-from reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
-from reference.frozen import replace
-from reference.log import VoterAssignment, Voters
-from reference.messages import (
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Effect, Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import VoterAssignment, Voters
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
     AlterQuorumResponse,
@@ -29,10 +29,10 @@ from reference.messages import (
     RemoveRaftVoterRequest,
     Request,
 )
-from reference.protocol import KIP595, KIP853
-from reference.replica import QuorumState, Replica, Unattached
-from reference.step import Outcome
-from reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
+from kraftcheck.reference.protocol import KIP595, KIP853
+from kraftcheck.reference.replica import QuorumState, Replica, Unattached
+from kraftcheck.reference.step import Outcome
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
 from tests.reference.test_cluster import GROUPS, IDS, Cluster, runs
 
 CLIENT = -1

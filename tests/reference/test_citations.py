@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-import spec
-from model_check.consult import citations
+from kraftcheck import spec
+from kraftcheck.query import citations
 
 RULES = spec.load().rules
 CITED = citations.in_reference()

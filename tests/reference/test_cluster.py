@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from reference import disk as disks
-from reference.disk import Disk
-from reference.effects import (
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
     Effect,
     Fatal,
     HighWatermark,
     Reply,
     Send,
 )
-from reference.events import (
+from kraftcheck.reference.events import (
     Append,
     BackoffExpired,
     Event,
@@ -34,12 +34,12 @@ from reference.events import (
     ResponseReceived,
     Timer,
 )
-from reference.log import Batch
-from reference.messages import Request, Response, VoteResponse
-from reference.protocol import KAFKA, KIP996, Protocol
-from reference.replica import Candidate, Leader, Prospective, Replica
-from reference.step import Outcome, start, step
-from reference.voters import Endpoint, ReplicaKey, matches, static_voters
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import Request, Response, VoteResponse
+from kraftcheck.reference.protocol import KAFKA, KIP996, Protocol
+from kraftcheck.reference.replica import Candidate, Leader, Prospective, Replica
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, matches, static_voters
 
 IDS = (1, 2, 3)
 VOTERS = static_voters(IDS)

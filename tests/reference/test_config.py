@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spec
-from reference.config import (
+from kraftcheck import spec
+from kraftcheck.reference.config import (
     AUTO_JOIN,
     BOOTSTRAP_SERVERS,
     NODE_ID,
@@ -23,8 +23,8 @@ from reference.config import (
     problems,
     span,
 )
-from reference.effects import Duration, SuccessorBackoff
-from reference.voters import Endpoint
+from kraftcheck.reference.effects import Duration, SuccessorBackoff
+from kraftcheck.reference.voters import Endpoint
 
 BROKER, CONTROLLER = ProcessRole.BROKER, ProcessRole.CONTROLLER
 SOUND: dict[str, Any] = {"roles": (CONTROLLER,), "bootstrap_servers": ("node-1:9093",)}

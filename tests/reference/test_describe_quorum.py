@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from asking import ask, response
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.shortform import parse_replica
-from reference.describe_quorum import OBSERVER_SESSION_MS
-from reference.errors import ErrorCode
-from reference.events import ResponseReceived
-from reference.frozen import replace
-from reference.messages import DescribeQuorumResponse, ReplicaDescription, VoterNode
-from reference.progress import CAUGHT_UP_WITHIN_MS, has_caught_up
-from reference.protocol import KAFKA, KIP595, KIP853, KIP996, CaughtUp, Protocol
-from reference.replica import Leader, Progress, Replica
-from reference.step import Outcome, step
-from reference.voters import Endpoint, ReplicaKey
-from reference.work import Work
+from kraftcheck.reference.describe_quorum import OBSERVER_SESSION_MS
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import ResponseReceived
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import DescribeQuorumResponse, ReplicaDescription, VoterNode
+from kraftcheck.reference.progress import CAUGHT_UP_WITHIN_MS, has_caught_up
+from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, KIP996, CaughtUp, Protocol
+from kraftcheck.reference.replica import Leader, Progress, Replica
+from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
+from kraftcheck.reference.work import Work
+from kraftcheck.systems.shortform import parse_replica
+from tests.reference.asking import ask, response
 
 LEADER = "leader epoch=5 log=2@2,1@5"
 BEYOND_END = Protocol(caught_up=CaughtUp.BEYOND_END)

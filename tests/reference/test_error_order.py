@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from reference.effects import Reply
-from reference.errors import ErrorCode
-from reference.events import RequestReceived
-from reference.frozen import replace
-from reference.log import Batch, KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters, log_of
-from reference.messages import (
+from kraftcheck.reference.effects import Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import RequestReceived
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters, log_of
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
     BeginQuorumEpochRequest,
@@ -31,8 +31,8 @@ from reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from reference.protocol import KAFKA, KIP595, Protocol
-from reference.replica import (
+from kraftcheck.reference.protocol import KAFKA, KIP595, Protocol
+from kraftcheck.reference.replica import (
     Connection,
     Leader,
     Progress,
@@ -42,8 +42,8 @@ from reference.replica import (
     Unattached,
     UpdatingVoter,
 )
-from reference.step import step
-from reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
+from kraftcheck.reference.step import step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
 
 EPOCH = 5
 LISTENS = (Endpoint("CONTROLLER", "node-2", 9093),)

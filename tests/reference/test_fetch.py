@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.shortform import parse_replica
-from reference.effects import AppendBatch, Duration, Flush, HighWatermark, Reply, Truncate
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.log import EpochEnd
-from reference.messages import FetchRequest, FetchResponse
-from reference.protocol import KAFKA, Protocol
-from reference.replica import Connection, Follower, Leader
-from reference.voters import ReplicaKey
+from kraftcheck.reference.effects import AppendBatch, Duration, Flush, HighWatermark, Reply, Truncate
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.log import EpochEnd
+from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import Connection, Follower, Leader
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import armed, ask, fetched, of_kind, response, role, sent
 
 # Epoch 5 began at offset 3 and has two records.

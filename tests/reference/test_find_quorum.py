@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.shortform import parse_replica
-from model_check.variants import choices
-from reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.frozen import replace
-from reference.messages import (
+from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import (
     EndQuorumEpochRequest,
     FetchRequest,
     FindQuorumRequest,
     FindQuorumResponse,
     VoteResponse,
 )
-from reference.protocol import KAFKA, KIP595, KIP853, Protocol, ZombieLeader
-from reference.replica import Connection
-from reference.voters import VoterSet, static_voters
+from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, Protocol, ZombieLeader
+from kraftcheck.reference.replica import Connection
+from kraftcheck.reference.voters import VoterSet, static_voters
+from kraftcheck.systems.shortform import parse_replica
+from kraftcheck.systems.variants import choices
 from tests.reference.asking import armed, ask, fetched, of_kind, response, role, sent
 
 LEADER = "leader id=1 epoch=5 log=2@4,2@5"

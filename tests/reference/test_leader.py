@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.shortform import parse_replica
-from reference import progress
-from reference.effects import (
+from kraftcheck.reference import progress
+from kraftcheck.reference.effects import (
     AppendAccepted,
     AppendBatch,
     CallFailed,
@@ -17,13 +16,14 @@ from reference.effects import (
     HighWatermark,
     Stop,
 )
-from reference.events import Timer
-from reference.frozen import replace
-from reference.log import Batch, LeaderChange, Value
-from reference.protocol import KAFKA, Protocol
-from reference.replica import Leader, Progress, Replica
-from reference.voters import ReplicaKey
-from reference.work import Work
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, LeaderChange, Value
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import Leader, Progress, Replica
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.reference.work import Work
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import armed, ask, of_kind, persisted, role, sent
 
 

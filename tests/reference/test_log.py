@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference import log as logs
-from reference.disk import Disk, apply, as_found, lose_power
-from reference.effects import AppendBatch, Flush, HighWatermark, Persist, Truncate
-from reference.log import (
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.disk import Disk, apply, as_found, lose_power
+from kraftcheck.reference.effects import AppendBatch, Flush, HighWatermark, Persist, Truncate
+from kraftcheck.reference.log import (
     Batch,
     EpochEnd,
     EpochStart,
@@ -20,8 +20,8 @@ from reference.log import (
     Value,
     Voters,
 )
-from reference.replica import QuorumState
-from reference.voters import static_voters
+from kraftcheck.reference.replica import QuorumState
+from kraftcheck.reference.voters import static_voters
 
 #: Epochs of the records, one batch per inner list: what a history of leaders may leave behind.
 Histories = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), max_size=5)

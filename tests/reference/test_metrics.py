@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from asking import ask
 
-from model_check.shortform import parse_replica
-from reference.frozen import replace
-from reference.metrics import NO_DIRECTORY, metrics
-from reference.protocol import KAFKA, Protocol, StateMachine
-from reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter
-from reference.voters import ReplicaKey, Voter
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.metrics import NO_DIRECTORY, metrics
+from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter
+from kraftcheck.reference.voters import ReplicaKey, Voter
+from kraftcheck.systems.shortform import parse_replica
+from tests.reference.asking import ask
 
 BEFORE = Protocol(state_machine=StateMachine.PRE_KIP996)
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.shortform import parse_replica
-from reference.effects import Duration, SuccessorBackoff
-from reference.end_quorum_epoch import successor_backoff_ms
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest
-from reference.protocol import BeginQuorumEpochResend, Protocol
-from reference.replica import Leader, QuorumState, Resigned
-from reference.voters import ReplicaKey
+from kraftcheck.reference.effects import Duration, SuccessorBackoff
+from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest
+from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
+from kraftcheck.reference.replica import Leader, QuorumState, Resigned
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import armed, ask, response, role, sent
 
 APIS = ["begin-quorum-epoch", "end-quorum-epoch"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.shortform import parse_replica
-from reference.effects import ForgetRequests
-from reference.protocol import KAFKA, KIP996, Protocol
-from reference.replica import Connection, QuorumState
-from reference.voters import ReplicaKey
+from kraftcheck.reference.effects import ForgetRequests
+from kraftcheck.reference.protocol import KAFKA, KIP996, Protocol
+from kraftcheck.reference.replica import Connection, QuorumState
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import ask, role
 
 # Each API's response, to a state that sends its request, in epoch 5.

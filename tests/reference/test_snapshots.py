@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference import disk as disks
-from reference import log as logs
-from reference.disk import Disk
-from reference.effects import (
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
     CallFailed,
     DeleteBefore,
     Effect,
@@ -19,21 +19,29 @@ from reference.effects import (
     Send,
     StoreSnapshot,
 )
-from reference.errors import ErrorCode
-from reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived
-from reference.frozen import replace
-from reference.log import Batch, KRaftVersion, Log, Snapshot, SnapshotId, Value, Voters, log_of
-from reference.messages import (
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import CreateSnapshot, Event, Poll, RequestReceived, ResponseReceived
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, KRaftVersion, Log, Snapshot, SnapshotId, Value, Voters, log_of
+from kraftcheck.reference.messages import (
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     Message,
 )
-from reference.protocol import KAFKA
-from reference.replica import Follower, Leader, PartialSnapshot, Progress, QuorumState, Replica, Unattached
-from reference.step import Outcome, start, step
-from reference.voters import Endpoint, ReplicaKey, Voter, voter_set
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import (
+    Follower,
+    Leader,
+    PartialSnapshot,
+    Progress,
+    QuorumState,
+    Replica,
+    Unattached,
+)
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, voter_set
 
 ENDPOINT = (Endpoint("CONTROLLER", "node-1", 9093),)
 KEYS = {number: ReplicaKey(number, f"d{number}") for number in (1, 2, 3)}

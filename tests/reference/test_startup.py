@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from model_check.shortform import parse_replica
-from reference.disk import Disk
-from reference.effects import Duration, Persist, Transition
-from reference.events import RequestReceived, Timer
-from reference.frozen import replace
-from reference.log import Log
-from reference.messages import VoteRequest
-from reference.protocol import KAFKA, CandidateRestart, Protocol
-from reference.replica import Follower, QuorumState, Replica, Resigned
-from reference.step import Outcome, start, step
-from reference.voters import ReplicaKey
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Duration, Persist, Transition
+from kraftcheck.reference.events import RequestReceived, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Log
+from kraftcheck.reference.messages import VoteRequest
+from kraftcheck.reference.protocol import KAFKA, CandidateRestart, Protocol
+from kraftcheck.reference.replica import Follower, QuorumState, Replica, Resigned
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import armed, granted, persisted, role
 
 VOTER = parse_replica("unattached id=1/A")

@@ -7,13 +7,13 @@ from enum import Enum
 
 import pytest
 
-from model_check.consult.effect_text import describe_effect
-from model_check.variants import with_switches
-from reference.frozen import field_types
-from reference.protocol import KAFKA, Protocol
-from reference.replica import Replica
-from reference.step import Outcome
-from reference.transitions import role_name
+from kraftcheck.query.effect_text import describe_effect
+from kraftcheck.reference.frozen import field_types
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome
+from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.variants import with_switches
 from tests.reference.asking import ask
 
 LEADER = "leader id=1 voters=1,2,3 epoch=5 log=2@2,1@3,2@5"

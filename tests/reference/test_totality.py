@@ -8,19 +8,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from model_check.consult.ask import expecting_answer
-from model_check.consult.consistency import problems
-from model_check.consult.situations import EPOCHS
-from model_check.errors import InputError
-from model_check.shortform import parse_event, parse_replica
-from reference.disk import Disk, apply, as_found, lose_power
-from reference.effects import Fatal
-from reference.events import Event
-from reference.frozen import replace
-from reference.protocol import KAFKA, KIP996, Protocol, StateMachine
-from reference.replica import QuorumState, Replica
-from reference.step import start, step
-from reference.voters import ReplicaKey, matches
+from kraftcheck.query.ask import expecting_answer
+from kraftcheck.query.consistency import problems
+from kraftcheck.query.situations import EPOCHS
+from kraftcheck.reference.disk import Disk, apply, as_found, lose_power
+from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA, KIP996, Protocol, StateMachine
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.step import start, step
+from kraftcheck.reference.voters import ReplicaKey, matches
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.shortform import parse_event, parse_replica
 
 PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
 

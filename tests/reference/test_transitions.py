@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from model_check.shortform import parse_replica
-from reference import transitions
-from reference.effects import Duration, ForgetRequests
-from reference.events import Timer
-from reference.log import LeaderChange
-from reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
-from reference.replica import Follower, Leader, QuorumState, Resigned
-from reference.voters import ReplicaKey
-from reference.work import ProcessDied, Work
+from kraftcheck.reference import transitions
+from kraftcheck.reference.effects import Duration, ForgetRequests
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.log import LeaderChange
+from kraftcheck.reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
+from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.reference.work import ProcessDied, Work
+from kraftcheck.systems.shortform import parse_replica
 from tests.reference.asking import armed, ask, of_kind, persisted, role
 
 ANY = ["unattached", "prospective", "candidate", "leader", "follower leader=3", "resigned"]

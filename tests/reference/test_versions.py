@@ -6,19 +6,17 @@ import typing
 from typing import Any
 
 import pytest
-from asking import ask, role, sent
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spec
-from model_check.consult.ask import expecting_answer
-from model_check.shortform import parse_replica
-from reference.authorization import NEEDED, Operation, refuse
-from reference.errors import ErrorCode
-from reference.events import ResponseReceived
-from reference.frozen import Frozen, field_defaults, field_types
-from reference.log import SnapshotId
-from reference.messages import (
+from kraftcheck import spec
+from kraftcheck.query.ask import expecting_answer
+from kraftcheck.reference.authorization import NEEDED, Operation, refuse
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import ResponseReceived
+from kraftcheck.reference.frozen import Frozen, field_defaults, field_types
+from kraftcheck.reference.log import SnapshotId
+from kraftcheck.reference.messages import (
     HIGH_WATERMARK_NOT_SUPPORTED,
     AddRaftVoterRequest,
     AlterQuorumRequest,
@@ -39,10 +37,12 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.protocol import KAFKA
-from reference.step import Outcome, step
-from reference.versions import RANGES, at_version, send
-from reference.voters import Endpoint, ReplicaKey
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.versions import RANGES, at_version, send
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
+from kraftcheck.systems.shortform import parse_replica
+from tests.reference.asking import ask, role, sent
 
 KEY, PEER = ReplicaKey(1, "A"), ReplicaKey(2, "B")
 ENDPOINTS = (Endpoint("CONTROLLER", "node-1", 9093),)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from reference.effects import Duration, Persist, Reply
-from reference.errors import ErrorCode
-from reference.events import Timer
-from reference.protocol import KAFKA, FollowerPreVote, PreVoteCompatibility, Protocol, VoterMembership
-from reference.replica import Candidate, Prospective, QuorumState, Unattached
-from reference.voters import ReplicaKey
+from kraftcheck.reference.effects import Duration, Persist, Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.protocol import (
+    KAFKA,
+    FollowerPreVote,
+    PreVoteCompatibility,
+    Protocol,
+    VoterMembership,
+)
+from kraftcheck.reference.replica import Candidate, Prospective, QuorumState, Unattached
+from kraftcheck.reference.voters import ReplicaKey
 from tests.reference.asking import armed, ask, granted, persisted, response, role
 
 # The local log ends at offset 4 with a record of epoch 3.

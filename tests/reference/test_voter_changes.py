@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reference.effects import CallFailed, Fatal, Reply, Send
-from reference.errors import ErrorCode
-from reference.events import (
+from kraftcheck.reference.effects import CallFailed, Fatal, Reply, Send
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import (
     Poll,
     RequestReceived,
     ResponseReceived,
@@ -16,9 +16,9 @@ from reference.events import (
     Timer,
     UpgradeKRaftVersion,
 )
-from reference.frozen import replace
-from reference.log import KRaftVersion, Voters
-from reference.messages import (
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import KRaftVersion, Voters
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     ApiVersionsRequest,
@@ -32,10 +32,18 @@ from reference.messages import (
     UpdateRaftVoterResponse,
     VoteResponse,
 )
-from reference.protocol import KAFKA, KIP853
-from reference.replica import Candidate, Follower, Leader, QuorumState, Replica, Resigned, Unattached
-from reference.step import Outcome, step
-from reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from kraftcheck.reference.protocol import KAFKA, KIP853
+from kraftcheck.reference.replica import (
+    Candidate,
+    Follower,
+    Leader,
+    QuorumState,
+    Replica,
+    Resigned,
+    Unattached,
+)
+from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 from tests.reference.running import Running
 
 CLIENT = -1

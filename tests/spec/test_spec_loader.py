@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spec import Specification, SpecificationError, load, parse
-from spec.catalogue import CATALOGUES
+from kraftcheck.spec import Specification, SpecificationError, load, parse
+from kraftcheck.spec.catalogue import CATALOGUES
 
 
 def shipped_texts() -> dict[str, str]:

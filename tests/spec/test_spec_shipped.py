@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from spec import ROLES, START, Specification, applies, load
+from kraftcheck.spec import ROLES, START, Specification, applies, load
 
 RULES_PER_AREA = {
     "ADD": 15,

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from model_check.brokers import names
-from model_check.brokers.build import build
-from model_check.brokers.scenario import BrokerScenario
-from model_check.brokers.system import BrokerSystem
-from model_check.scenario import find
-from model_check.tlc.broker_forms import BUDGETS
-from model_check.tlc.modules import BROKERS_MODULE, Configuration, Modules
-from reference.brokers.protocol import IsrChanges
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.systems.brokers import names
+from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.scenario import BrokerScenario
+from kraftcheck.systems.brokers.system import BrokerSystem
+from kraftcheck.systems.scenario import find
+from kraftcheck.tlc.broker_forms import BUDGETS
+from kraftcheck.tlc.modules import BROKERS_MODULE, Configuration, Modules
 
 #: The scenarios of brokers that have a configuration.
 NAMES = tuple(

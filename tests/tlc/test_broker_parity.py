@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from model_check.engine.twin import explore_naively
-from model_check.kinds import model_of
-from model_check.run import check
-from model_check.scenario import find, shipped
-from model_check.tlc.broker_forms import BrokerForms
-from model_check.tlc.compare import Status, Wanted, compare, compare_mutant
-from model_check.tlc.follow import behaviour, configuration_of, follow
-from model_check.tlc.modules import BROKERS_MUTANTS_MODULE, Modules
-from model_check.tlc.parse import parse_value
-from model_check.tlc.values import NoFormError, text
+from kraftcheck.checking.run import check
+from kraftcheck.engine.twin import explore_naively
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import find, shipped
+from kraftcheck.tlc.broker_forms import BrokerForms
+from kraftcheck.tlc.compare import Status, Wanted, compare, compare_mutant
+from kraftcheck.tlc.follow import behaviour, configuration_of, follow
+from kraftcheck.tlc.modules import BROKERS_MUTANTS_MODULE, Modules
+from kraftcheck.tlc.parse import parse_value
+from kraftcheck.tlc.values import NoFormError, text
 from tests.tlc.tools import tools
 
 #: The draft without clocks and with them, and with a link that is cut; and what shipped.

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from model_check.cli import main
-from model_check.tlc.compare import Answer, differences
-from model_check.tlc.install import VARIABLE
+from kraftcheck.cli.main import main
+from kraftcheck.tlc.compare import Answer, differences
+from kraftcheck.tlc.install import VARIABLE
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
 from tests.tlc.test_process import gone, script
 
@@ -149,7 +149,7 @@ def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
     temporary.mkdir()
     tlc_says(fake, "".join(SEARCHED), f"sleep 600 &\necho $! > '{fake}/child'\nwait")
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "model_check", "tlc", "single-voter"]
+    command = [sys.executable, "-m", "kraftcheck", "tlc", "single-voter"]
     process = subprocess.Popen(
         command,
         env=environment,

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from model_check.kraft import identities, names
-from model_check.scenario import Scenario, find
-from model_check.tlc.modules import BROKERS_MODULE, Modules
+from kraftcheck.systems.kraft import identities, names
+from kraftcheck.systems.scenario import Scenario, find
+from kraftcheck.tlc.modules import BROKERS_MODULE, Modules
 
 #: Judged by the checker, and not by the modules: they have no parked fetches.
 WITHOUT_COUNTERPART = {names.RESIGNED_KEEPS_NOBODY_WAITING}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.tlc.output import Listener, Said
+from kraftcheck.tlc.output import Listener, Said
 
 #: A machine that others use as well is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

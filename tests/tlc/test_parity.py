@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from model_check import scenario
-from model_check.cli import main
-from model_check.engine.graph import collect_graph
-from model_check.engine.twin import explore_naively
-from model_check.kraft.build import build
-from model_check.kraft.scenario import shipped
-from model_check.run import check
-from model_check.scenario import find
-from model_check.tlc import states as sets
-from model_check.tlc.compare import Status, Wanted, compare, compare_mutant
-from model_check.tlc.follow import Course, behaviour, configuration_of, follow
-from model_check.tlc.forms import Forms
-from model_check.tlc.modules import Modules
-from model_check.tlc.parse import parse_value
-from model_check.tlc.values import NoFormError, State, text
-from model_check.trace import Trace, json_form
-from reference.frozen import replace
+from kraftcheck.checking.run import check
+from kraftcheck.cli.main import main
+from kraftcheck.engine.graph import collect_graph
+from kraftcheck.engine.twin import explore_naively
+from kraftcheck.reference.frozen import replace
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.scenario import shipped
+from kraftcheck.systems.scenario import find
+from kraftcheck.tlc import states as sets
+from kraftcheck.tlc.compare import Status, Wanted, compare, compare_mutant
+from kraftcheck.tlc.follow import Course, behaviour, configuration_of, follow
+from kraftcheck.tlc.forms import Forms
+from kraftcheck.tlc.modules import Modules
+from kraftcheck.tlc.parse import parse_value
+from kraftcheck.tlc.values import NoFormError, State, text
+from kraftcheck.traces import Trace, json_form
 from tests.tlc.tools import tools
 
 #: One without and one with changes of the voter set, and one that is violated.
@@ -68,7 +68,7 @@ def test_every_configuration_is_of_a_shipped_scenario_and_judges_what_exists() -
 
 
 def test_every_mutant_is_one_of_the_reference() -> None:
-    from model_check.mutation import catalogue
+    from kraftcheck.checking.mutation import catalogue
 
     modules = Modules()
     for mutant in modules.mutants().values():
@@ -196,7 +196,7 @@ def test_generated_states_are_counted_as_tlc_counts_them() -> None:
 def test_bad_input_is_told_in_one_sentence(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("model_check.tlc.install.find_java", lambda user, oldest: "java")
+    monkeypatch.setattr("kraftcheck.tlc.install.find_java", lambda user, oldest: "java")
     assert main(["tlc", *arguments]) == 2
     error = capsys.readouterr().err
     assert said in error and error.startswith("kraftcheck: ") and error.count("\n") == 1

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from model_check.errors import InputError, ProcessKilledError
-from model_check.java import find_java
-from model_check.tlc import install, process
-from model_check.tlc.compare import answer_of
-from model_check.tlc.install import Tools, find_jar
-from model_check.tlc.process import Job, Ran, run, workplace
+from kraftcheck.support.errors import InputError, ProcessKilledError
+from kraftcheck.support.java import find_java
+from kraftcheck.tlc import install, process
+from kraftcheck.tlc.compare import answer_of
+from kraftcheck.tlc.install import Tools, find_jar
+from kraftcheck.tlc.process import Job, Ran, run, workplace
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
 
 JOB = Job({"Toy.tla": "---- MODULE Toy ----\n====\n"}, "Toy", "INIT Init\n")
@@ -146,8 +146,8 @@ def test_the_time_limit_ends_the_whole_process_group(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_no_process_and_no_folder(number: int, tmp_path: Path) -> None:
     tools = says(tmp_path, "".join(SEARCHED), f"sleep 600 &\necho $! > '{tmp_path}/child'\nwait")
     program = (
-        "import sys, signal\nfrom pathlib import Path\nfrom model_check.signals import ending\n"
-        "from model_check.tlc.install import Tools\nfrom model_check.tlc.process import Job, run, workplace\n"
+        "import sys, signal\nfrom pathlib import Path\nfrom kraftcheck.support.signals import ending\n"
+        "from kraftcheck.tlc.install import Tools\nfrom kraftcheck.tlc.process import Job, run, workplace\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "try:\n  with ending(), workplace() as folder:\n"
         f"    run(Tools({tools.java!r}, Path('x')), Job({{}}, 'T', ''), folder)\n"

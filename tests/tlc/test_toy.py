@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from model_check.tlc import states as sets
-from model_check.tlc.parse import StateReader
-from model_check.tlc.process import DUMP, Job, Ran, run, workplace
-from model_check.tlc.values import Model, State, function, record, set_of, text
+from kraftcheck.tlc import states as sets
+from kraftcheck.tlc.parse import StateReader
+from kraftcheck.tlc.process import DUMP, Job, Ran, run, workplace
+from kraftcheck.tlc.values import Model, State, function, record, set_of, text
 from tests.tlc.tools import tools
 
 TOY = (Path(__file__).parent / "Toy.tla").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_check.tlc.parse import MAX_DEPTH, ParseError, StateReader, parse_value
-from model_check.tlc.states import unlike
-from model_check.tlc.values import Function, Model, Value, function, record, set_of, text
+from kraftcheck.tlc.parse import MAX_DEPTH, ParseError, StateReader, parse_value
+from kraftcheck.tlc.states import unlike
+from kraftcheck.tlc.values import Function, Model, Value, function, record, set_of, text
 
 #: A machine that others use as well is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

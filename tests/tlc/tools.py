@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from model_check.errors import InputError
-from model_check.tlc.install import Tools, find_tools
+from kraftcheck.support.errors import InputError
+from kraftcheck.tlc.install import Tools, find_tools
 
 
 def tools() -> Tools:

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from model_check.errors import InputError
-from model_check.kinds import MODELS, model_of
-from model_check.model import Model
-from model_check.mutation.catalogue import Mutant
-from model_check.pipeline.campaign.cells import AS_WRITTEN
-from model_check.scenario import Scenario, from_data, shipped
-from model_check.variants import value_of
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.pipeline.campaign.cells import AS_WRITTEN
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kinds import MODELS, model_of
+from kraftcheck.systems.model import Model
+from kraftcheck.systems.scenario import Scenario, from_data, shipped
+from kraftcheck.systems.variants import value_of
 
 #: The tables of a scenario that bounds may change.
 TABLES = ("budgets", "bounds", "network", "environment")

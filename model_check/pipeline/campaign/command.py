@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_check.arguments import positive
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from model_check.consult.terminal import Console, console
-from model_check.errors import InputError
-from model_check.files import require_file_can_be_written, write_atomically
-from model_check.mutation.campaign import Status
-from model_check.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
-from model_check.pipeline.session import add_session_options, settings_of, spark_session
-from model_check.validation import validated
+from kraftcheck.checking.mutation.campaign import Status
+from kraftcheck.cli.arguments import positive
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
+from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.query.terminal import Console, console
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.validation import validated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from model_check.pipeline.campaign.cells import Cell
+    from kraftcheck.pipeline.campaign.cells import Cell
 
 _WORDS = (
     ("scenarios", "--scenario", "NAME|FILE", "a scenario"),
@@ -138,8 +138,8 @@ def _campaign(arguments: argparse.Namespace) -> Campaign:
 
 
 def _list(cells: list[Cell], *, as_json: bool) -> None:
-    from model_check.pipeline.campaign.executor import coordinates
-    from model_check.sources import source_digest
+    from kraftcheck.pipeline.campaign.executor import coordinates
+    from kraftcheck.support.sources import source_digest
 
     sources = source_digest()
     for cell in cells:
@@ -153,9 +153,9 @@ def _list(cells: list[Cell], *, as_json: bool) -> None:
 
 
 def _run_missing(spark: SparkSession, campaign: Campaign, cells: list[Cell], path: str) -> None:
-    from model_check.pipeline.campaign import driver
-    from model_check.pipeline.campaign.store import Store
-    from model_check.sources import source_digest
+    from kraftcheck.pipeline.campaign import driver
+    from kraftcheck.pipeline.campaign.store import Store
+    from kraftcheck.support.sources import source_digest
 
     sources = source_digest()
     store = Store(spark, path)
@@ -181,8 +181,8 @@ def _progress(cells: int) -> Iterator[Callable[[int], None]]:
 
 
 def _report(spark: SparkSession, path: str, arguments: argparse.Namespace) -> int:
-    from model_check.pipeline.campaign import report, report_text
-    from model_check.pipeline.campaign.store import Store
+    from kraftcheck.pipeline.campaign import report, report_text
+    from kraftcheck.pipeline.campaign.store import Store
 
     found = report.make(Store(spark, path))
     if arguments.json:

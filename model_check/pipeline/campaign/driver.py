@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from model_check.pipeline.campaign.cells import Cell
-from model_check.pipeline.campaign.executor import runs_cells
-from model_check.pipeline.campaign.schemas import CELLS
-from model_check.pipeline.campaign.store import Store
-from model_check.pipeline.datasets import write
-from model_check.pipeline.spark_errors import in_a_sentence
+from kraftcheck.pipeline.campaign.cells import Cell
+from kraftcheck.pipeline.campaign.executor import runs_cells
+from kraftcheck.pipeline.campaign.schemas import CELLS
+from kraftcheck.pipeline.campaign.store import Store
+from kraftcheck.pipeline.datasets import write
+from kraftcheck.pipeline.spark_errors import in_a_sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

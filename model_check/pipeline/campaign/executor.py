@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from model_check.forks import Server
-from model_check.pipeline.campaign.cells import Cell, from_task
-from model_check.sources import require_sources
+from kraftcheck.pipeline.campaign.cells import Cell, from_task
+from kraftcheck.support.forks import Server
+from kraftcheck.support.sources import require_sources
 
 if TYPE_CHECKING:
     import pyarrow
 
     Runs = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
 
-_MODULE = "model_check.pipeline.campaign.server"
+_MODULE = "kraftcheck.pipeline.campaign.server"
 #: How often a cell is begun whose server ends.
 _ATTEMPTS = 2
 
@@ -68,7 +68,7 @@ def runs_cells(schema: pyarrow.Schema) -> Runs:
     def run_cells(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        from model_check.pipeline.campaign.executor import run_cell
+        from kraftcheck.pipeline.campaign.executor import run_cell
 
         for batch in batches:
             for task in batch.column("task").to_pylist():

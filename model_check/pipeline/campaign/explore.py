@@ -6,18 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import DiskError, InputError
-from model_check.failures import is_out_of_memory
-from model_check.mutation import worker
-from model_check.mutation.catalogue import Mutant
-from model_check.pipeline.campaign.cells import Cell
-from model_check.scenario import Scenario, from_data
+from kraftcheck.checking.mutation import worker
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.pipeline.campaign.cells import Cell
+from kraftcheck.support.errors import DiskError, InputError
+from kraftcheck.support.failures import is_out_of_memory
+from kraftcheck.systems.scenario import Scenario, from_data
 
 if TYPE_CHECKING:
-    from model_check.coverage.covering import Covered
-    from model_check.mutation.warm import Image
-    from model_check.run import CheckResult
-    from model_check.trace import Trace
+    from kraftcheck.checking.coverage.covering import Covered
+    from kraftcheck.checking.mutation.warm import Image
+    from kraftcheck.checking.run import CheckResult
+    from kraftcheck.traces import Trace
 
 Found = dict[str, Any]
 Tell = Callable[[Found], None]
@@ -51,8 +51,8 @@ def run(cell: Cell, tell: Tell, image: Image | None = None) -> None:
 
 
 def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
-    from model_check.engine.system import Limits
-    from model_check.run import check
+    from kraftcheck.checking.run import check
+    from kraftcheck.engine.system import Limits
 
     limits = Limits(
         max_states=cell.limits.states, max_memory=cell.limits.memory, max_seconds=cell.limits.seconds
@@ -108,14 +108,14 @@ def _as_expected(cell: Cell, result: CheckResult, violated: Sequence[worker.Viol
 def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     from typing import cast
 
-    from model_check.coverage.covering import Covering
-    from model_check.engine.shrink import shrink
-    from model_check.engine.simulate import simulate
-    from model_check.engine.system import System
-    from model_check.kinds import model_of
-    from model_check.run import unexpected_violations
-    from model_check.trace import build as build_trace
-    from reference.frozen import replace
+    from kraftcheck.checking.coverage.covering import Covering
+    from kraftcheck.checking.run import unexpected_violations
+    from kraftcheck.engine.shrink import shrink
+    from kraftcheck.engine.simulate import simulate
+    from kraftcheck.engine.system import System
+    from kraftcheck.reference.frozen import replace
+    from kraftcheck.systems.kinds import model_of
+    from kraftcheck.traces import build as build_trace
 
     assert cell.seed is not None and cell.walks is not None and cell.depth is not None
     system = model_of(scenario).build(scenario)
@@ -187,7 +187,7 @@ def _tell_traces(cell: Cell, found: Found, traces: Callable[[], Sequence[Trace]]
 
 
 def _with_traces(found: Found, traces: Sequence[Trace]) -> Found:
-    from model_check.trace import json_form
+    from kraftcheck.traces import json_form
 
     texts = {trace.property: json_form.dumps(trace, indent=None) for trace in traces}
     kept = {name: text for name, text in texts.items() if len(text) <= MOST_TRACE}

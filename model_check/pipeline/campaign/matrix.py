@@ -15,16 +15,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from model_check.arguments import byte_count
-from model_check.errors import InputError
-from model_check.files import read_text
-from model_check.kinds import model_of
-from model_check.mutation import catalogue, patch
-from model_check.mutation.catalogue import Mutant
-from model_check.pipeline.campaign import applies
-from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
-from model_check.scenario import Scenario, find, from_data, shipped
-from model_check.validation import read_toml
+from kraftcheck.checking.mutation import catalogue, patch
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.cli.arguments import byte_count
+from kraftcheck.pipeline.campaign import applies
+from kraftcheck.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text
+from kraftcheck.support.validation import read_toml
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import Scenario, find, from_data, shipped
 
 #: What to do about a bad campaign file.
 HINT = "see docs/pipeline/campaign.md"
@@ -128,7 +128,7 @@ class Campaign(_Table):
 
 def find_campaign(word: str) -> Campaign:
     """The campaign that is shipped as ``word``, or that is in the file ``word``. Raises InputError."""
-    folder = resources.files("model_check.pipeline.campaign") / "campaigns"
+    folder = resources.files("kraftcheck.pipeline.campaign") / "campaigns"
     known = {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir()}
     if word in known:
         text = known[word].read_text(encoding="utf-8")

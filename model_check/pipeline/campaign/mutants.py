@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from model_check.mutation import campaign as mutation
-from model_check.mutation import catalogue
+from kraftcheck.checking.mutation import campaign as mutation
+from kraftcheck.checking.mutation import catalogue
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

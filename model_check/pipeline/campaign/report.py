@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
-from model_check.model import BrokenPrelude
-from model_check.pipeline.campaign import mutants
-from model_check.pipeline.campaign.store import Store
-from model_check.pipeline.session import sql_settings
+from kraftcheck.pipeline.campaign import mutants
+from kraftcheck.pipeline.campaign.store import Store
+from kraftcheck.pipeline.session import sql_settings
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.model import BrokenPrelude
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-    from model_check.coverage.report import Report
-    from model_check.model import ModelSystem
+    from kraftcheck.checking.coverage.report import Report
+    from kraftcheck.systems.model import ModelSystem
 
 #: How many cells each list of single cells names.
 MOST = 1_000
@@ -122,8 +122,8 @@ def _coverage(store: Store) -> dict[str, Any] | None:
 
 
 def _as_report(store: Store, told: list[str]) -> Report:
-    from model_check.coverage.covering import Covered, guards_of
-    from model_check.coverage.report import Report, to_cover
+    from kraftcheck.checking.coverage.covering import Covered, guards_of
+    from kraftcheck.checking.coverage.report import Report, to_cover
 
     parted = [text.partition(" ") for text in told]
     items = frozenset((kind, name) for kind, _, name in parted if kind != "guard")
@@ -135,8 +135,8 @@ def _as_report(store: Store, told: list[str]) -> Report:
 
 def _systems(store: Store) -> list[ModelSystem]:
     """The systems whose steps are noted; what contradicts itself is none, and its cells say so."""
-    from model_check.kinds import model_of
-    from model_check.scenario import from_data
+    from kraftcheck.systems.kinds import model_of
+    from kraftcheck.systems.scenario import from_data
 
     covered = store.planned().where("coverage").select("content").distinct()
     rows = store.scenarios().join(covered, "content", "left_semi").orderBy("content").collect()

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from model_check.consult.terminal import Console, entry, heading, say
-from model_check.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT
+from kraftcheck.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT
+from kraftcheck.query.terminal import Console, entry, heading, say
 
 _MOST = 20
 _LIMITS = {"max_seconds": "time", "max_memory": "memory", "max_states": "states"}

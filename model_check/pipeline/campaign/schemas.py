@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model_check.pipeline.datasets import Column, Dataset
+from kraftcheck.pipeline.datasets import Column, Dataset
 
 _COORDINATES = (
     Column("cell", "string", "the cell's id: a digest of all that defines it"),

@@ -1,6 +1,6 @@
 """The process that cells of a campaign are forked from.
 
-``python -m model_check.pipeline.campaign.server`` is asked with tasks, JSON each.
+``python -m kraftcheck.pipeline.campaign.server`` is asked with tasks, JSON each.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import sys
 from functools import partial
 from typing import Any, TextIO
 
-from model_check import forks
-from model_check.failures import ended_by_the_machine
-from model_check.mutation import warm, worker
-from model_check.pipeline.campaign import explore
-from model_check.pipeline.campaign.cells import from_task
-from model_check.signals import ENDING
+from kraftcheck.checking.mutation import warm, worker
+from kraftcheck.pipeline.campaign import explore
+from kraftcheck.pipeline.campaign.cells import from_task
+from kraftcheck.support import forks
+from kraftcheck.support.failures import ended_by_the_machine
+from kraftcheck.support.signals import ENDING
 
 #: What a cell may take beyond its limit of time, in seconds: to build the system, a level, to tell a trace.
 GRACE_SECONDS = 30.0

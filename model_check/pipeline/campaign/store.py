@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
-from model_check.pipeline import datasets
-from model_check.pipeline.campaign.cells import NO_MUTANT, Cell
-from model_check.pipeline.campaign.executor import coordinates
-from model_check.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
-from model_check.pipeline.datasets import Dataset
-from model_check.pipeline.files import located
-from model_check.pipeline.seals import SEAL
+from kraftcheck.pipeline import datasets
+from kraftcheck.pipeline.campaign.cells import NO_MUTANT, Cell
+from kraftcheck.pipeline.campaign.executor import coordinates
+from kraftcheck.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
+from kraftcheck.pipeline.datasets import Dataset
+from kraftcheck.pipeline.files import located
+from kraftcheck.pipeline.seals import SEAL
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,6 +1,6 @@
 """Breadth-first exploration on Spark, with the tables and the kernels of the native engine.
 
-The answer is that of :func:`model_check.engine.explorer.explore`: states of a level are numbered by (number
+The answer is that of :func:`kraftcheck.engine.explorer.explore`: states of a level are numbered by (number
 of the state they were first reached from, order of the steps there), of candidates with the same fingerprint
 the first in this order wins, and a violation is the first of its level in the same order.
 

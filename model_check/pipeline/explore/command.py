@@ -13,23 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_check.arguments import positive
-from model_check.consult.terminal import Console, console, say
-from model_check.engine.explorer import INTERRUPTED
-from model_check.engine.system import Limits
-from model_check.errors import InputError
-from model_check.files import TemporaryFolder
-from model_check.pipeline.session import add_session_options, settings_of, spark_session
-from model_check.pipeline.spark_errors import in_a_sentence
-from model_check.results import as_data, exit_status, progress_line, report, summarize
-from model_check.run import CheckResult, check
-from model_check.scenario import Scenario, find
-from model_check.sources import source_digest
+from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
+from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.cli.arguments import positive
+from kraftcheck.engine.explorer import INTERRUPTED
+from kraftcheck.engine.system import Limits
+from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.pipeline.spark_errors import in_a_sentence
+from kraftcheck.query.terminal import Console, console, say
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import TemporaryFolder
+from kraftcheck.support.sources import source_digest
+from kraftcheck.systems.scenario import Scenario, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from model_check.pipeline.explore.level import Spent
+    from kraftcheck.pipeline.explore.level import Spent
 
 #: Levels up to so many states are explored in the driver.
 HAND_OVER = 1_000_000
@@ -102,9 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(
     scenario: Scenario, arguments: argparse.Namespace, spark: SparkSession
 ) -> tuple[CheckResult, Spent]:
-    from model_check.pipeline.explore.level import Spent
-    from model_check.pipeline.explore.search import Options, explore_on_spark
-    from model_check.pipeline.explore.store import repair
+    from kraftcheck.pipeline.explore.level import Spent
+    from kraftcheck.pipeline.explore.search import Options, explore_on_spark
+    from kraftcheck.pipeline.explore.store import repair
 
     spent = Spent()
     purpose = f"{source_digest()} {scenario.model_dump_json()}"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch
-from model_check.pipeline.datasets import table
-from model_check.pipeline.explore.store import LEVELS
+from kraftcheck.engine.block import Batch
+from kraftcheck.pipeline.datasets import table
+from kraftcheck.pipeline.explore.store import LEVELS
 
 #: The most states of a chunk.
 CHUNK = 1 << 16

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch, Blocks
-from model_check.engine.explorer import Search
-from model_check.engine.frontier import Frontier
-from model_check.engine.links import Links
-from model_check.engine.system import UNLIMITED
-from model_check.engine.tables import orbits
-from model_check.engine.visited import Visited
-from model_check.pipeline.datasets import table
-from model_check.pipeline.explore.cut import CHUNK, Cutter
-from model_check.pipeline.explore.kernels import split
-from model_check.pipeline.explore.store import LINKS, VISITED, Store
-from model_check.pipeline.explore.tasks import MOST_FINGERPRINTS, array_of
+from kraftcheck.engine.block import Batch, Blocks
+from kraftcheck.engine.explorer import Search
+from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.links import Links
+from kraftcheck.engine.system import UNLIMITED
+from kraftcheck.engine.tables import orbits
+from kraftcheck.engine.visited import Visited
+from kraftcheck.pipeline.datasets import table
+from kraftcheck.pipeline.explore.cut import CHUNK, Cutter
+from kraftcheck.pipeline.explore.kernels import split
+from kraftcheck.pipeline.explore.store import LINKS, VISITED, Store
+from kraftcheck.pipeline.explore.tasks import MOST_FINGERPRINTS, array_of
 
 
 class Trail(Links):

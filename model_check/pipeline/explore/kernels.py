@@ -2,7 +2,7 @@
 
 Fingerprints go to the slot that their low 32 bits name (scaled to the size of the table) or the next free
 one; their high 32 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as
-the same, as in :mod:`model_check.engine.visited`.
+the same, as in :mod:`kraftcheck.engine.visited`.
 """
 
 # Numba infers the types here; annotations would only repeat what the docstrings say.
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.jit import compiled
-from model_check.engine.native_map import find, store
-from model_check.engine.visited import probe
+from kraftcheck.engine.jit import compiled
+from kraftcheck.engine.native_map import find, store
+from kraftcheck.engine.visited import probe
 
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)

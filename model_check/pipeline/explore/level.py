@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model_check.engine import transition
-from model_check.engine.block import BLOCK, Blocks
-from model_check.engine.explorer import Search
-from model_check.engine.visited import Visited
-from model_check.pipeline.datasets import ddl
-from model_check.pipeline.explore import tasks
-from model_check.pipeline.explore.mirror import Appended
-from model_check.pipeline.explore.store import LEVELS, Store
-from model_check.pipeline.explore.tasks import (
+from kraftcheck.engine import transition
+from kraftcheck.engine.block import BLOCK, Blocks
+from kraftcheck.engine.explorer import Search
+from kraftcheck.engine.visited import Visited
+from kraftcheck.pipeline.datasets import ddl
+from kraftcheck.pipeline.explore import tasks
+from kraftcheck.pipeline.explore.mirror import Appended
+from kraftcheck.pipeline.explore.store import LEVELS, Store
+from kraftcheck.pipeline.explore.tasks import (
     CANDIDATES_READ,
     DRIVER,
     UNSEEN,
@@ -27,7 +27,7 @@ from model_check.pipeline.explore.tasks import (
     Note,
     Numbers,
 )
-from model_check.sources import source_digest
+from kraftcheck.support.sources import source_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Worker
-from model_check.engine.columns import Column
-from model_check.engine.native_map import NativeMap
-from model_check.engine.tables import Tables
-from model_check.engine.view import View
-from model_check.pipeline.explore.kernels import store_all
+from kraftcheck.engine.block import Worker
+from kraftcheck.engine.columns import Column
+from kraftcheck.engine.native_map import NativeMap
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import View
+from kraftcheck.pipeline.explore.kernels import store_all
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 

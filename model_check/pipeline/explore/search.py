@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.collector import without_collector
-from model_check.engine.block import Blocks
-from model_check.engine.checkpoint import Found, Sums
-from model_check.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, told_of_the_disk
-from model_check.engine.frontier import Frontier
-from model_check.engine.steps import initial_states
-from model_check.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
-from model_check.engine.tables import Tables
-from model_check.engine.visited import Visited
-from model_check.pipeline.datasets import ddl
-from model_check.pipeline.explore import tasks
-from model_check.pipeline.explore.in_driver import (
+from kraftcheck.engine.block import Blocks
+from kraftcheck.engine.checkpoint import Found, Sums
+from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, told_of_the_disk
+from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.steps import initial_states
+from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.visited import Visited
+from kraftcheck.pipeline.datasets import ddl
+from kraftcheck.pipeline.explore import tasks
+from kraftcheck.pipeline.explore.in_driver import (
     Trail,
     fingerprints_table,
     found_here,
@@ -32,8 +31,9 @@ from model_check.pipeline.explore.in_driver import (
     look_ahead,
     visited_before,
 )
-from model_check.pipeline.explore.level import OnSpark, Spent
-from model_check.pipeline.explore.store import FORMAT, Manifest, Store
+from kraftcheck.pipeline.explore.level import OnSpark, Spent
+from kraftcheck.pipeline.explore.store import FORMAT, Manifest, Store
+from kraftcheck.support.collector import without_collector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +97,7 @@ def explore_on_spark(
     progress: Callable[[Progress], None] | None = None,
     checkpoint: None = None,
 ) -> Exploration:
-    """Explore all states of ``system``; what :func:`~model_check.engine.explorer.explore` returns.
+    """Explore all states of ``system``; what :func:`~kraftcheck.engine.explorer.explore` returns.
 
     Limits are looked at after each level on Spark. ``spent`` is filled in. Raises InputError for a folder
     that cannot be used, and besides what the engine does.

@@ -8,7 +8,7 @@ there. What a run leaves of a level that it did not complete is overwritten or r
 there from before the first level until it is complete. ``run`` names the run that began last: an earlier one
 that is still there finds that and ends.
 
-All files have checksums: those of ``levels`` and ``links`` next to them (:mod:`model_check.pipeline.seals`),
+All files have checksums: those of ``levels`` and ``links`` next to them (:mod:`kraftcheck.pipeline.seals`),
 those of ``keys``, ``visited`` and of the description itself in ``complete/N.json``.
 """
 
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from model_check.engine.checkpoint import Found, Sums
-from model_check.engine.summed import Summed
-from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, ddl, read, require_files, write
-from model_check.pipeline.files import Files
-from model_check.pipeline.seals import Sum, require_sealed, require_sums, seal, sums_of
+from kraftcheck.engine.checkpoint import Found, Sums
+from kraftcheck.engine.summed import Summed
+from kraftcheck.pipeline.datasets import Column, Dataset, ddl, read, require_files, write
+from kraftcheck.pipeline.files import Files
+from kraftcheck.pipeline.seals import Sum, require_sealed, require_sums, seal, sums_of
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine import transition
-from model_check.engine.block import NEVER, Batch
-from model_check.engine.build import build
-from model_check.engine.judge import UNKNOWN, judge
-from model_check.pipeline.datasets import Column, table
-from model_check.pipeline.explore.cut import Cutter, part_of
-from model_check.pipeline.explore.kernels import Candidates, are_known, split, unique
-from model_check.pipeline.explore.mirror import Mirror, mirror_of
-from model_check.sources import require_sources
+from kraftcheck.engine import transition
+from kraftcheck.engine.block import NEVER, Batch
+from kraftcheck.engine.build import build
+from kraftcheck.engine.judge import UNKNOWN, judge
+from kraftcheck.pipeline.datasets import Column, table
+from kraftcheck.pipeline.explore.cut import Cutter, part_of
+from kraftcheck.pipeline.explore.kernels import Candidates, are_known, split, unique
+from kraftcheck.pipeline.explore.mirror import Mirror, mirror_of
+from kraftcheck.support.sources import require_sources
 
 # What tasks give, besides levels.
 CANDIDATES = (

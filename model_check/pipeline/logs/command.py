@@ -7,16 +7,16 @@ import json
 from pathlib import Path
 from typing import Final
 
-from model_check.arguments import whole_number
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
-from model_check.consult.terminal import console
-from model_check.errors import InputError
-from model_check.files import require_folder_can_be_written
-from model_check.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
-from model_check.logs.reader import Options, Reader
-from model_check.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
-from model_check.pipeline.progress import told
-from model_check.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.cli.arguments import whole_number
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.evidence.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
+from kraftcheck.evidence.logs.reader import Options, Reader
+from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
+from kraftcheck.pipeline.progress import told
+from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.query.terminal import console
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_folder_can_be_written
 
 #: Problems shown in full.
 _LIMIT: Final = 20
@@ -113,8 +113,8 @@ def _make(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, options: Options) -> int:
     with spark_session("logs", arguments.master, settings_of(arguments.conf)) as spark:
-        from model_check.pipeline.logs.fleet import check_fleet
-        from model_check.pipeline.logs.report import print_fleet
+        from kraftcheck.pipeline.logs.fleet import check_fleet
+        from kraftcheck.pipeline.logs.report import print_fleet
 
         files = find_files(arguments.paths, arguments.layout)
         with told(spark, "logs"):

@@ -1,4 +1,4 @@
-"""Nodes held against each other: columns find what contradicts, `model_check.logs.cluster` judges it.
+"""Nodes held against each other: columns find what contradicts, `kraftcheck.evidence.logs.cluster` judges it.
 
 Nothing here orders lines of different nodes by their times.
 """
@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from model_check.logs.checks import Where
-from model_check.logs.cluster import Cluster, Seen, check_complete, report_disagreement
-from model_check.logs.findings import Findings
-from model_check.logs.states import Key
-from model_check.pipeline.logs.scan import ROWS, Row, batch_of, problem_columns
+from kraftcheck.evidence.logs.checks import Where
+from kraftcheck.evidence.logs.cluster import Cluster, Seen, check_complete, report_disagreement
+from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.logs.states import Key
+from kraftcheck.pipeline.logs.scan import ROWS, Row, batch_of, problem_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

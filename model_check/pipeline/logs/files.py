@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from model_check.errors import InputError
-from model_check.logs.sources import is_log_name
+from kraftcheck.evidence.logs.sources import is_log_name
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from model_check.errors import InputError
-from model_check.logs.reader import Options
-from model_check.pipeline.datasets import exists, write
-from model_check.pipeline.logs import tables
-from model_check.pipeline.logs.compare import epochs, problems
-from model_check.pipeline.logs.files import LogFile
-from model_check.pipeline.logs.plan import plan
-from model_check.pipeline.logs.scan import ROWS, Row, scan_folders
-from model_check.pipeline.whole_folder import write_whole
+from kraftcheck.evidence.logs.reader import Options
+from kraftcheck.pipeline.datasets import exists, write
+from kraftcheck.pipeline.logs import tables
+from kraftcheck.pipeline.logs.compare import epochs, problems
+from kraftcheck.pipeline.logs.files import LogFile
+from kraftcheck.pipeline.logs.plan import plan
+from kraftcheck.pipeline.logs.scan import ROWS, Row, scan_folders
+from kraftcheck.pipeline.whole_folder import write_whole
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

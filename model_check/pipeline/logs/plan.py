@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from model_check.logs.content import chunks_of
-from model_check.logs.layout import Layout
-from model_check.logs.reader import Options, Reader
-from model_check.logs.sources import peek, rotation
-from model_check.pipeline.logs.files import LogFile, open_file
+from kraftcheck.evidence.logs.content import chunks_of
+from kraftcheck.evidence.logs.layout import Layout
+from kraftcheck.evidence.logs.reader import Options, Reader
+from kraftcheck.evidence.logs.sources import peek, rotation
+from kraftcheck.pipeline.logs.files import LogFile, open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from model_check.consult.terminal import Console, entry, heading, say
-from model_check.logs.checks import CHECKS, NOTES
-from model_check.pipeline.logs.fleet import FleetReport
-from model_check.printable import printable
+from kraftcheck.evidence.logs.checks import CHECKS, NOTES
+from kraftcheck.pipeline.logs.fleet import FleetReport
+from kraftcheck.query.terminal import Console, entry, heading, say
+from kraftcheck.support.printable import printable
 
 
 def print_fleet(out: Console, report: FleetReport, output: str | None) -> None:

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from model_check.logs.checks import Problem, Where
-from model_check.logs.cluster import Seen
-from model_check.logs.content import chunks_of
-from model_check.logs.findings import Findings
-from model_check.logs.history import HistoryEntry
-from model_check.logs.node import Node
-from model_check.logs.reader import FileReport, Options, Reader
-from model_check.logs.releases import span
-from model_check.logs.report import SHOWN
-from model_check.logs.states import NOT_SHOWN, Key, LoggedState
-from model_check.pipeline.logs.files import open_file
+from kraftcheck.evidence.logs.checks import Problem, Where
+from kraftcheck.evidence.logs.cluster import Seen
+from kraftcheck.evidence.logs.content import chunks_of
+from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.reader import FileReport, Options, Reader
+from kraftcheck.evidence.logs.releases import span
+from kraftcheck.evidence.logs.report import SHOWN
+from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
+from kraftcheck.pipeline.logs.files import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """What a line says, of any ``kind``; most columns are of some kinds only.
 
     Kinds: transition, high watermark, voters; leader, vote, grant, epoch start, epoch high, committed, wiped
-    (the facts that a `model_check.logs.cluster.Cluster` takes); problem, note; file, node.
+    (the facts that a `kraftcheck.evidence.logs.cluster.Cluster` takes); problem, note; file, node.
     """
 
     kind: str
@@ -89,7 +89,9 @@ ROWS: Final = ", ".join(f"`{name}` {_TYPES.get(name, 'string')}" for name in Row
 
 
 class Recorder:
-    """Keeps as rows what the reader of one node's files tells. A `model_check.logs.cluster.Comparison`."""
+    """Keeps as rows what the reader of one node's files tells. A
+    `kraftcheck.evidence.logs.cluster.Comparison`.
+    """
 
     forgotten = 0
 

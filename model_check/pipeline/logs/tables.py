@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from model_check.pipeline.datasets import Column, Dataset
+from kraftcheck.pipeline.datasets import Column, Dataset
 
 _CLUSTER: Final = Column("cluster", "string", "the cluster, by the path of its files")
 _LINE: Final = (

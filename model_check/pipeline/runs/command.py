@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 
-from model_check.cli import EXIT_BAD_INPUT
-from model_check.conform.options import add_options
-from model_check.consult.terminal import console, width
-from model_check.pipeline.progress import told
-from model_check.pipeline.session import add_session_options, settings_of, spark_session
-from model_check.printable import printable
-from model_check.variants import read_protocol
+from kraftcheck.cli.main import EXIT_BAD_INPUT
+from kraftcheck.evidence.recordings.options import add_options
+from kraftcheck.pipeline.progress import told
+from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.query.terminal import console, width
+from kraftcheck.support.printable import printable
+from kraftcheck.systems.variants import read_protocol
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +35,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge the runs. Exit status: see :func:`model_check.conform.report.exit_status`; 2: one is none."""
+    """Judge the runs. Exit status: see :func:`kraftcheck.evidence.recordings.report.exit_status`; 2: one is
+    none.
+    """
     read_protocol(arguments.protocol, arguments.settings)
     settings = settings_of(arguments.conf)
-    from model_check.conform.report import as_json, exit_status
-    from model_check.conform.report_text import Wanted, as_text
-    from model_check.pipeline.runs.results import judge, read_results
+    from kraftcheck.evidence.recordings.report import as_json, exit_status
+    from kraftcheck.evidence.recordings.report_text import Wanted, as_text
+    from kraftcheck.pipeline.runs.results import judge, read_results
 
     with spark_session("runs", arguments.master, settings) as spark, told(spark, "runs"):
         judge(spark, arguments.runs, arguments.output, arguments.protocol, arguments.settings)

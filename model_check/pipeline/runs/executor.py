@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_check.conform.lockstep import compare
-from model_check.conform.properties.judge import judge
-from model_check.conform.recording import read
-from model_check.conform.report import RunResult
-from model_check.conform.runs import FILES
-from model_check.errors import InputError
-from model_check.files import TemporaryFolder
-from model_check.pipeline.runs.rows import to_row
-from model_check.variants import read_protocol
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.properties.judge import judge
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.evidence.recordings.report import RunResult
+from kraftcheck.evidence.recordings.runs import FILES
+from kraftcheck.pipeline.runs.rows import to_row
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import TemporaryFolder
+from kraftcheck.systems.variants import read_protocol
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,7 +49,7 @@ def judges(schema: pyarrow.Schema, preset: str, switches: list[str]) -> Judges:
     def judge_runs(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        from model_check.pipeline.runs.executor import judge_run
+        from kraftcheck.pipeline.runs.executor import judge_run
 
         for batch in batches:
             for number in range(batch.num_rows):

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from model_check.conform.report import RunResult
-from model_check.conform.runs import FILES
-from model_check.errors import InputError
-from model_check.pipeline import datasets
-from model_check.pipeline.files import require_plain
-from model_check.pipeline.runs.executor import judges
-from model_check.pipeline.runs.rows import from_rows
-from model_check.pipeline.runs.schemas import DIFFERENCES, FINDINGS, NESTED, RULES, RUNS
-from model_check.pipeline.session import sql_settings
-from model_check.pipeline.spark_errors import first_line, spark_errors
-from model_check.pipeline.whole_folder import write_whole
+from kraftcheck.evidence.recordings.report import RunResult
+from kraftcheck.evidence.recordings.runs import FILES
+from kraftcheck.pipeline import datasets
+from kraftcheck.pipeline.files import require_plain
+from kraftcheck.pipeline.runs.executor import judges
+from kraftcheck.pipeline.runs.rows import from_rows
+from kraftcheck.pipeline.runs.schemas import DIFFERENCES, FINDINGS, NESTED, RULES, RUNS
+from kraftcheck.pipeline.session import sql_settings
+from kraftcheck.pipeline.spark_errors import first_line, spark_errors
+from kraftcheck.pipeline.whole_folder import write_whole
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from model_check.conform.lockstep import RunReport
-from model_check.conform.outcome import Difference
-from model_check.conform.properties.finding import Finding
-from model_check.conform.properties.judge import Judgement, Remark
-from model_check.conform.report import RunResult
+from kraftcheck.evidence.recordings.lockstep import RunReport
+from kraftcheck.evidence.recordings.outcome import Difference
+from kraftcheck.evidence.recordings.properties.finding import Finding
+from kraftcheck.evidence.recordings.properties.judge import Judgement, Remark
+from kraftcheck.evidence.recordings.report import RunResult
 
 Row = dict[str, Any]
 

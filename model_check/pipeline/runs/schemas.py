@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model_check.pipeline.datasets import Column, Dataset
+from kraftcheck.pipeline.datasets import Column, Dataset
 
 _RUN = Column("folder", "string", "the folder of the run")
 _COUNTS = "map<string,bigint>"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from model_check.kraft.node import listening
-from reference.disk import Disk
-from reference.events import Event
-from reference.protocol import Protocol
-from reference.replica import Replica
-from reference.step import Outcome
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome
+from kraftcheck.systems.kraft.node import listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Asking:
     def __call__(
         self, protocol: Protocol, replica: Replica, happened: Event | Disk, outcome: Outcome
     ) -> None:
-        """Take in a step, or with a disk a start; see :data:`model_check.kraft.node.Listener`."""
+        """Take in a step, or with a disk a start; see :data:`kraftcheck.systems.kraft.node.Listener`."""
         key = (protocol, replica, happened)
         if key not in self._found:
             event, disk = (None, happened) if isinstance(happened, Disk) else (happened, None)

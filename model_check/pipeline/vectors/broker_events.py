@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.pipeline.vectors.malformed import with_others
-from reference.brokers import views
-from reference.brokers.broker import Api, Broker
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.pipeline.vectors.malformed import with_others
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     BrokerEvent,
     ClientRequest,
     ClientRequestDone,
@@ -25,7 +25,7 @@ from reference.brokers.events import (
     StoreAnswered,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
@@ -40,8 +40,8 @@ from reference.brokers.messages import (
     StoreIsrResponse,
     VisibleBroker,
 )
-from reference.brokers.protocol import BrokerProtocol, IsrChanges
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
+from kraftcheck.reference.frozen import replace
 
 _ISRS = ((1,), (1, 2), (), (1, 9))
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model_check.pipeline.vectors.outcomes import SEPARATOR
-from reference.brokers.broker import Broker
-from reference.brokers.controller import Controller
-from reference.brokers.effects import (
+from kraftcheck.pipeline.vectors.outcomes import SEPARATOR
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.effects import (
     BrokerDeclared,
     BrokerEffect,
     BrokerFenced,
@@ -30,15 +30,15 @@ from reference.brokers.effects import (
     Tell,
     WriteStore,
 )
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatResponse,
     IsrChangeResponse,
     MetadataHeartbeatResponse,
     Response,
 )
-from reference.brokers.step import BrokerOutcome, ControllerOutcome
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 
 
 def features(before: Controller | Broker, outcome: ControllerOutcome | BrokerOutcome) -> tuple[str, ...]:

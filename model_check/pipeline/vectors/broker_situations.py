@@ -13,16 +13,16 @@ from enum import Enum
 from itertools import product
 from typing import Any, TypeVar
 
-from model_check.pipeline.vectors import broker_events, controller_events
-from reference.brokers.broker import Api, Broker, Life
-from reference.brokers.controller import Controller, FinalizedFeature
-from reference.brokers.events import BrokerEvent, ControllerEvent
-from reference.brokers.messages import BrokerState, FeatureRange, Process
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
-from reference.brokers.starting import first_controller, running_cluster, starting
-from reference.brokers.step import BrokerOutcome, ControllerOutcome, step
-from reference.frozen import field_types, replace
+from kraftcheck.pipeline.vectors import broker_events, controller_events
+from kraftcheck.reference.brokers.broker import Api, Broker, Life
+from kraftcheck.reference.brokers.controller import Controller, FinalizedFeature
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
+from kraftcheck.reference.brokers.messages import BrokerState, FeatureRange, Process
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from kraftcheck.reference.brokers.starting import first_controller, running_cluster, starting
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.frozen import field_types, replace
 
 #: From how many states of the controller, and of brokers, everything may happen.
 MOST_STATES = 100

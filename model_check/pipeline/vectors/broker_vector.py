@@ -1,6 +1,6 @@
 """Conformance vectors of brokers and their controller as JSON, and whether the reference agrees with them.
 
-A vector is a step: ``state``, ``event`` and ``outcome`` in the form of :mod:`model_check.codec`.
+A vector is a step: ``state``, ``event`` and ``outcome`` in the form of :mod:`kraftcheck.support.codec`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast
 
-from model_check import codec
-from model_check.brokers.switches import FORMS, with_switches
-from model_check.codec import Json
-from model_check.consult import broker_step
-from model_check.errors import InputError
-from model_check.pipeline.vectors import form
-from model_check.pipeline.vectors.broker_situations import AskedBroker
-from model_check.pipeline.vectors.form import Vector
-from reference.brokers.broker import Broker
-from reference.brokers.controller import Controller
-from reference.brokers.events import BrokerEvent, ControllerEvent
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
-from reference.brokers.step import BrokerOutcome, ControllerOutcome
-from reference.frozen import field_types
+from kraftcheck.pipeline.vectors import form
+from kraftcheck.pipeline.vectors.broker_situations import AskedBroker
+from kraftcheck.pipeline.vectors.form import Vector
+from kraftcheck.query import broker_step
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
+from kraftcheck.reference.frozen import field_types
+from kraftcheck.support import codec
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.brokers.switches import FORMS, with_switches
 
 #: By node the types of its state, what happens to it, and what it does.
 TYPES: Mapping[str, tuple[Any, Any, Any]] = {

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from model_check.brokers.asking import listening
-from model_check.consult.citations import in_broker_steps
-from model_check.engine.explorer import explore
-from model_check.engine.system import Limits
-from model_check.kinds import model_of
-from model_check.pipeline.vectors import broker_situations, broker_vector, form
-from model_check.pipeline.vectors.broker_outcomes import features
-from model_check.pipeline.vectors.broker_situations import AskedBroker
-from model_check.pipeline.vectors.candidate import Candidate, tie
-from model_check.scenario import Scenario
-from reference.brokers.protocol import BrokerProtocol
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.system import Limits
+from kraftcheck.pipeline.vectors import broker_situations, broker_vector, form
+from kraftcheck.pipeline.vectors.broker_outcomes import features
+from kraftcheck.pipeline.vectors.broker_situations import AskedBroker
+from kraftcheck.pipeline.vectors.candidate import Candidate, tie
+from kraftcheck.query.citations import in_broker_steps
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.systems.brokers.asking import listening
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import Scenario
 
 #: The kind of tasks beside scenarios: everything that may happen, malformed input included, by variant.
 SITUATIONS = "situations"
 
 
 class Brokers:
-    """See :class:`model_check.pipeline.vectors.nodes.Nodes`."""
+    """See :class:`kraftcheck.pipeline.vectors.nodes.Nodes`."""
 
     names = tuple(broker_vector.TYPES)
     difference = staticmethod(broker_vector.difference)

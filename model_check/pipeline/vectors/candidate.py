@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from model_check.pipeline.vectors.form import Vector
+from kraftcheck.pipeline.vectors.form import Vector
 
 
 @dataclass(frozen=True, slots=True)

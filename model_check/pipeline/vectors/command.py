@@ -6,14 +6,14 @@ import argparse
 import time
 from pathlib import Path
 
-from model_check import scenario as scenarios
-from model_check.arguments import positive
-from model_check.consult.terminal import replaced_line
-from model_check.errors import InputError
-from model_check.files import require_folder_can_be_written
-from model_check.pipeline.session import add_session_options, settings_of, spark_session
-from model_check.pipeline.vectors import files
-from model_check.scenario import Scenario
+from kraftcheck.cli.arguments import positive
+from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
+from kraftcheck.pipeline.vectors import files
+from kraftcheck.query.terminal import replaced_line
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_folder_can_be_written
+from kraftcheck.systems import scenario as scenarios
+from kraftcheck.systems.scenario import Scenario
 
 EPILOG = """\
 Without SCENARIO: the CI scenarios, the decision tables of 'kraftcheck step',
@@ -76,8 +76,8 @@ def _scenarios(words: list[str]) -> list[Scenario]:
 
 
 def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
-    from model_check.pipeline.vectors.run import make
-    from model_check.pipeline.vectors.tasks import tasks
+    from kraftcheck.pipeline.vectors.run import make
+    from kraftcheck.pipeline.vectors.tasks import tasks
 
     begin = time.monotonic()
     parts = tasks(chosen, beyond=not arguments.scenarios)

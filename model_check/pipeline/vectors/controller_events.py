@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from model_check.pipeline.vectors.malformed import with_others
-from reference.brokers import views
-from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION, Controller, MetadataLog
-from reference.brokers.events import (
+from kraftcheck.pipeline.vectors.malformed import with_others
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION, Controller, MetadataLog
+from kraftcheck.reference.brokers.events import (
     ControllerEvent,
     Failover,
     LeaderMoveDue,
@@ -20,7 +20,7 @@ from reference.brokers.events import (
     StoreIsrReceived,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
@@ -35,8 +35,8 @@ from reference.brokers.messages import (
     Request,
     StoreIsrRequest,
 )
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerProtocol, IsrChanges
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 
 #: A broker that no scenario of these has.
 _UNKNOWN = 9

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import spec
-from model_check import codec
-from model_check.drive.coverage import NOT_REACHED
-from model_check.errors import InputError
-from model_check.files import read_text, write_atomically
-from model_check.pipeline.vectors import form
-from model_check.pipeline.vectors.form import Vector
-from model_check.pipeline.vectors.nodes import NODES, difference
-from model_check.pipeline.vectors.schema import FORMAT, INDEX_FORMAT, VERSION, schema
+from kraftcheck import spec
+from kraftcheck.evidence.adapters.coverage import NOT_REACHED
+from kraftcheck.pipeline.vectors import form
+from kraftcheck.pipeline.vectors.form import Vector
+from kraftcheck.pipeline.vectors.nodes import NODES, difference
+from kraftcheck.pipeline.vectors.schema import FORMAT, INDEX_FORMAT, VERSION, schema
+from kraftcheck.support import codec
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text, write_atomically
 
 INDEX, SCHEMA = "index.json", "schema.json"
 #: A set on demand may be large; a file of it is read as a whole.

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from model_check.codec import Json
-from model_check.errors import InputError
-from model_check.json_differences import Differing, differing
-from model_check.printable import shortened
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.json_differences import Differing, differing
+from kraftcheck.support.printable import shortened
 
 STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
 #: Whom a vector is about: the values of its field ``node``.

@@ -9,18 +9,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from model_check import codec
-from model_check.codec import INT32, Json
-from model_check.errors import InputError
-from reference import versions
-from reference.frozen import replace
-from reference.messages import BeginQuorumEpochRequest, FetchRequest, Request, VoteRequest
-from reference.progress import advance_high_watermark
-from reference.protocol import KAFKA
-from reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
-from reference.transitions import is_lost, is_won
-from reference.voters import ReplicaKey, static_voters
-from reference.work import Work
+from kraftcheck.reference import versions
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import BeginQuorumEpochRequest, FetchRequest, Request, VoteRequest
+from kraftcheck.reference.progress import advance_high_watermark
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
+from kraftcheck.reference.transitions import is_lost, is_won
+from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.reference.work import Work
+from kraftcheck.support import codec
+from kraftcheck.support.codec import INT32, Json
+from kraftcheck.support.errors import InputError
 
 ELECTION, HIGH_WATERMARK, VERSION = "election", "high-watermark", "request-version"
 _MOST = 64

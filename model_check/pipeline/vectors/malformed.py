@@ -7,7 +7,7 @@ from enum import Enum
 from types import NoneType
 from typing import Any, get_args
 
-from reference.frozen import field_types, is_frozen, replace
+from kraftcheck.reference.frozen import field_types, is_frozen, replace
 
 #: How far a number may be off.
 _FAR = 9

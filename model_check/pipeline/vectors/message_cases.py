@@ -6,9 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from model_check.codec import Json
-from model_check.conform.wire import KRAFT_VERSION, LISTENER, TOPIC, TOPIC_ID
-from model_check.pipeline.vectors.messages import (
+from kraftcheck.evidence.recordings.wire import KRAFT_VERSION, LISTENER, TOPIC, TOPIC_ID
+from kraftcheck.pipeline.vectors.messages import (
     APIS,
     BOUNDS,
     ELSEWHERE,
@@ -20,6 +19,7 @@ from model_check.pipeline.vectors.messages import (
     places,
     versions,
 )
+from kraftcheck.support.codec import Json
 
 #: A directory id.
 _UUID = "YWFhYWFhYWFhYWFhYWFhYQ"

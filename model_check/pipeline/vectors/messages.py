@@ -21,29 +21,29 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-import spec
-from model_check import codec
-from model_check.codec import Json
-from model_check.conform.fields import Fields
-from model_check.conform.wire import TOPIC, TOPIC_ID, decode_data
-from model_check.drive.wire import OTHER_TOPIC_ID
-from model_check.errors import InputError
-from reference.effects import Reply
-from reference.errors import ErrorCode
-from reference.events import RequestReceived
-from reference.messages import (
+from kraftcheck import spec
+from kraftcheck.evidence.adapters.wire import OTHER_TOPIC_ID
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.wire import TOPIC, TOPIC_ID, decode_data
+from kraftcheck.reference.effects import Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import RequestReceived
+from kraftcheck.reference.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchRequest,
     Request,
     VoteRequest,
 )
-from reference.protocol import KAFKA
-from reference.replica import QuorumState, Replica
-from reference.step import step
-from reference.versions import RANGES
-from reference.voters import ReplicaKey, static_voters
-from spec.model import Field, MessageSchema
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.step import step
+from kraftcheck.reference.versions import RANGES
+from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.spec.model import Field, MessageSchema
+from kraftcheck.support import codec
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
 
 REQUEST, RESPONSE = "request", "response"
 #: The APIs between replicas, and of administrators, in production.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from model_check.codec import Json
-from model_check.errors import InputError
-from model_check.pipeline.vectors import form
-from model_check.pipeline.vectors.brokers import Brokers
-from model_check.pipeline.vectors.candidate import Candidate
-from model_check.pipeline.vectors.replicas import Replicas
-from model_check.scenario import Scenario
+from kraftcheck.pipeline.vectors import form
+from kraftcheck.pipeline.vectors.brokers import Brokers
+from kraftcheck.pipeline.vectors.candidate import Candidate
+from kraftcheck.pipeline.vectors.replicas import Replicas
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.scenario import Scenario
 
 
 class Nodes(Protocol):
@@ -47,7 +47,7 @@ class Nodes(Protocol):
         ...
 
 
-#: By the name of the model (:class:`model_check.model.Model`).
+#: By the name of the model (:class:`kraftcheck.systems.model.Model`).
 NODES: Mapping[str, Nodes] = {"replicas": Replicas(), "brokers": Brokers()}
 
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reference.effects import ArmTimer, Effect, Fatal, Reply, Send, Transition
-from reference.errors import ErrorCode
-from reference.messages import FetchResponse, Response, VoteRequest, VoteResponse
-from reference.replica import Replica
-from reference.step import Outcome
+from kraftcheck.reference.effects import ArmTimer, Effect, Fatal, Reply, Send, Transition
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.messages import FetchResponse, Response, VoteRequest, VoteResponse
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome
 
 #: Separates the rule from the outcome in the text of a pair.
 SEPARATOR = ": "

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-from model_check.codec import Json
-from model_check.consult.citations import in_steps
-from model_check.drive.coverage import reason_of_silence
-from model_check.engine.explorer import explore
-from model_check.engine.system import Limits
-from model_check.kraft.build import build
-from model_check.kraft.prelude import BrokenPrelude
-from model_check.kraft.scenario import of_replicas
-from model_check.kraft.symmetry import symmetric
-from model_check.kraft.system import KRaftSystem
-from model_check.pipeline.vectors import form, functions, message_cases, messages, sequences, situations
-from model_check.pipeline.vectors import vector as vectors
-from model_check.pipeline.vectors.asked import Asked, asking
-from model_check.pipeline.vectors.candidate import Candidate, tie
-from model_check.pipeline.vectors.outcomes import SEPARATOR, features
-from model_check.scenario import Scenario
-from reference.protocol import PRESETS, Protocol
-from reference.replica import Replica
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.system import Limits
+from kraftcheck.evidence.adapters.coverage import reason_of_silence
+from kraftcheck.pipeline.vectors import form, functions, message_cases, messages, sequences, situations
+from kraftcheck.pipeline.vectors import vector as vectors
+from kraftcheck.pipeline.vectors.asked import Asked, asking
+from kraftcheck.pipeline.vectors.candidate import Candidate, tie
+from kraftcheck.pipeline.vectors.outcomes import SEPARATOR, features
+from kraftcheck.query.citations import in_steps
+from kraftcheck.reference.protocol import PRESETS, Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.support.codec import Json
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.prelude import BrokenPrelude
+from kraftcheck.systems.kraft.scenario import of_replicas
+from kraftcheck.systems.kraft.symmetry import symmetric
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.scenario import Scenario
 
 #: Kinds of tasks beside scenarios.
 TABLES, MALFORMED = "tables", "malformed"
@@ -31,7 +31,7 @@ FUNCTIONS, SCRIPTS, MESSAGES = "functions", "scripts", "messages"
 
 
 class Replicas:
-    """See :class:`model_check.pipeline.vectors.nodes.Nodes`."""
+    """See :class:`kraftcheck.pipeline.vectors.nodes.Nodes`."""
 
     names = (form.REPLICA,)
     difference = staticmethod(vectors.difference)

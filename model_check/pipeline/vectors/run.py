@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_check.errors import InputError
-from model_check.pipeline.datasets import Column, Dataset, exists, read, write
-from model_check.pipeline.vectors import files
-from model_check.pipeline.vectors.cover import cover, smallest
-from model_check.pipeline.vectors.form import Vector
-from model_check.pipeline.vectors.tasks import CANDIDATES, Task, rows
+from kraftcheck.pipeline.datasets import Column, Dataset, exists, read, write
+from kraftcheck.pipeline.vectors import files
+from kraftcheck.pipeline.vectors.cover import cover, smallest
+from kraftcheck.pipeline.vectors.form import Vector
+from kraftcheck.pipeline.vectors.tasks import CANDIDATES, Task, rows
+from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,19 +8,19 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any
 
-import spec
-from model_check import codec
-from model_check.brokers.switches import FORMS
-from model_check.pipeline.vectors.broker_vector import TYPES
-from model_check.pipeline.vectors.form import FUNCTION, MESSAGE, REPLICA, SEQUENCE, STEP
-from model_check.pipeline.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
-from reference.disk import Disk
-from reference.events import Event
-from reference.frozen import field_defaults, field_types, is_frozen
-from reference.messages import Message
-from reference.protocol import PRESETS
-from reference.replica import Replica
-from reference.step import Outcome
+from kraftcheck import spec
+from kraftcheck.pipeline.vectors.broker_vector import TYPES
+from kraftcheck.pipeline.vectors.form import FUNCTION, MESSAGE, REPLICA, SEQUENCE, STEP
+from kraftcheck.pipeline.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.frozen import field_defaults, field_types, is_frozen
+from kraftcheck.reference.messages import Message
+from kraftcheck.reference.protocol import PRESETS
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome
+from kraftcheck.support import codec
+from kraftcheck.systems.brokers.switches import FORMS
 
 FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
 #: Grows with every change of the format. 2: messages, and the function ``request-version``. 3: brokers and

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from model_check.counterexamples import simplest_of
-from model_check.drive.asked import Asking
-from model_check.drive.extract import sequences
-from model_check.drive.generate import generate
-from model_check.drive.scripted import scripts
-from model_check.drive.stimuli import Crash, DriveSequence, Start
-from model_check.engine.system import Violation
-from model_check.errors import InputError
-from model_check.kraft.scenario import KRaftScenario
-from model_check.kraft.system import KRaftSystem
-from model_check.pipeline.vectors.asked import Asked
-from model_check.trace.build import walk
-from reference.frozen import replace
-from reference.protocol import KAFKA, Protocol
-from reference.replica import Replica
+from kraftcheck.checking.counterexamples import simplest_of
+from kraftcheck.engine.system import Violation
+from kraftcheck.evidence.adapters.asked import Asking
+from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.evidence.adapters.generate import generate
+from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
+from kraftcheck.pipeline.vectors.asked import Asked
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.traces.build import walk
 
 #: Longer ones are rather split up by people who look for what differs.
 MOST_STEPS = 60

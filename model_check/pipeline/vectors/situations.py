@@ -13,14 +13,14 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args
 
-from model_check.consult import situations as tables
-from model_check.consult.ask import ask, expecting_answer
-from model_check.consult.consistency import problems
-from model_check.consult.registry import TABLES
-from model_check.pipeline.vectors.asked import Asked
-from reference.disk import Disk
-from reference.errors import ErrorCode
-from reference.events import (
+from kraftcheck.pipeline.vectors.asked import Asked
+from kraftcheck.query import situations as tables
+from kraftcheck.query.ask import ask, expecting_answer
+from kraftcheck.query.consistency import problems
+from kraftcheck.query.registry import TABLES
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import (
     Append,
     BackoffExpired,
     CreateSnapshot,
@@ -35,9 +35,9 @@ from reference.events import (
     Timer,
     UpgradeKRaftVersion,
 )
-from reference.frozen import field_types, replace
-from reference.log import SnapshotId
-from reference.messages import (
+from kraftcheck.reference.frozen import field_types, replace
+from kraftcheck.reference.log import SnapshotId
+from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AlterQuorumRequest,
     ApiVersionsRequest,
@@ -53,10 +53,10 @@ from reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from reference.protocol import KAFKA, PRESETS, Discovery, Protocol, VoterChanges
-from reference.replica import QuorumState, Replica
-from reference.step import start, step
-from reference.voters import Endpoint, ReplicaKey, VoterSet, static_voters
+from kraftcheck.reference.protocol import KAFKA, PRESETS, Discovery, Protocol, VoterChanges
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.step import start, step
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet, static_voters
 
 OURS, THEIRS = "this-cluster", "another-cluster"
 OTHER_PARTITION = "another-topic-0"

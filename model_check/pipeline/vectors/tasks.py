@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from model_check import scenario as scenarios
-from model_check.kinds import model_of
-from model_check.pipeline.datasets import Column, Dataset
-from model_check.pipeline.vectors import form
-from model_check.pipeline.vectors.candidate import Candidate
-from model_check.pipeline.vectors.nodes import NODES
-from model_check.scenario import Scenario
+from kraftcheck.pipeline.datasets import Column, Dataset
+from kraftcheck.pipeline.vectors import form
+from kraftcheck.pipeline.vectors.candidate import Candidate
+from kraftcheck.pipeline.vectors.nodes import NODES
+from kraftcheck.systems import scenario as scenarios
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import Scenario
 
 SCENARIO = "scenario"
 

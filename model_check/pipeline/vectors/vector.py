@@ -7,7 +7,7 @@ A vector is an object with ``kind``:
 * ``function``: a pure function of the protocol with its arguments and its result;
 * ``message``: a message as it arrives, malformed perhaps, and what becomes of it.
 
-Replicas, disks, events and outcomes have the form of :mod:`model_check.codec`.
+Replicas, disks, events and outcomes have the form of :mod:`kraftcheck.support.codec`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from model_check import codec
-from model_check.codec import Json
-from model_check.drive.generate import switches_of
-from model_check.errors import InputError
-from model_check.pipeline.vectors import functions, messages
-from model_check.pipeline.vectors.asked import Asked
-from model_check.pipeline.vectors.form import (
+from kraftcheck.evidence.adapters.generate import switches_of
+from kraftcheck.pipeline.vectors import functions, messages
+from kraftcheck.pipeline.vectors.asked import Asked
+from kraftcheck.pipeline.vectors.form import (
     FUNCTION,
     MESSAGE,
     REPLICA,
@@ -33,13 +30,16 @@ from model_check.pipeline.vectors.form import (
     read_protocol,
     require,
 )
-from model_check.variants import with_switches
-from reference.disk import Disk
-from reference.effects import Fatal, Stop
-from reference.events import Event
-from reference.protocol import KAFKA, PRESETS, Protocol
-from reference.replica import Replica
-from reference.step import Outcome, start, step
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Fatal, Stop
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.protocol import KAFKA, PRESETS, Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.support import codec
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.variants import with_switches
 
 START, CRASH = "start", "crash"
 

@@ -7,27 +7,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from model_check.engine.steps import apply_outcome
-from model_check.engine.steps import initial_states as initial_states_of
-from model_check.engine.system import PathStep
-from model_check.errors import InputError
-from model_check.kraft import initial_states, prelude
-from model_check.kraft.build import build
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.kraft.prelude import Prelude
-from model_check.kraft.scenario import KRaftScenario
-from model_check.kraft.starts import restart
-from model_check.kraft.step import Step
-from model_check.kraft.system import KRaftSystem
-from model_check.proof.tie.course import Translator
-from model_check.proof.tie.differences import NAMES
-from model_check.proof.tie.firing import KNOWN
-from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.given import given_of, past_of
-from model_check.proof.tie.judgement import OUTSIDE, reasons_of
-from model_check.proof.tie.own import own_of
-from reference.disk import Disk
+from kraftcheck.engine.steps import apply_outcome
+from kraftcheck.engine.steps import initial_states as initial_states_of
+from kraftcheck.engine.system import PathStep
+from kraftcheck.proof.tie.course import Translator
+from kraftcheck.proof.tie.differences import NAMES
+from kraftcheck.proof.tie.firing import KNOWN
+from kraftcheck.proof.tie.formulas import Fact
+from kraftcheck.proof.tie.given import given_of, past_of
+from kraftcheck.proof.tie.judgement import OUTSIDE, reasons_of
+from kraftcheck.proof.tie.own import own_of
+from kraftcheck.reference.disk import Disk
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import initial_states, prelude
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.prelude import Prelude
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.starts import restart
+from kraftcheck.systems.kraft.step import Step
+from kraftcheck.systems.kraft.system import KRaftSystem
 
 
 @dataclass(frozen=True)

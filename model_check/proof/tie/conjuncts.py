@@ -14,14 +14,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.kraft.node import Node
-from model_check.proof.logic import Conjunct, System
-from model_check.proof.tie import kernels
-from model_check.proof.tie.explored import Explored
-from model_check.proof.tie.judgement import WORD, Bits, Facts
-from model_check.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
-from model_check.proof.tie.tensors import Domain, Evaluation, instances, symbols_in
-from model_check.proof.vocabulary import Epoch, Offset
+from kraftcheck.proof.logic import Conjunct, System
+from kraftcheck.proof.tie import kernels
+from kraftcheck.proof.tie.explored import Explored
+from kraftcheck.proof.tie.judgement import WORD, Bits, Facts
+from kraftcheck.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
+from kraftcheck.proof.tie.tensors import Domain, Evaluation, instances, symbols_in
+from kraftcheck.proof.vocabulary import Epoch, Offset
+from kraftcheck.systems.kraft.node import Node
 
 #: How many values an intermediate result may have.
 _AT_ONCE = 8_000_000

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Execution, Node
-from model_check.kraft.step import Step
-from model_check.proof.tie.election_effects import ElectionEffects
-from model_check.proof.tie.log_effects import LogEffects
-from model_check.proof.tie.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
-from model_check.proof.tie.scene import Setting
-from model_check.proof.tie.walk import Sequence
-from reference import disk as disks
-from reference.effects import (
+from kraftcheck.proof.tie.election_effects import ElectionEffects
+from kraftcheck.proof.tie.log_effects import LogEffects
+from kraftcheck.proof.tie.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
+from kraftcheck.proof.tie.scene import Setting
+from kraftcheck.proof.tie.walk import Sequence
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.effects import (
     AppendBatch,
     DeleteBefore,
     Effect,
@@ -30,8 +27,11 @@ from reference.effects import (
     Transition,
     Truncate,
 )
-from reference.messages import FetchRequest
-from reference.replica import Leader, Replica
+from kraftcheck.reference.messages import FetchRequest
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Execution, Node
+from kraftcheck.systems.kraft.step import Step
 
 _SNAPSHOTS = StoreSnapshot | DeleteBefore | LoadSnapshot
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model_check.proof.tie.walk import Taken
+from kraftcheck.proof.tie.walk import Taken
 
 
 @dataclass(frozen=True, slots=True)

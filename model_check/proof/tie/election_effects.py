@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model_check.kraft.network import CLIENT
-from model_check.kraft.node import Execution
-from model_check.proof.tie.own import NO_PROCESS
-from model_check.proof.tie.scene import Scene
-from reference.effects import Persist, Reply, Send, Transition
-from reference.messages import (
+from kraftcheck.proof.tie.own import NO_PROCESS
+from kraftcheck.proof.tie.scene import Scene
+from kraftcheck.reference.effects import Persist, Reply, Send, Transition
+from kraftcheck.reference.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     EpochResponse,
@@ -17,7 +15,9 @@ from reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from reference.replica import Candidate, QuorumState, Replica
+from kraftcheck.reference.replica import Candidate, QuorumState, Replica
+from kraftcheck.systems.kraft.network import CLIENT
+from kraftcheck.systems.kraft.node import Execution
 
 
 class ElectionEffects(Scene):

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.block import Batch
-from model_check.engine.explorer import Progress, explore
-from model_check.engine.graph import Collector, edges_of
-from model_check.engine.system import Exploration, Limits, PathStep
-from model_check.engine.tables import Tables
-from model_check.engine.view import ACT, DELIVER, LIMIT, LOSE, SIGNAL_LOCAL
-from model_check.errors import InputError
-from model_check.kraft.system import KRaftSystem
+from kraftcheck.engine.block import Batch
+from kraftcheck.engine.explorer import Progress, explore
+from kraftcheck.engine.graph import Collector, edges_of
+from kraftcheck.engine.system import Exploration, Limits, PathStep
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import ACT, DELIVER, LIMIT, LOSE, SIGNAL_LOCAL
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.system import KRaftSystem
 
 
 @dataclass(frozen=True)

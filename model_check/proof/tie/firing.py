@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from model_check.proof.logic import Action, Beside, Symbol, System
-from model_check.proof.tie.formulas import Fact, Universe, compile_guard, compile_update
-from model_check.proof.tie.own import SYMBOLS, Own
+from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.tie.formulas import Fact, Universe, compile_guard, compile_update
+from kraftcheck.proof.tie.own import SYMBOLS, Own
 
 #: The one relation besides those of :class:`Own` from which actions take something away.
 KNOWN = "known"

@@ -1,6 +1,6 @@
 """The proof's formulas as Python functions: the guards and updates that Z3 proves, not a copy of them.
 
-Of the replica that acts a formula is told everything (:class:`~model_check.proof.tie.own.Own`). Of all else,
+Of the replica that acts a formula is told everything (:class:`~kraftcheck.proof.tie.own.Own`). Of all else,
 of what was sent and of history, it asks for single facts: whether a relation holds of some elements. A guard
 is compiled so that it is given, for each fact, the answer that serves it; it notes what it has asked. If it
 then holds, it holds in every structure that has the facts which it wanted to hold (``wanted``) and none of
@@ -16,8 +16,8 @@ from typing import Any
 
 import z3
 
-from model_check.proof.logic import Formula, Symbol, Term
-from model_check.proof.vocabulary import Epoch, Offset, Replica, Role
+from kraftcheck.proof.logic import Formula, Symbol, Term
+from kraftcheck.proof.vocabulary import Epoch, Offset, Replica, Role
 
 #: A symbol and its arguments: a relation that holds; of a function the last argument is its value. Replicas
 #: are numbers of components, epochs their numbers, offsets the reference's plus 1, voter sets sets.

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from model_check.kraft.node import Node
-from model_check.kraft.scenario import KRaftScenario
-from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.own import START, Own, Record
-from reference.replica import Candidate, Leader
+from kraftcheck.proof.tie.formulas import Fact
+from kraftcheck.proof.tie.own import START, Own, Record
+from kraftcheck.reference.replica import Candidate, Leader
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
 def with_votes(scenario: KRaftScenario) -> KRaftScenario:

@@ -14,16 +14,16 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.engine.system import PathStep
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.kraft.step import Step
-from model_check.proof.tie.course import Translator
-from model_check.proof.tie.differences import difference
-from model_check.proof.tie.explored import Explored
-from model_check.proof.tie.firing import KNOWN
-from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.walk import Sequence
+from kraftcheck.engine.system import PathStep
+from kraftcheck.proof.tie.course import Translator
+from kraftcheck.proof.tie.differences import difference
+from kraftcheck.proof.tie.explored import Explored
+from kraftcheck.proof.tie.firing import KNOWN
+from kraftcheck.proof.tie.formulas import Fact
+from kraftcheck.proof.tie.walk import Sequence
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.step import Step
 
 Bits = NDArray[np.uint64]
 WORD = 64

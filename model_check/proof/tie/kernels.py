@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from model_check.engine.jit import compiled
+from kraftcheck.engine.jit import compiled
 
 #: What a transition lacks: bits of its mark.
 MISSES, HAS_UNWANTED, BROKEN = 1, 2, 4

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from model_check.kraft.node import Execution
-from model_check.proof.tie.own import records_of
-from model_check.proof.tie.scene import Scene
-from reference import disk as disks
-from reference.effects import AppendBatch, Truncate
-from reference.log import Batch
-from reference.messages import FetchRequest, FetchResponse, UpdateRaftVoterResponse
-from reference.replica import Follower, Leader, Replica
+from kraftcheck.proof.tie.own import records_of
+from kraftcheck.proof.tie.scene import Scene
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.effects import AppendBatch, Truncate
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import FetchRequest, FetchResponse, UpdateRaftVoterResponse
+from kraftcheck.reference.replica import Follower, Leader, Replica
+from kraftcheck.systems.kraft.node import Execution
 
 
 class LogEffects(Scene):

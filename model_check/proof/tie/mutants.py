@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from model_check import forks
-from model_check.errors import InputError, ProcessKilledError
-from model_check.failures import ended_by_the_machine
+from kraftcheck.support import forks
+from kraftcheck.support.errors import InputError, ProcessKilledError
+from kraftcheck.support.failures import ended_by_the_machine
 
 #: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
 TIED = {
@@ -107,7 +107,7 @@ class Verdict:
 
 def refute(mutant: str, scenario: str | None = None) -> Verdict:
     """Judge ``mutant`` in ``scenario`` (that of ``TIED``). Raises InputError where it cannot be made."""
-    done = forks.run("model_check.proof.tie.worker", mutant, scenario or TIED[mutant])
+    done = forks.run("kraftcheck.proof.tie.worker", mutant, scenario or TIED[mutant])
     if ended_by_the_machine(done.returncode):
         raise ProcessKilledError if done.returncode < 0 else MemoryError
     try:

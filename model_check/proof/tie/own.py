@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from model_check.kraft.node import Node
-from reference.log import Log, Voters
-from reference.replica import Follower, QuorumState
+from kraftcheck.reference.log import Log, Voters
+from kraftcheck.reference.replica import Follower, QuorumState
+from kraftcheck.systems.kraft.node import Node
 
 #: Offset and epoch of a record; offsets are the reference's plus 1.
 Record = tuple[int, int]

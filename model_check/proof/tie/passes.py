@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.proof.tie import kernels
-from model_check.proof.tie.differences import NAMES
-from model_check.proof.tie.explored import Explored
-from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.judgement import WORD, Bits, Judged, reasons_of
-from model_check.proof.tie.walk import Needed
+from kraftcheck.proof.tie import kernels
+from kraftcheck.proof.tie.differences import NAMES
+from kraftcheck.proof.tie.explored import Explored
+from kraftcheck.proof.tie.formulas import Fact
+from kraftcheck.proof.tie.judgement import WORD, Bits, Judged, reasons_of
+from kraftcheck.proof.tie.walk import Needed
 
 #: How many transitions that the proof does not have are kept.
 _SHOWN = 20

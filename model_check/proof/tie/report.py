@@ -7,21 +7,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from model_check.engine.system import PathStep
-from model_check.kraft.node import Node
-from model_check.proof import report
-from model_check.proof.structures import Fact, Structure
-from model_check.proof.tie.conjuncts import Broken
-from model_check.proof.tie.differences import BY_NAME
-from model_check.proof.tie.judgement import WORD, Bits
-from model_check.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
-from model_check.proof.tie.passes import Lack
-from model_check.proof.tie.run import Work
-from model_check.proof.tie.tensors import subsets
-from model_check.proof.tie.walk import Taken
-from model_check.proof.vocabulary import Role
-from model_check.trace.build import walk
-from model_check.trace.narrate import path_text
+from kraftcheck.engine.system import PathStep
+from kraftcheck.proof import report
+from kraftcheck.proof.structures import Fact, Structure
+from kraftcheck.proof.tie.conjuncts import Broken
+from kraftcheck.proof.tie.differences import BY_NAME
+from kraftcheck.proof.tie.judgement import WORD, Bits
+from kraftcheck.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
+from kraftcheck.proof.tie.passes import Lack
+from kraftcheck.proof.tie.run import Work
+from kraftcheck.proof.tie.tensors import subsets
+from kraftcheck.proof.tie.walk import Taken
+from kraftcheck.proof.vocabulary import Role
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.traces.build import walk
+from kraftcheck.traces.narrate import path_text
 
 
 def lines_of_lack(work: Work, lack: Lack) -> Iterator[tuple[str, list[str]]]:

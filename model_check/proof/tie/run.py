@@ -11,21 +11,21 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from model_check.kraft.build import build
-from model_check.kraft.node import Node
-from model_check.kraft.scenario import KRaftScenario
-from model_check.kraft.system import KRaftSystem
-from model_check.proof.system import CHANGING_VOTERS, FIXED_VOTERS
-from model_check.proof.tie import conjuncts
-from model_check.proof.tie.beginning import Beginning, beginning, check_beginning
-from model_check.proof.tie.course import Translator
-from model_check.proof.tie.explored import Explored, explore_whole
-from model_check.proof.tie.firing import Actions
-from model_check.proof.tie.formulas import Universe
-from model_check.proof.tie.given import with_votes
-from model_check.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
-from model_check.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
-from model_check.proof.tie.scenarios import allowed
+from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
+from kraftcheck.proof.tie import conjuncts
+from kraftcheck.proof.tie.beginning import Beginning, beginning, check_beginning
+from kraftcheck.proof.tie.course import Translator
+from kraftcheck.proof.tie.explored import Explored, explore_whole
+from kraftcheck.proof.tie.firing import Actions
+from kraftcheck.proof.tie.formulas import Universe
+from kraftcheck.proof.tie.given import with_votes
+from kraftcheck.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
+from kraftcheck.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
+from kraftcheck.proof.tie.scenarios import allowed
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.system import KRaftSystem
 
 #: Records that one step may append and epochs that it may enter before a crash takes them back.
 _MORE_OFFSETS, _MORE_EPOCHS = 4, 2

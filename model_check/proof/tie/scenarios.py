@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model_check.proof.tie.differences import NAMES
+from kraftcheck.proof.tie.differences import NAMES
 
 #: Together half a million transitions, in which every action of the proof is taken.
 SMALL = (

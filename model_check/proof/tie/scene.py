@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from model_check.engine.system import PathStep
-from model_check.kraft.network import InFlight
-from model_check.kraft.node import Node
-from model_check.kraft.step import Step
-from model_check.kraft.system import KRaftSystem
-from model_check.proof.tie.firing import Actions
-from model_check.proof.tie.own import START, Own, Record, voter_sets_of
-from model_check.proof.tie.walk import Walk
-from reference.log import Log
+from kraftcheck.engine.system import PathStep
+from kraftcheck.proof.tie.firing import Actions
+from kraftcheck.proof.tie.own import START, Own, Record, voter_sets_of
+from kraftcheck.proof.tie.walk import Walk
+from kraftcheck.reference.log import Log
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.step import Step
+from kraftcheck.systems.kraft.system import KRaftSystem
 
 
 @dataclass(frozen=True)

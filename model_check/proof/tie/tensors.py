@@ -14,8 +14,8 @@ import numpy as np
 import z3
 from numpy.typing import NDArray
 
-from model_check.proof.logic import Formula, Symbol, Term
-from model_check.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
+from kraftcheck.proof.logic import Formula, Symbol, Term
+from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
 
 Values: TypeAlias = NDArray[Any]
 _ORDERS = ("epoch_at_most", "offset_at_most")

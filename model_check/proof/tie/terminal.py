@@ -6,23 +6,23 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from model_check.cli import EXIT_DIFFERS, EXIT_EXPECTED
-from model_check.consult.terminal import Console, console, fitted, heading, say
-from model_check.errors import InputError
-from model_check.kraft.scenario import of_replicas
-from model_check.proof.tie import report, scenarios
-from model_check.proof.tie.differences import BY_NAME
-from model_check.proof.tie.mutants import TIED, Verdict, refute
-from model_check.proof.tie.run import Progress, Tie, Work, tie
-from model_check.scenario import find
-from model_check.streams import progress
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.proof.tie import report, scenarios
+from kraftcheck.proof.tie.differences import BY_NAME
+from kraftcheck.proof.tie.mutants import TIED, Verdict, refute
+from kraftcheck.proof.tie.run import Progress, Tie, Work, tie
+from kraftcheck.query.terminal import Console, console, fitted, heading, say
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.streams import progress
+from kraftcheck.systems.kraft.scenario import of_replicas
+from kraftcheck.systems.scenario import find
 
 #: How many violations of a scenario are told in full.
 _TOLD = 3
 
 
 def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the scenarios ``names`` (none: all that are named in :mod:`model_check.proof.tie.scenarios`) and
+    """Judge the scenarios ``names`` (none: all that are named in :mod:`kraftcheck.proof.tie.scenarios`) and
     print what was found; the exit status. Raises InputError for a scenario that cannot be judged.
     """
     names = names or scenarios.ALL

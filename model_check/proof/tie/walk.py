@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from model_check.proof.tie.firing import KNOWN, NOTHING, Actions, Need
-from model_check.proof.tie.formulas import Fact
-from model_check.proof.tie.own import Own
+from kraftcheck.proof.tie.firing import KNOWN, NOTHING, Actions, Need
+from kraftcheck.proof.tie.formulas import Fact
+from kraftcheck.proof.tie.own import Own
 
 
 @dataclass(frozen=True, slots=True)

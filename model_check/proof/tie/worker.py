@@ -1,6 +1,6 @@
 """One mutant of the reference, judged by the proof in an interpreter of its own.
 
-``python -m model_check.proof.tie.worker MUTANT SCENARIO`` makes the mutant before anything of the reference
+``python -m kraftcheck.proof.tie.worker MUTANT SCENARIO`` makes the mutant before anything of the reference
 is imported, and writes one JSON object to standard output.
 """
 
@@ -10,14 +10,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from model_check import signals
-from model_check.errors import InputError
-from model_check.failures import EXIT_UNDETERMINED, of_the_machine
-from model_check.mutation import catalogue
-from model_check.mutation.worker import become
+from kraftcheck.checking.mutation import catalogue
+from kraftcheck.checking.mutation.worker import become
+from kraftcheck.support import signals
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
 
 if TYPE_CHECKING:
-    from model_check.proof.tie.run import Work
+    from kraftcheck.proof.tie.run import Work
 
 #: How many reasons are told.
 _TOLD = 3
@@ -45,9 +45,9 @@ def main() -> int:
 
 
 def _judge(scenario: str) -> dict[str, Any]:
-    from model_check.kraft.scenario import of_replicas
-    from model_check.proof.tie.run import tie
-    from model_check.scenario import find
+    from kraftcheck.proof.tie.run import tie
+    from kraftcheck.systems.kraft.scenario import of_replicas
+    from kraftcheck.systems.scenario import find
 
     work = tie(of_replicas(find(scenario), "--tie"))
     return {
@@ -58,7 +58,7 @@ def _judge(scenario: str) -> dict[str, Any]:
 
 
 def _why(work: Work) -> list[str]:
-    from model_check.proof.tie.report import lines_of_lack
+    from kraftcheck.proof.tie.report import lines_of_lack
 
     found = [*work.tie.beginning.lacks, *sorted(work.tie.unexpected)]
     if work.tie.disturbed:

@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from model_check.cli import main
-from model_check.errors import InputError
-from model_check.pipeline.campaign import driver, report
-from model_check.pipeline.campaign.matrix import Campaign, expand
-from model_check.pipeline.campaign.report_text import markdown
-from model_check.pipeline.campaign.schemas import CELLS
-from model_check.pipeline.campaign.store import Store
-from model_check.pipeline.datasets import write
-from model_check.pipeline.seals import SEAL
-from model_check.run import check
-from model_check.scenario import find
-from model_check.sources import source_digest
+from kraftcheck.checking.run import check
+from kraftcheck.cli.main import main
+from kraftcheck.pipeline.campaign import driver, report
+from kraftcheck.pipeline.campaign.matrix import Campaign, expand
+from kraftcheck.pipeline.campaign.report_text import markdown
+from kraftcheck.pipeline.campaign.schemas import CELLS
+from kraftcheck.pipeline.campaign.store import Store
+from kraftcheck.pipeline.datasets import write
+from kraftcheck.pipeline.seals import SEAL
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.sources import source_digest
+from kraftcheck.systems.scenario import find
 
 ONE = Campaign.model_validate({"matrix": [{"scenarios": ["single-voter"]}]})
 MUTANT = "vote-for-an-id"
@@ -340,7 +340,7 @@ def _start(results: Path, campaign: str, master: str, *more: str) -> subprocess.
     root = str(Path(__file__).parents[3])
     settings = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=4", "spark.driver.host=127.0.0.1")
     options = [part for setting in settings for part in ("--conf", setting)]
-    command = [sys.executable, "-m", "model_check", "pipeline", "campaign", campaign, *more, *options]
+    command = [sys.executable, "-m", "kraftcheck", "pipeline", "campaign", campaign, *more, *options]
     return subprocess.Popen(
         [*command, "--master", master, "--results", str(results)],
         env={**os.environ, "PYTHONPATH": root},

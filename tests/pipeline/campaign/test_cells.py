@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from model_check.forks import Server
-from model_check.mutation.warm import Image
-from model_check.pipeline.campaign import explore, server
-from model_check.pipeline.campaign.cells import Cell
-from model_check.pipeline.campaign.executor import run_cell
-from model_check.pipeline.campaign.matrix import Campaign, expand
-from model_check.pipeline.campaign.schemas import CELLS
-from model_check.scenario import find
-from model_check.sources import source_digest
-from model_check.trace import json_form
+from kraftcheck.checking.mutation.warm import Image
+from kraftcheck.pipeline.campaign import explore, server
+from kraftcheck.pipeline.campaign.cells import Cell
+from kraftcheck.pipeline.campaign.executor import run_cell
+from kraftcheck.pipeline.campaign.matrix import Campaign, expand
+from kraftcheck.pipeline.campaign.schemas import CELLS
+from kraftcheck.support.forks import Server
+from kraftcheck.support.sources import source_digest
+from kraftcheck.systems.scenario import find
+from kraftcheck.traces import json_form
 
 MUTANT = Campaign.model_validate({"matrix": [{"mutants": ["vote-for-an-id"], "mutants-in": "own"}]})
 
@@ -172,7 +172,7 @@ def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_refuted(
 
 @pytest.mark.slow
 def test_a_server_runs_one_mutant_after_the_other() -> None:
-    base = Server("model_check.pipeline.campaign.server")
+    base = Server("kraftcheck.pipeline.campaign.server")
     try:
         for id_ in ("vote-for-an-id", "grant-without-looking-at-vote"):
             cell = cell_of(mutants=[id_], **{"mutants-in": "own"})

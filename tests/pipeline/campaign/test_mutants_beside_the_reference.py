@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from model_check.cli import main
-from model_check.mutation import catalogue
-from model_check.pipeline.campaign import mutants
-from model_check.pipeline.campaign.schemas import CELLS, PLAN
+from kraftcheck.checking.mutation import catalogue
+from kraftcheck.cli.main import main
+from kraftcheck.pipeline.campaign import mutants
+from kraftcheck.pipeline.campaign.schemas import CELLS, PLAN
 
 Row = dict[str, Any]
 HOLDS: Row = {"verdict": "holds"}

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model_check.collector import without_collector
-from model_check.engine.block import Blocks
-from model_check.engine.explorer import Search
-from model_check.engine.system import UNLIMITED, Exploration, Limits, System
-from model_check.engine.tables import Tables
-from model_check.engine.visited import Visited
-from model_check.pipeline.datasets import Column, Dataset, table
-from model_check.pipeline.explore import cut, in_driver, tasks
-from model_check.pipeline.explore.in_driver import Trail
-from model_check.pipeline.explore.level import Spent
-from model_check.pipeline.explore.mirror import Mirror
-from model_check.pipeline.explore.search import Distributed, Options
-from model_check.pipeline.explore.store import Store
+from kraftcheck.engine.block import Blocks
+from kraftcheck.engine.explorer import Search
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.visited import Visited
+from kraftcheck.pipeline.datasets import Column, Dataset, table
+from kraftcheck.pipeline.explore import cut, in_driver, tasks
+from kraftcheck.pipeline.explore.in_driver import Trail
+from kraftcheck.pipeline.explore.level import Spent
+from kraftcheck.pipeline.explore.mirror import Mirror
+from kraftcheck.pipeline.explore.search import Distributed, Options
+from kraftcheck.pipeline.explore.store import Store
+from kraftcheck.support.collector import without_collector
 
 Rows = list[tuple[Any, ...]]
 

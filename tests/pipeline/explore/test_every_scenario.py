@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from model_check.scenario import shipped
+from kraftcheck.systems.scenario import shipped
 
 MASTERS = ("local[2]", "local-cluster[2,1,2048]")
 #: Executors and the driver share what the machine has; each virtual machine is short of work.
@@ -30,7 +30,7 @@ OWN = {"seconds", "seconds_exploring", "peak_memory", "visited_bytes", "checkpoi
 
 def results(*words: str, folder: Path) -> dict[str, dict[str, Any]]:
     """By scenario, what a command found."""
-    command = [sys.executable, "-m", "model_check", *words, "--json"]
+    command = [sys.executable, "-m", "kraftcheck", *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from model_check.collector import without_collector
-from model_check.engine.block import Blocks
-from model_check.engine.explorer import Search, explore
-from model_check.engine.frontier import Frontier
-from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import UNLIMITED, Exploration, Limits, System
-from model_check.engine.tables import Tables
-from model_check.engine.visited import Visited
-from model_check.pipeline.explore import search as module
-from model_check.pipeline.explore.in_driver import Trail, fingerprints_table, found_here
-from model_check.pipeline.explore.level import Spent
-from model_check.pipeline.explore.search import Distributed, Options
-from model_check.pipeline.explore.tasks import visited_among
+from kraftcheck.engine.block import Blocks
+from kraftcheck.engine.explorer import Search, explore
+from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.synthetic import Synthetic
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.visited import Visited
+from kraftcheck.pipeline.explore import search as module
+from kraftcheck.pipeline.explore.in_driver import Trail, fingerprints_table, found_here
+from kraftcheck.pipeline.explore.level import Spent
+from kraftcheck.pipeline.explore.search import Distributed, Options
+from kraftcheck.pipeline.explore.tasks import visited_among
+from kraftcheck.support.collector import without_collector
 from tests.engine.random_systems import random_system
 from tests.pipeline.explore.test_search import require_same
 

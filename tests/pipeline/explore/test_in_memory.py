@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_check.engine.explorer import explore
-from model_check.engine.system import Limits, System
-from model_check.errors import InputError
-from model_check.pipeline.explore.store import Manifest
-from model_check.pipeline.explore.tasks import Job
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.system import Limits, System
+from kraftcheck.pipeline.explore.store import Manifest
+from kraftcheck.pipeline.explore.tasks import Job
+from kraftcheck.support.errors import InputError
 from tests.engine.random_symmetric import random_symmetric
 from tests.engine.random_systems import random_system
 from tests.pipeline.explore import in_memory

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_check.engine.block import Batch
-from model_check.engine.explorer import explore
-from model_check.engine.native_map import find
-from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import Limits
-from model_check.engine.tables import Tables
-from model_check.pipeline.explore.cut import CHUNK, Cutter, end_of, part_of
-from model_check.pipeline.explore.kernels import Candidates, split, unique
-from model_check.pipeline.explore.mirror import Appended, Mirror
+from kraftcheck.engine.block import Batch
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.native_map import find
+from kraftcheck.engine.synthetic import Synthetic
+from kraftcheck.engine.system import Limits
+from kraftcheck.engine.tables import Tables
+from kraftcheck.pipeline.explore.cut import CHUNK, Cutter, end_of, part_of
+from kraftcheck.pipeline.explore.kernels import Candidates, split, unique
+from kraftcheck.pipeline.explore.mirror import Appended, Mirror
 
 pytestmark = pytest.mark.spark
 

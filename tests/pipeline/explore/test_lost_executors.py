@@ -36,7 +36,7 @@ def executors(session: int) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to find the executors")
 def test_killed_executors(tmp_path: Path) -> None:
     settings = [word for key, value in CONF.items() for word in ("--conf", f"{key}={value}")]
-    command = [sys.executable, "-m", "model_check", "pipeline", "explore", SCENARIO, "--json"]
+    command = [sys.executable, "-m", "kraftcheck", "pipeline", "explore", SCENARIO, "--json"]
     command += ["--master", "local-cluster[2,1,2048]", "--hand-over", "1000", "--parts", "4", *settings]
     run = tmp_path / "run"
     with (tmp_path / "out").open("w") as out, (tmp_path / "errors").open("w") as errors:

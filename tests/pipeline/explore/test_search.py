@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from model_check.cli import main
-from model_check.engine.explorer import explore
-from model_check.engine.synthetic import Synthetic
-from model_check.engine.system import Exploration, System
-from model_check.errors import InputError
-from model_check.kinds import model_of
-from model_check.pipeline.explore.command import _folder
-from model_check.pipeline.explore.level import Spent
-from model_check.pipeline.explore.search import Options, explore_on_spark
-from model_check.pipeline.files import Files
-from model_check.scenario import find
+from kraftcheck.cli.main import main
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.synthetic import Synthetic
+from kraftcheck.engine.system import Exploration, System
+from kraftcheck.pipeline.explore.command import _folder
+from kraftcheck.pipeline.explore.level import Spent
+from kraftcheck.pipeline.explore.search import Options, explore_on_spark
+from kraftcheck.pipeline.files import Files
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import find
 from tests.engine.random_systems import random_system
 
 FIELDS = (
@@ -111,7 +111,7 @@ def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     """Ended just before and just after each thing that a level writes."""
-    from model_check.pipeline.explore.store import Store
+    from kraftcheck.pipeline.explore.store import Store
 
     expected = explore(random_system(RESUMED))
     inner = getattr(Store, stage)
@@ -144,7 +144,7 @@ def test_what_a_violating_step_leads_to_is_judged_by_a_run_that_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended after the level was written, before it was judged."""
-    from model_check.pipeline.explore.store import Manifest, Store
+    from kraftcheck.pipeline.explore.store import Manifest, Store
 
     inner = Store.commit
 
@@ -211,7 +211,7 @@ def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> 
 @pytest.mark.spark
 def test_a_folder_may_be_relative_and_have_any_name(spark: Any, tmp_path: Path) -> None:
     """Where the process is, and not in the warehouse of Spark's catalog."""
-    from model_check.pipeline.explore.store import VISITED, Store
+    from kraftcheck.pipeline.explore.store import VISITED, Store
 
     here = os.path.relpath(tmp_path, Path.cwd()) + "/it's a run"
     store = Store(spark.newSession(), here, "relative")
@@ -290,7 +290,7 @@ def test_no_changed_bit_is_taken_up(spark: Any, tmp_path: Path, all_files: bool)
 def test_an_earlier_run_in_the_same_folder_ends(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from model_check.pipeline.explore.store import Store
+    from kraftcheck.pipeline.explore.store import Store
 
     inner = Store.write_level
     begun = False
@@ -368,7 +368,7 @@ def test_what_a_level_takes_is_computed_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What Spark keeps for a level is there until the last thing is written."""
-    from model_check.pipeline.explore.store import Store
+    from kraftcheck.pipeline.explore.store import Store
 
     kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
 

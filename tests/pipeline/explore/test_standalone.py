@@ -76,7 +76,7 @@ def test_a_standalone_cluster(tmp_path: Path) -> None:
     }
     words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     with standalone_cluster(tmp_path) as master:
-        command = [sys.executable, "-m", "model_check", "pipeline", "explore", SCENARIO, "--json"]
+        command = [sys.executable, "-m", "kraftcheck", "pipeline", "explore", SCENARIO, "--json"]
         done = subprocess.run(
             [
                 *command,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.errors import InputError
-from model_check.pipeline.explore.store import Manifest
+from kraftcheck.pipeline.explore.store import Manifest
+from kraftcheck.support.errors import InputError
 from tests.engine.random_systems import random_system
 from tests.pipeline.explore.in_memory import InMemory, Killed, Memory, Setup, explore_in_memory
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from model_check.cli import main
-from model_check.errors import InputError
-from model_check.logs.make_fleet import FleetOptions, make_fleet
-from model_check.logs.reader import Options, read_logs
-from model_check.pipeline.datasets import read
-from model_check.pipeline.logs import tables
-from model_check.pipeline.logs.files import compile_layout, find_files, whose
-from tests.logs.fleets import Finding, unlike_planted
-from tests.logs.log_lines import change, state, text_of
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.logs.make_fleet import FleetOptions, make_fleet
+from kraftcheck.evidence.logs.reader import Options, read_logs
+from kraftcheck.pipeline.datasets import read
+from kraftcheck.pipeline.logs import tables
+from kraftcheck.pipeline.logs.files import compile_layout, find_files, whose
+from kraftcheck.support.errors import InputError
+from tests.evidence.logs.fleets import Finding, unlike_planted
+from tests.evidence.logs.log_lines import change, state, text_of
 
 _SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
 
@@ -65,7 +65,7 @@ def _damage(folder: Path) -> None:
 
 @pytest.mark.spark
 def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp_path: Path) -> None:
-    from model_check.pipeline.logs.fleet import check_fleet
+    from kraftcheck.pipeline.logs.fleet import check_fleet
 
     fleet, output = tmp_path / "fleet", tmp_path / "out"
     made = make_fleet(fleet, FleetOptions(clusters=3, lines=6_000, seed=7))
@@ -98,7 +98,7 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
 
 @pytest.mark.spark
 def test_of_logs_without_a_raft_node_nothing_is_left(spark: Any, tmp_path: Path) -> None:
-    from model_check.pipeline.logs.fleet import check_fleet
+    from kraftcheck.pipeline.logs.fleet import check_fleet
 
     place = tmp_path / "fleet" / "one" / "controller-1"
     place.mkdir(parents=True)
@@ -134,7 +134,7 @@ def _write_cluster(folder: Path, falls: int) -> None:
 
 @pytest.mark.spark
 def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path) -> None:
-    from model_check.pipeline.logs.fleet import check_fleet
+    from kraftcheck.pipeline.logs.fleet import check_fleet
 
     one, two = tmp_path / "fleet" / "one", tmp_path / "fleet" / "two"
     _write_cluster(one, 0)
@@ -152,8 +152,8 @@ def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path)
 def test_all_problems_of_an_epoch_and_of_a_voter_set_are_kept(spark: Any) -> None:
     import pyarrow as pa
 
-    from model_check.pipeline.logs.compare import _replay, _replay_sets
-    from model_check.pipeline.logs.scan import Row, batch_of
+    from kraftcheck.pipeline.logs.compare import _replay, _replay_sets
+    from kraftcheck.pipeline.logs.scan import Row, batch_of
 
     def table(kind: str, **same: Any) -> pa.Table:
         rows = [
@@ -195,7 +195,7 @@ def test_an_option_that_does_not_apply_is_refused(
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10))
 def test_many_fleets_are_read_as_kraftcheck_logs_reads_them(spark: Any, tmp_path: Path, seed: int) -> None:
-    from model_check.pipeline.logs.fleet import check_fleet
+    from kraftcheck.pipeline.logs.fleet import check_fleet
 
     fleet, output = tmp_path / "fleet", tmp_path / "out"
     made = make_fleet(fleet, FleetOptions(clusters=1 + seed % 9, lines=3_000 + 5_000 * seed, seed=seed))
@@ -217,7 +217,7 @@ def test_executors_in_processes_of_their_own_find_the_same(tmp_path: Path) -> No
     settings = [part for one in (*_SETTINGS, warehouse) for part in ("--conf", one)]
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "model_check", "pipeline", "logs", str(tmp_path / "fleet")),
+            *(sys.executable, "-m", "kraftcheck", "pipeline", "logs", str(tmp_path / "fleet")),
             *("--master", "local-cluster[2,1,2048]", "--json", "--limit", "1000", *settings),
         ],
         capture_output=True,

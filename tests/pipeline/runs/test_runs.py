@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_recording import eventful_recording, small_recording, write
 
-from model_check.cli import main
-from model_check.conform.lockstep import compare
-from model_check.conform.outcome import Difference
-from model_check.conform.properties.finding import Finding
-from model_check.conform.properties.judge import Remark, judge
-from model_check.conform.recording import recording_of
-from model_check.conform.report import RunResult
-from model_check.pipeline.datasets import Column
-from model_check.pipeline.runs import results
-from model_check.pipeline.runs.rows import from_rows, to_row
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.outcome import Difference
+from kraftcheck.evidence.recordings.properties.finding import Finding
+from kraftcheck.evidence.recordings.properties.judge import Remark, judge
+from kraftcheck.evidence.recordings.recording import recording_of
+from kraftcheck.evidence.recordings.report import RunResult
+from kraftcheck.pipeline.datasets import Column
+from kraftcheck.pipeline.runs import results
+from kraftcheck.pipeline.runs.rows import from_rows, to_row
+from tests.evidence.recordings.small_recording import eventful_recording, small_recording, write
 
 
 def test_rows_say_all_that_the_report_does() -> None:

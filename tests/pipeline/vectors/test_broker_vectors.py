@@ -7,17 +7,22 @@ from typing import Any
 
 import pytest
 
-from model_check import scenario
-from model_check.errors import InputError
-from model_check.pipeline.vectors import broker_situations, form, malformed, nodes, tasks
-from model_check.pipeline.vectors.broker_outcomes import features, outcomes
-from model_check.pipeline.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
-from reference.brokers.broker import Api
-from reference.brokers.effects import ForgetRequest, PartitionChanged
-from reference.brokers.messages import BrokerState, IsrChangeRequest, IsrProposal, MetadataHeartbeatRequest
-from reference.brokers.protocol import KIP343, SHIPPED
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.pipeline.vectors import broker_situations, form, malformed, nodes, tasks
+from kraftcheck.pipeline.vectors.broker_outcomes import features, outcomes
+from kraftcheck.pipeline.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.effects import ForgetRequest, PartitionChanged
+from kraftcheck.reference.brokers.messages import (
+    BrokerState,
+    IsrChangeRequest,
+    IsrProposal,
+    MetadataHeartbeatRequest,
+)
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems import scenario
 
 
 @pytest.fixture(scope="module")

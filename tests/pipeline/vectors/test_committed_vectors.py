@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-import spec
-from model_check import scenario
-from model_check.consult.citations import in_broker_steps, in_steps
-from model_check.drive.coverage import NOT_REACHED
-from model_check.pipeline.vectors import broker_situations, files, messages, nodes, replicas
-from model_check.pipeline.vectors.broker_outcomes import features
-from model_check.pipeline.vectors.brokers import Brokers
-from model_check.pipeline.vectors.outcomes import rules_of
-from model_check.pipeline.vectors.schema import schema
+from kraftcheck import spec
+from kraftcheck.evidence.adapters.coverage import NOT_REACHED
+from kraftcheck.pipeline.vectors import broker_situations, files, messages, nodes, replicas
+from kraftcheck.pipeline.vectors.broker_outcomes import features
+from kraftcheck.pipeline.vectors.brokers import Brokers
+from kraftcheck.pipeline.vectors.outcomes import rules_of
+from kraftcheck.pipeline.vectors.schema import schema
+from kraftcheck.query.citations import in_broker_steps, in_steps
+from kraftcheck.systems import scenario
 
 SET = Path(__file__).parents[2] / "vectors"
 CONSUMERS = SET / "consumer"

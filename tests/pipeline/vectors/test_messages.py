@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check.codec import Json
-from model_check.errors import InputError
-from model_check.pipeline.vectors import functions, message_cases, messages, vector
-from model_check.pipeline.vectors.messages import MISSING, NULL, RANGE, REQUEST, RESPONSE, TYPE, VERSION
-from reference import versions
-from reference.messages import VoteRequest
-from reference.voters import ReplicaKey
+from kraftcheck.pipeline.vectors import functions, message_cases, messages, vector
+from kraftcheck.pipeline.vectors.messages import MISSING, NULL, RANGE, REQUEST, RESPONSE, TYPE, VERSION
+from kraftcheck.reference import versions
+from kraftcheck.reference.messages import VoteRequest
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
 
 VOTE: dict[str, Any] = {
     "clusterId": "this-cluster",

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_check import cli, scenario
-from model_check.errors import InputError
-from model_check.kraft.node import execute
-from model_check.pipeline.vectors import asked, files, form, functions, nodes, situations, tasks, vector
-from model_check.pipeline.vectors.candidate import Candidate
-from model_check.pipeline.vectors.cover import cover_plainly
-from model_check.pipeline.vectors.outcomes import features, outcomes
-from reference.events import RequestTimedOut, Resign
-from reference.protocol import KAFKA, PRESETS
-from reference.step import step
+from kraftcheck.cli import main as cli
+from kraftcheck.pipeline.vectors import asked, files, form, functions, nodes, situations, tasks, vector
+from kraftcheck.pipeline.vectors.candidate import Candidate
+from kraftcheck.pipeline.vectors.cover import cover_plainly
+from kraftcheck.pipeline.vectors.outcomes import features, outcomes
+from kraftcheck.reference.events import RequestTimedOut, Resign
+from kraftcheck.reference.protocol import KAFKA, PRESETS
+from kraftcheck.reference.step import step
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.node import execute
 
 PAIRS = st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=5).map(
     lambda each: tuple(sorted(each))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from model_check import scenario
-from model_check.errors import InputError
-from model_check.pipeline.datasets import read
-from model_check.pipeline.vectors import files, tasks
-from model_check.pipeline.vectors.cover import cover, cover_plainly, smallest
-from model_check.pipeline.vectors.run import CHOSEN, make
+from kraftcheck.pipeline.datasets import read
+from kraftcheck.pipeline.vectors import files, tasks
+from kraftcheck.pipeline.vectors.cover import cover, cover_plainly, smallest
+from kraftcheck.pipeline.vectors.run import CHOSEN, make
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems import scenario
 
 pytestmark = pytest.mark.spark
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from reference.brokers.broker import Broker
-from reference.brokers.controller import Controller
-from reference.brokers.effects import Reply
-from reference.brokers.events import RequestReceived, ResponseReceived
-from reference.brokers.messages import IsrMember, PartitionProposal, Process, Request, Response
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerProtocol
-from reference.brokers.starting import running_cluster
-from reference.brokers.step import BrokerOutcome, ControllerOutcome, step
-from reference.frozen import Frozen
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.effects import Reply
+from kraftcheck.reference.brokers.events import RequestReceived, ResponseReceived
+from kraftcheck.reference.brokers.messages import IsrMember, PartitionProposal, Process, Request, Response
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.starting import running_cluster
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.frozen import Frozen
 
 Message = TypeVar("Message", bound=Frozen)
 

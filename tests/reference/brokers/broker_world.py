@@ -9,10 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference.brokers.broker import Api, Broker
-from reference.brokers.controller import Controller, FinalizedFeature, MetadataLog
-from reference.brokers.effects import ForgetRequest, Registered, Reply, Send, StoreReply, Tell, WriteStore
-from reference.brokers.events import (
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.controller import Controller, FinalizedFeature, MetadataLog
+from kraftcheck.reference.brokers.effects import (
+    ForgetRequest,
+    Registered,
+    Reply,
+    Send,
+    StoreReply,
+    Tell,
+    WriteStore,
+)
+from kraftcheck.reference.brokers.events import (
     BrokerEvent,
     ControllerEvent,
     MetadataReceived,
@@ -22,19 +30,19 @@ from reference.brokers.events import (
     StoreAnswered,
     StoreIsrReceived,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     BrokerRegistrationRequest,
     FeatureRange,
     IsrChangeRequest,
     Process,
 )
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import BrokerLiveness, BrokerProtocol
-from reference.brokers.starting import running_cluster, starting
-from reference.brokers.step import BrokerOutcome, ControllerOutcome, step
-from reference.brokers.transitions import BrokerChange, taken
-from reference.frozen import replace
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from kraftcheck.reference.brokers.starting import running_cluster, starting
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.brokers.transitions import BrokerChange, taken
+from kraftcheck.reference.frozen import replace
 
 PARTITIONS = (Partition("t", 0, (1, 2), (1, 2), leader=1), Partition("t", 1, (2, 1), (1, 2), leader=2))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Api, Broker
-from reference.brokers.effects import Send
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.effects import Send
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     ControllerFound,
     IsrWish,
     IsrWished,
@@ -18,7 +18,7 @@ from reference.brokers.events import (
     RequestTimedOut,
     SessionExpired,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
@@ -29,10 +29,10 @@ from reference.brokers.messages import (
     PartitionResult,
     VisibleBroker,
 )
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, IsrChanges
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, IsrChanges
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask, cluster, proposal
 
 E = BrokerErrorCode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers.broker import Broker, Life, PendingIsr
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.broker import Broker, Life, PendingIsr
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
@@ -17,9 +17,9 @@ from reference.brokers.messages import (
     Process,
     Response,
 )
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
-from reference.brokers.starting import starting
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import answer, cluster
 
 NONE = BrokerErrorCode.NONE

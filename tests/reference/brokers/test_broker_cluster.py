@@ -18,13 +18,13 @@ from hypothesis.stateful import (
     rule,
 )
 
-import spec
-from reference.brokers import pending_isrs, views
-from reference.brokers.broker import Api
-from reference.brokers.controller import LEGACY_VERSION, MetadataLog, Store
-from reference.brokers.effects import Accepted, BrokerFenced, Reply
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck import spec
+from kraftcheck.reference.brokers import pending_isrs, views
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.controller import LEGACY_VERSION, MetadataLog, Store
+from kraftcheck.reference.brokers.effects import Accepted, BrokerFenced, Reply
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     ContactLost,
@@ -42,7 +42,7 @@ from reference.brokers.events import (
     ShutdownWished,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
     BrokerHeartbeatRequest,
     BrokerState,
@@ -50,9 +50,9 @@ from reference.brokers.messages import (
     MetadataHeartbeatRequest,
     Process,
 )
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol, IsrChanges
-from reference.brokers.step import ControllerOutcome
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol, IsrChanges
+from kraftcheck.reference.brokers.step import ControllerOutcome
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_world import World
 
 NODES = st.sampled_from([1, 2, None])

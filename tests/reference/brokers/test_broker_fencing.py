@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Api, Broker
-from reference.brokers.configuration import problems
-from reference.brokers.effects import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.configuration import problems
+from kraftcheck.reference.brokers.effects import (
     Accepted,
     Completed,
     FencedItself,
@@ -16,8 +16,8 @@ from reference.brokers.effects import (
     Send,
     Unfenced,
 )
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     ContactLost,
@@ -26,11 +26,11 @@ from reference.brokers.events import (
     RequestTimedOut,
     Tick,
 )
-from reference.brokers.messages import BrokerState, MetadataHeartbeatResponse, Process
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, Contact, ContactTime
-from reference.brokers.starting import starting
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import BrokerState, MetadataHeartbeatResponse, Process
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, Contact, ContactTime
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import answer, cluster
 
 TIMED = replace(KIP343, controller_timeout=2, broker_timeout=3)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Broker, Life
-from reference.brokers.controller import Controller, Session
-from reference.brokers.effects import BrokerFenced, PartitionChanged, Send, Stop
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.controller import Controller, Session
+from kraftcheck.reference.brokers.effects import BrokerFenced, PartitionChanged, Send, Stop
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     HeartbeatDue,
@@ -17,11 +17,11 @@ from reference.brokers.events import (
     ShutdownWished,
     Tick,
 )
-from reference.brokers.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, Process
-from reference.brokers.protocol import SHIPPED
-from reference.brokers.starting import starting
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, Process
+from kraftcheck.reference.brokers.protocol import SHIPPED
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask, cluster
 
 TIMED = replace(SHIPPED, controller_timeout=2)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.effects import Tell
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.effects import Tell
+from kraftcheck.reference.brokers.events import (
     Failover,
     MetadataDue,
     MetadataReceived,
     RegistrationWritten,
     SessionExpired,
 )
-from reference.brokers.messages import MetadataHeartbeatRequest, Process, VisibleBroker
-from reference.brokers.protocol import KIP343, SHIPPED
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import MetadataHeartbeatRequest, Process, VisibleBroker
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, ask, cluster
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Api
-from reference.brokers.controller import BrokerRegistration, FinalizedFeature
-from reference.brokers.effects import BrokerFenced, PartitionChanged, Send
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import RegistrationDue, RequestTimedOut, SessionExpired
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.controller import BrokerRegistration, FinalizedFeature
+from kraftcheck.reference.brokers.effects import BrokerFenced, PartitionChanged, Send
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import RegistrationDue, RequestTimedOut, SessionExpired
+from kraftcheck.reference.brokers.messages import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     FeatureRange,
     Process,
 )
-from reference.brokers.protocol import KIP343, SHIPPED
-from reference.brokers.starting import first_controller, starting
-from reference.brokers.step import step
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
+from kraftcheck.reference.brokers.starting import first_controller, starting
+from kraftcheck.reference.brokers.step import step
 from tests.reference.brokers.broker_steps import LED_BY_1, answer, ask, cluster
 
 

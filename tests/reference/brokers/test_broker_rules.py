@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import spec
-from model_check.consult import citations
-from reference.brokers.broker import Api
-from reference.brokers.configuration import problems
-from reference.brokers.events import (
+from kraftcheck import spec
+from kraftcheck.query import citations
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.configuration import problems
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     ContactLost,
@@ -32,7 +32,7 @@ from reference.brokers.events import (
     ShutdownWished,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     BrokerState,
@@ -42,8 +42,8 @@ from reference.brokers.messages import (
     MetadataHeartbeatRequest,
     Process,
 )
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_world import FEATURES, World
 
 AREAS = ("INC", "BSTATE", "HEARTBEAT", "FENCE", "COMPAT", "REG", "HBK", "ISR", "AISR")

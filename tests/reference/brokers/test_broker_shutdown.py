@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reference.brokers import views
-from reference.brokers.broker import Broker
-from reference.brokers.effects import Completed, FencedItself, Send, Stop
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.effects import Completed, FencedItself, Send, Stop
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     HeartbeatDue,
@@ -13,9 +13,13 @@ from reference.brokers.events import (
     MetadataReceived,
     ShutdownWished,
 )
-from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, MetadataHeartbeatResponse
-from reference.brokers.protocol import KIP343
-from reference.brokers.step import step
+from kraftcheck.reference.brokers.messages import (
+    BrokerState,
+    MetadataHeartbeatRequest,
+    MetadataHeartbeatResponse,
+)
+from kraftcheck.reference.brokers.protocol import KIP343
+from kraftcheck.reference.brokers.step import step
 from tests.reference.brokers.broker_steps import answer, ask, cluster
 
 INACTIVE, ACTIVE, STOPPING = BrokerState.INACTIVE, BrokerState.ACTIVE, BrokerState.STOPPING

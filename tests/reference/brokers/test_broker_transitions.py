@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 
-import spec
-from reference.brokers.events import (
+from kraftcheck import spec
+from kraftcheck.reference.brokers.events import (
     Failover,
     RegistrationRemoved,
     RegistrationWritten,
     RequestReceived,
     SessionExpired,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     BrokerState,
     MetadataHeartbeatRequest,
     Process,
 )
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, NewController
-from reference.brokers.starting import starting
-from reference.brokers.step import step
-from reference.brokers.transitions import BrokerChange, held_by_controller, state_of_process, taken
-from reference.frozen import replace
-from spec import BrokerTransition
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, NewController
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.brokers.transitions import BrokerChange, held_by_controller, state_of_process, taken
+from kraftcheck.reference.frozen import replace
+from kraftcheck.spec import BrokerTransition
 from tests.reference.brokers.broker_steps import cluster
 from tests.reference.brokers.test_broker_rules import worlds
 

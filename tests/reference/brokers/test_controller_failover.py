@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.controller import LEGACY_VERSION, Liveness, Session
-from reference.brokers.effects import Registered, Tell
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import Failover, RegistrationRemoved, RegistrationWritten, SessionExpired, Tick
-from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process
-from reference.brokers.protocol import KIP343, SHIPPED, NewController
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Liveness, Session
+from kraftcheck.reference.brokers.effects import Registered, Tell
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
+    Failover,
+    RegistrationRemoved,
+    RegistrationWritten,
+    SessionExpired,
+    Tick,
+)
+from kraftcheck.reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, NewController
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import ask, cluster
 
 ACTIVE = BrokerState.ACTIVE

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reference.brokers.broker import Api, Broker
-from reference.brokers.effects import PartitionChanged, Send
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.effects import PartitionChanged, Send
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     ControllerFound,
     HeartbeatDue,
     IsrWish,
@@ -19,11 +19,16 @@ from reference.brokers.events import (
     RequestTimedOut,
     SessionExpired,
 )
-from reference.brokers.messages import IsrChangeRequest, IsrChangeResponse, IsrProposal, MetadataUpdate
-from reference.brokers.partition import Partition
-from reference.brokers.protocol import KIP343, KnownLife
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import (
+    IsrChangeRequest,
+    IsrChangeResponse,
+    IsrProposal,
+    MetadataUpdate,
+)
+from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.protocol import KIP343, KnownLife
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask, cluster
 
 NONE, INVALID_REQUEST = BrokerErrorCode.NONE, BrokerErrorCode.INVALID_REQUEST

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Api
-from reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
-from reference.brokers.effects import Completed, Refused, Stop, StoreReply, WriteStore
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
+from kraftcheck.reference.brokers.effects import Completed, Refused, Stop, StoreReply, WriteStore
+from kraftcheck.reference.brokers.events import (
     ClientRequest,
     ClientRequestDone,
     ContactLost,
@@ -24,17 +24,17 @@ from reference.brokers.events import (
     StoreIsrReceived,
     Tick,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     BrokerState,
     MetadataHeartbeatRequest,
     Process,
     StoreIsrRequest,
     StoreIsrResponse,
 )
-from reference.brokers.protocol import KIP343, NewController
-from reference.brokers.starting import starting
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import KIP343, NewController
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, ask, cluster
 
 TIMED = replace(KIP343, controller_timeout=1, broker_timeout=2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.controller import Liveness
-from reference.brokers.effects import BrokerDeclared, PartitionChanged, Send, Tell
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.controller import Liveness
+from kraftcheck.reference.brokers.effects import BrokerDeclared, PartitionChanged, Send, Tell
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     HeartbeatDue,
     LeaderMoveDue,
     RegistrationRemoved,
@@ -16,11 +16,16 @@ from reference.brokers.events import (
     SessionExpired,
     Tick,
 )
-from reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process, VisibleBroker
-from reference.brokers.protocol import KIP343
-from reference.brokers.starting import first_controller, starting
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.messages import (
+    BrokerState,
+    MetadataHeartbeatRequest,
+    Process,
+    VisibleBroker,
+)
+from kraftcheck.reference.brokers.protocol import KIP343
+from kraftcheck.reference.brokers.starting import first_controller, starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, ask, cluster
 
 INITIAL, INACTIVE, ACTIVE, STOPPING = BrokerState

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reference.brokers.broker import Api
-from reference.brokers.effects import ForgetRequest
-from reference.brokers.errors import BrokerErrorCode
-from reference.brokers.events import (
+from kraftcheck.reference.brokers.broker import Api
+from kraftcheck.reference.brokers.effects import ForgetRequest
+from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.events import (
     Failover,
     IsrWish,
     IsrWished,
@@ -15,17 +15,17 @@ from reference.brokers.events import (
     RegistrationDue,
     RequestTimedOut,
 )
-from reference.brokers.messages import (
+from kraftcheck.reference.brokers.messages import (
     AlterPartitionResponse,
     BrokerRegistrationResponse,
     IsrChangeResponse,
     MetadataUpdate,
     Process,
 )
-from reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
-from reference.brokers.starting import first_controller, starting
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from kraftcheck.reference.brokers.starting import first_controller, starting
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import answer, cluster
 
 E = BrokerErrorCode

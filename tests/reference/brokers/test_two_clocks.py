@@ -11,16 +11,22 @@ from typing import Any
 
 import pytest
 
-from reference.brokers import views
-from reference.brokers.broker import Api, Broker
-from reference.brokers.controller import Controller
-from reference.brokers.effects import Reply, Send
-from reference.brokers.events import HeartbeatDue, RequestReceived, RequestTimedOut, ResponseReceived, Tick
-from reference.brokers.messages import BrokerState
-from reference.brokers.protocol import KIP343, BrokerProtocol, ContactTime
-from reference.brokers.starting import running_cluster
-from reference.brokers.step import step
-from reference.frozen import replace
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.effects import Reply, Send
+from kraftcheck.reference.brokers.events import (
+    HeartbeatDue,
+    RequestReceived,
+    RequestTimedOut,
+    ResponseReceived,
+    Tick,
+)
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.reference.brokers.protocol import KIP343, BrokerProtocol, ContactTime
+from kraftcheck.reference.brokers.starting import running_cluster
+from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.frozen import replace
 
 #: The controller, the broker, and what is on its way: a request, or a response, or nothing.
 State = tuple[Controller, Broker, Any]

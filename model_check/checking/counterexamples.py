@@ -1,0 +1,74 @@
+"""Which counterexamples are shown: the simplest among the shortest, where looking for them costs little."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from kraftcheck.engine.causes import Cause, by_cause
+from kraftcheck.engine.layers import Layers, collect_layers
+from kraftcheck.engine.simplest import Found, simplest
+from kraftcheck.engine.system import PathStep, System, Violation
+from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.witness import Priced
+from kraftcheck.systems.kinds import model_of
+
+#: Up to how many states the levels before a violation are explored again.
+MOST_STATES = 2_000_000
+#: By how many steps the counterexample of another cause may be longer than the shortest.
+DEEPER = 3
+
+
+def simplest_of(
+    system: System, violations: Sequence[Violation], watch: Watch | None = None
+) -> dict[str, Found]:
+    """By property the simplest of the shortest ways to its violation: fewest faults, then fewest replicas
+    that act, then fewest changes of the replica that acts.
+
+    Without those for which more than ``MOST_STATES`` states would have to be explored again, or more than
+    ``watch`` leaves: of them the first one found is as good as any.
+    """
+    found: dict[str, Found] = {}
+    if not violations:
+        return found
+    layers = _layers(system, max(each.depth for each in violations), watch, "simplest counterexample")
+    if layers is None:
+        return found
+    for each in violations:
+        best = simplest(layers, each.property, model_of(system).faults)
+        if best is not None and best.violation.depth == each.depth:
+            found[each.property] = best
+    return found
+
+
+def causes_of(
+    system: System, violation: Violation, watch: Watch | None = None
+) -> list[tuple[Cause, Found]] | None:
+    """The causes of a violation among its shortest counterexamples and those that are up to ``DEEPER`` steps
+    longer, each with its simplest one, the shortest and simplest first; ``None`` if more than ``max_states``
+    states would have to be explored again.
+    """
+    for deeper in (DEEPER, 0):
+        layers = _layers(system, violation.depth + deeper, watch, "causes")
+        if layers is not None:
+            return by_cause(layers, violation.property, model_of(system).faults, name_of, deeper)
+    return None
+
+
+def _layers(system: System, depth: int, watch: Watch | None, phase: str) -> Layers | None:
+    watch = Watch() if watch is None else watch
+    return collect_layers(system, depth, watch.rest(max_states=MOST_STATES), watch.progress(phase))
+
+
+def name_of(step: PathStep, action: Hashable) -> str:
+    """What a step is called, whichever replica takes it: its kind and, of a timer, which one; and whether a
+    crash cuts it short.
+    """
+    if isinstance(action, Priced):
+        action = action.action
+    kind, detail = getattr(action, "kind", None), getattr(action, "detail", "")
+    if kind is None:
+        return f"loss of {type(getattr(step.message, 'payload', step.message)).__name__}"
+    first, *more = detail.split(", ")
+    name = f"{kind} {first}" if kind == "timer" else str(kind)
+    ends = [word for word in ("loses power", "crashes") if any(word in part for part in (first, *more))]
+    return f"{name} ({ends[0]})" if ends and kind != "crash" else name

@@ -1,0 +1,104 @@
+"""A system that notes which of its steps are taken: by goals, which the engine collects anyway.
+
+Each outcome gets one more goal, which stands for all that it covers; the goals that an exploration has
+reached then say what was covered. The engine does nothing for it, and where this is off it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from kraftcheck.checking.coverage.guards import Guard, Seen, Watch
+from kraftcheck.checking.coverage.items import Item
+from kraftcheck.engine.system import Exploration, Outcome
+from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.model import ModelSystem, Step
+
+_GOAL = "covers "
+#: The engine tells at most 65,536 sets of goals apart.
+MOST_MARKS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What steps that were taken cover. ``guards`` is ``None`` where they were not watched; ``complete``
+    tells that there was room to note everything.
+    """
+
+    items: frozenset[Item] = frozenset()
+    guards: frozenset[Seen] | None = None
+    complete: bool = True
+
+    def __or__(self, other: Covered) -> Covered:
+        guards = None if self.guards is None or other.guards is None else self.guards | other.guards
+        return Covered(self.items | other.items, guards, self.complete and other.complete)
+
+
+def guards_of(systems: Iterable[ModelSystem]) -> Mapping[str, Guard]:
+    """The guards of the reference that are watched in these systems, by place.
+
+    None where components are interchangeable: what a step does is the same for all, by which lines it need
+    not be.
+    """
+    found: dict[str, Guard] = {}
+    for system in systems:
+        if len(system.permutations) < 2:
+            found |= model_of(system).guards()
+    return found
+
+
+class Covering:
+    """``system``, whose outcomes have goals that say what they cover.
+
+    guards: whether guards are watched as well, where that says something (:func:`guards_of`).
+    """
+
+    def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
+        self.inner = system
+        self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
+        watched = guards_of([system]) if guards else {}
+        self._watch = Watch(watched, model_of(system).asking) if watched else None
+        self._complete = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
+        """As the system says, with one goal more."""
+        with self._watching() as seen:
+            steps = self.inner.deliver_steps(component, local, message)
+        return [self._marked(component, step, seen) for step in steps]
+
+    def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
+        """As the system says, with one goal more."""
+        with self._watching() as seen:
+            steps = self.inner.action_steps(component, local)
+        return [self._marked(component, step, seen) for step in steps]
+
+    def _watching(self) -> Any:
+        return nullcontext(set()) if self._watch is None else self._watch.watching()
+
+    def _marked(self, component: int, step: Step, seen: Iterable[Seen]) -> Outcome:
+        outcome = self.inner.judge(component, step.outcome)
+        content = frozenset(model_of(self.inner).covered(step)), frozenset(seen)
+        if content not in self._marks and len(self._marks) >= MOST_MARKS:
+            self._complete = False
+            return outcome
+        mark = self._marks.setdefault(content, len(self._marks))
+        return replace(outcome, goals=(*outcome.goals, f"{_GOAL}{mark}"))
+
+    def split(self, found: Exploration) -> tuple[Exploration, Covered]:
+        """``found``, an exploration of this system, without these goals; and what they stand for."""
+        contents = list(self._marks)
+        taken = [
+            contents[int(goal.removeprefix(_GOAL))] for goal in found.reached_goals if goal.startswith(_GOAL)
+        ]
+        goals = tuple(goal for goal in found.reached_goals if not goal.startswith(_GOAL))
+        items = frozenset(item for of_items, _ in taken for item in of_items)
+        seen = frozenset(each for _, of_guards in taken for each in of_guards)
+        guards = None if self._watch is None else seen
+        return replace(found, reached_goals=goals), Covered(items, guards, self._complete)

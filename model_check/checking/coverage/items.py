@@ -1,0 +1,140 @@
+"""What a step covers, by kind and name; and everything that there is to cover."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import cast, get_args
+
+from kraftcheck import spec
+from kraftcheck.query.citations import in_steps
+from kraftcheck.reference.effects import Effect, Reply, Send, Transition
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import RequestReceived, Timer
+from kraftcheck.reference.messages import Request, Response, VoteRequest, VoteResponse
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.systems.kraft.node import Execution
+from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.variants import choices
+
+#: The kinds of what is covered, in the order of a report. Guards are apart (:mod:`.guards`).
+ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
+KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
+#: Votes by the rules that decided them: ``VOTE-10 granted``, ``VOTE-10 refused``.
+VOTE = "vote"
+GRANTED, REFUSED = "granted", "refused"
+
+Item = tuple[str, str]
+
+#: What the environment does, by the names of its actions, beside timers and the delivery of messages.
+_ENVIRONMENT = (
+    "append", "back-off over", "request timed out", "fetch wait over", "looks for the leader", "resign",
+    "shutdown", "snapshot", "describe quorum", "add voter", "remove voter", "upgrade kraft.version",
+    "downgrade kraft.version", "alter quorum", "start", "crash", "wipe", "restore", "clock",
+)  # fmt: skip
+_TIMERS = (
+    Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,
+)  # fmt: skip
+
+#: Requests that only administrators make, as actions; the answers leave the model.
+_CLIENTS = ("DescribeQuorum", "AlterQuorum")
+
+
+def covered(step: Step) -> Iterator[Item]:
+    """What ``step`` covers if it is taken."""
+    yield ACTION, _action(cast(Action, step.outcome.action))
+    runs = [(cut.execution, cut.completed) for cut in step.cut]
+    if step.execution is not None:
+        runs.append((step.execution, step.completed))
+    if step.restarted is not None:
+        runs.append((step.restarted, len(step.restarted.effects)))
+    for execution, completed in runs:
+        yield from ((RULE, rule) for rule in execution.rules)
+        yield from _votes(execution)
+        for effect in execution.effects[:completed]:
+            yield from _of_effect(effect)
+
+
+def _action(action: Action) -> str:
+    if action.kind != "timer":
+        return action.kind
+    return f"timer {re.split(', ', action.detail)[0]}"
+
+
+def _votes(execution: Execution) -> Iterator[Item]:
+    """Whether a vote was granted, for each of the rules that decided that."""
+    event = execution.events[0] if execution.events else None
+    if not isinstance(event, RequestReceived) or not isinstance(event.request, VoteRequest):
+        return
+    for effect in execution.effects:
+        if (
+            isinstance(effect, Reply)
+            and isinstance(effect.response, VoteResponse)
+            and not [*_errors(effect.response)]
+        ):
+            way = GRANTED if effect.response.granted else REFUSED
+            yield from ((VOTE, f"{rule} {way}") for rule in execution.rules if _decides_votes(rule))
+
+
+def _decides_votes(rule: str) -> bool:
+    return rule.startswith(("VOTE-", "PREVOTE-", "DEF-"))
+
+
+def _of_effect(effect: Effect) -> Iterator[Item]:
+    if isinstance(effect, Transition):
+        yield TRANSITION, f"{effect.source}->{effect.target}"
+    elif isinstance(effect, Send):
+        yield MESSAGE, type(effect.request).__name__
+    elif isinstance(effect, Reply):
+        yield MESSAGE, type(effect.response).__name__
+        yield from ((ERROR, code.name) for code in _errors(effect.response))
+
+
+def _errors(response: Response) -> Iterator[ErrorCode]:
+    for name in ("error", "partition_error"):
+        code = getattr(response, name, None)
+        if isinstance(code, ErrorCode) and code is not ErrorCode.NONE:
+            yield code
+
+
+@cache
+def everything() -> Mapping[str, tuple[str, ...]]:
+    """By kind all names that there are, whatever the variant of the protocol."""
+    kinds = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
+    clients = tuple(kind for kind in kinds if kind.startswith(_CLIENTS))
+    timers = tuple(f"timer {timer.value}" for timer in _TIMERS)
+    cited, catalogue = in_steps(), spec.load()
+    return {
+        ACTION: (*_ENVIRONMENT, *timers, *(kind for kind in kinds if kind not in clients)),
+        RULE: tuple(rule for rule in catalogue.rules if rule in cited),
+        TRANSITION: tuple(dict.fromkeys(row.goal for row in catalogue.transitions)),
+        MESSAGE: tuple(kind for kind in kinds if kind not in clients or kind.endswith("Response")),
+        VOTE: tuple(
+            f"{rule} {way}"
+            for rule in catalogue.rules
+            if rule in cited and _decides_votes(rule)
+            for way in (GRANTED, REFUSED)
+        ),
+        ERROR: tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
+    }
+
+
+def in_force(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
+    """As :func:`everything`, without rules and transitions of variants that none of ``protocols`` is."""
+    told = [choices(protocol) for protocol in protocols]
+    catalogue, found = spec.load(), dict(everything())
+    found[RULE] = tuple(
+        rule for rule in found[RULE] if any(catalogue.rules[rule].belongs_to(each) for each in told)
+    )
+    legal = {row.goal for row in catalogue.transitions if any(row.belongs_to(each) for each in told)}
+    found[TRANSITION] = tuple(goal for goal in found[TRANSITION] if goal in legal)
+    return found
+
+
+def parse(text: str, known: Mapping[str, Iterable[str]] | None = None) -> Item | None:
+    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if there is nothing of that name in
+    ``known`` (:func:`everything`, unless it is given).
+    """
+    kind, _, name = text.partition(" ")
+    return (kind, name) if name in (everything() if known is None else known).get(kind, ()) else None

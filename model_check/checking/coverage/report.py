@@ -1,0 +1,151 @@
+"""What scenarios together exercise, held against all that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from kraftcheck.checking.coverage.covering import Covered, guards_of
+from kraftcheck.checking.coverage.guards import Guard
+from kraftcheck.checking.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
+from kraftcheck.evidence.adapters.coverage import reason_of_silence
+from kraftcheck.systems.kinds import MODELS
+from kraftcheck.systems.model import ModelSystem
+
+if TYPE_CHECKING:
+    from kraftcheck.checking.run import CheckResult
+
+_MOST_GUARDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``covered`` by scenarios; ``known``, by kind, the names of what there is to cover by their protocols;
+    the ``guards`` that were watched, by place.
+    """
+
+    covered: Covered
+    known: Mapping[str, Sequence[str]]
+    guards: Mapping[str, Guard]
+
+    def exercised(self, kind: str) -> list[str]:
+        """The names of a kind that are covered, in the order of ``known``; others last."""
+        names = {name for what, name in self.covered.items if what == kind}
+        return [name for name in self.known[kind] if name in names] + sorted(names - {*self.known[kind]})
+
+    def never(self, kind: str) -> list[str]:
+        """The names of a kind that nothing covers."""
+        names = {name for what, name in self.covered.items if what == kind}
+        return [name for name in self.known[kind] if name not in names]
+
+    def votes(self) -> dict[str, list[str]]:
+        """The rules that decided votes, by how: ``both`` ways, ``granted`` only, ``refused`` only."""
+        ways: dict[str, set[str]] = {}
+        for kind, name in sorted(self.covered.items):
+            if kind == VOTE:
+                rule, _, way = name.partition(" ")
+                ways.setdefault(rule, set()).add(way)
+        found: dict[str, list[str]] = {"both": [], GRANTED: [], REFUSED: []}
+        for rule in self.known[RULE]:
+            if rule in ways:
+                found["both" if len(ways[rule]) == 2 else ways[rule].copy().pop()].append(rule)
+        return found
+
+    def answers(self) -> dict[str, list[Guard]] | None:
+        """Guards by how they went: ``both``, ``true``, ``false``, ``never``; ``None`` if nobody watched."""
+        if self.covered.guards is None:
+            return None
+        found: dict[str, list[Guard]] = {"both": [], "true": [], "false": [], "never": []}
+        for place, guard in self.guards.items():
+            went = [(place, answer) in self.covered.guards for answer in (True, False)]
+            how = "both" if all(went) else "true" if went[0] else "false" if went[1] else "never"
+            found[how].append(guard)
+        return found
+
+    def lines(self, *, verbose: bool = False) -> Iterator[tuple[str, str]]:
+        """What a person reads: a label and a text each."""
+        for kind in KINDS:
+            never = self.never(kind)
+            total = len(self.known[kind])
+            yield (
+                f"{kind}s",
+                f"{total - len(never):,} of {total:,}" + (f"; never: {_list(never, kind)}" if never else ""),
+            )
+        votes = self.votes()
+        decided = {"both": "granted and refused by", GRANTED: "only granted by", REFUSED: "only refused by"}
+        told = [f"{decided[how]} {', '.join(rules)}" for how, rules in votes.items() if rules]
+        yield "votes", "; ".join(told) or "none"
+        answers = self.answers()
+        if answers is None:
+            yield "guards", "not watched: those of interchangeable replicas are not"
+        else:
+            yield "guards", f"{len(answers['both'])} of {len(self.guards)} went both ways"
+            for how, says in (("true", "never false"), ("false", "never true"), ("never", "never asked")):
+                yield from _guards(answers[how], says, verbose)
+        if not self.covered.complete:
+            yield "note", "There was no room to note everything; some of what is called never happened."
+
+    def as_data(self) -> dict[str, Any]:
+        """The same for machines."""
+        data: dict[str, Any] = {
+            f"{kind}s": {"exercised": self.exercised(kind), "never": self.never(kind)} for kind in KINDS
+        }
+        data["votes"] = self.votes()
+        answers = self.answers()
+        data["guards"] = answers and {
+            how: [
+                {"place": each.place, "function": each.function, "text": each.text, "rules": list(each.rules)}
+                for each in found
+            ]
+            for how, found in answers.items()
+        }
+        return data | {"complete": self.covered.complete}
+
+
+def _list(names: Sequence[str], kind: str) -> str:
+    """Names; rules with the reason why none of them can decide anything, where that is known."""
+    if kind != RULE:
+        return ", ".join(names)
+    by_reason: dict[str | None, list[str]] = {}
+    for name in names:
+        by_reason.setdefault(reason_of_silence(name), []).append(name)
+    told = [", ".join(by_reason.pop(None, []))]
+    told += [f"{', '.join(group)} ({reason})" for reason, group in by_reason.items()]
+    return "; ".join(part for part in told if part)
+
+
+def _guards(found: Sequence[Guard], says: str, verbose: bool) -> Iterator[tuple[str, str]]:
+    if not found:
+        return
+    shown = found if verbose else found[:_MOST_GUARDS]
+    texts = [f"{each.place} in {each.function}: {_short(each.text)}" for each in shown]
+    more = "" if len(shown) == len(found) else f"; and {len(found) - len(shown)} more (-v)"
+    yield "", f"{says} ({len(found)}): {'; '.join(texts)}{more}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def together(results: Iterable[CheckResult]) -> Report:
+    """What ``results`` exercise together, of what their protocols have."""
+    results = [result for result in results if result.covered is not None]
+    covered = [result.covered for result in results if result.covered is not None]
+    systems = [result.system for result in results]
+    with_guards = [each for each in covered if each.guards is not None]
+    whole = reduce(or_, covered, Covered(guards=frozenset()))
+    watched = reduce(or_, with_guards, Covered(guards=frozenset())).guards if with_guards else None
+    return Report(Covered(whole.items, watched, whole.complete), to_cover(systems), guards_of(systems))
+
+
+def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
+    """By kind what there is to cover, by all kinds of systems among ``systems`` together."""
+    known: dict[str, list[str]] = {kind: [] for kind in everything()}
+    for model in MODELS:
+        own = [system for system in systems if isinstance(system, model.values)]
+        for kind, names in model.to_cover(own).items() if own else ():
+            known[kind] += [name for name in names if name not in known[kind]]
+    return known if systems else everything()

@@ -1,0 +1,151 @@
+"""*Eventually* properties of a scenario: the graph they are judged on, and lassos by their causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from kraftcheck.checking.counterexamples import name_of
+from kraftcheck.engine.explorer import CAPACITY
+from kraftcheck.engine.graph import Graph, IncompleteGraphError, collect_graph
+from kraftcheck.engine.liveness import Lasso
+from kraftcheck.engine.representatives import Represent, UnlikeError
+from kraftcheck.engine.system import Exploration, Verdict
+from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.witness import DUPLICATE, LOSS
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.printable import shortened
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.model import Judged, ModelSystem
+from kraftcheck.systems.scenario import MOST_IN_FLIGHT, Eventually, Scenario
+
+#: How many states an *eventually* property can be judged on: some 20 GB.
+MAX_GRAPH_STATES = 30_000_000
+#: How many components of a graph are looked at for causes, those with the shortest stems.
+MOST_COMPONENTS = 1_000
+
+
+def judge_eventually(
+    scenario: Scenario, found: Exploration, threads: int, watch: Watch
+) -> tuple[Judged, ...]:
+    """What becomes of the properties on the whole graph of a system without safety violations.
+
+    Raises IncompleteGraphError if the limits do not allow it, and InputError if the network is too small.
+    """
+    if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
+        return ()
+    system, graph, represent = graph_of(scenario, threads, watch, "eventually properties")
+    judge = model_of(scenario).liveness.judge
+    judged = []
+    for wanted in scenario.check.eventually:
+        named = replace(graph, watch=_named(watch, wanted.property))
+        judged.append(judge(system, named, wanted, represent))
+    return tuple(judged)
+
+
+def _named(watch: Watch, judged: str) -> Callable[[str], None]:
+    return lambda doing: watch(f"{judged}: {doing}")
+
+
+def graph_of(
+    scenario: Scenario, threads: int, watch: Watch, phase: str
+) -> tuple[ModelSystem, Graph, Represent | None]:
+    """The system, its whole graph, and what makes representatives of states, where epochs are relative.
+    ``phase``: what it is collected for.
+
+    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none
+    or the network has no room for a step.
+    """
+    model = model_of(scenario)
+    system = model.build(scenario, absorbs=True)
+    represent = model.liveness.representative(system, scenario)
+    limits = watch.rest(max_states=MAX_GRAPH_STATES)
+    try:
+        graph = collect_graph(
+            system,
+            threads=threads,
+            max_states=limits.max_states or MAX_GRAPH_STATES,
+            max_memory=limits.max_memory,
+            max_seconds=limits.max_seconds,
+            over_capacity=False,
+            represent=represent,
+            progress=watch.progress(phase),
+            watch=watch,
+        )
+    except IncompleteGraphError as incomplete:
+        if incomplete.limit == CAPACITY:
+            raise too_small(scenario) from None
+        raise
+    except UnlikeError as error:
+        raise InputError(
+            f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
+            f"{shortened(str(error))}; leave it out; see docs/scenarios.md."
+        ) from None
+    return system, graph, represent
+
+
+def too_small(scenario: Scenario) -> InputError:
+    """That the network has no room for a step, where all of them are needed."""
+    capacity = scenario.network.capacity
+    ways = [f"make it larger (at most {MOST_IN_FLIGHT})"] if capacity < MOST_IN_FLIGHT else []
+    if getattr(scenario.network, "forgotten", "lost") == "stay":
+        ways.append('set network.forgotten = "lost", so that requests do not pile up')
+    way_out = ", or ".join(ways) or "lower other bounds, such as bounds.max-epoch"
+    return InputError(
+        f"{scenario.file}: network.capacity = {capacity} has no room for a step, and an eventually property "
+        f"needs them all; {way_out}; see docs/scenarios.md."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LassoCause:
+    """What is done for ever (nothing: the behaviour stays where it is), by what the steps of the cycle are
+    called, whoever takes them; and the kinds of faults on the stem.
+    """
+
+    cycle: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def causes_of_lassos(
+    scenario: Scenario, wanted: Eventually, most: int, watch: Watch, threads: int = 1
+) -> list[tuple[LassoCause, Lasso]]:
+    """Up to ``most`` lassos that violate ``wanted``, one for each cause; those with shorter stems first.
+
+    One lasso of each component of states with a fair cycle is looked at. Of causes with the same cycle those
+    are left out whose faults include all of another one's. Raises IncompleteGraphError.
+    """
+    system, graph, represent = graph_of(scenario, threads, watch, "causes")
+    found: list[tuple[LassoCause, Lasso]] = []
+    for lasso in islice(
+        model_of(scenario).liveness.lassos_of(system, graph, wanted, represent), MOST_COMPONENTS
+    ):
+        if lasso.withheld is not None:
+            break
+        cause = _cause(system, graph, lasso)
+        known = (other for other, _ in found if other.cycle == cause.cycle)
+        if not any(set(other.faults) <= set(cause.faults) for other in known):
+            found.append((cause, lasso))
+        if len(found) == most:
+            break
+    return found
+
+
+def _cause(system: ModelSystem, graph: Graph, lasso: Lasso) -> LassoCause:
+    steps = [graph.label_values[label] for label in lasso.labels]
+    cycle = {name_of(*step) for step in steps[len(lasso.stem) :]}
+    return LassoCause(tuple(sorted(cycle)), tuple(sorted(set(_faults(system, graph, lasso)))))
+
+
+def _faults(system: ModelSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
+    """The kinds of faults on the stem: losses, copies, and what was spent of budgets of faults."""
+    for step in lasso.stem:
+        if step.kind == "lose":
+            yield LOSS
+        if step.duplicate:
+            yield DUPLICATE
+    begin, end = (graph.state(lasso.states[place]).budgets for place in (0, len(lasso.stem)))
+    for name, before, after in zip(system.budget_names, begin, end, strict=True):
+        if after < before and name in model_of(system).faults:
+            yield name

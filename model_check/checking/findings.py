@@ -1,0 +1,163 @@
+"""What is known to go wrong in Kafka or a document, and how a counterexample of it is recognised.
+
+By its structure alone: the property, and steps by the rules that decided in them, in order. That is a
+resemblance and no proof, so the texts say "looks like".
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from kraftcheck.systems.model import Place, Run
+    from kraftcheck.traces.model import Trace, TraceStep
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Pattern(_Entry):
+    """What a step must be; see ``findings.toml``."""
+
+    action: tuple[str, ...] = ()
+    message: str = ""
+    at: str = ""
+    sender: str = Field("", alias="from")
+    about: str = ""
+    start: bool = False
+    rules: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()
+    effects: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    fatal: bool = False
+    end: bool = False
+    repeats: bool = False
+
+
+class Recorded(_Entry):
+    """How it shows in a recorded run: the property, and what must be found in the evidence."""
+
+    property: str
+    evidence: re.Pattern[str]
+    cause: str
+
+
+class Known(_Entry):
+    """A finding; see ``findings.toml``."""
+
+    id: str
+    section: str
+    scenarios: tuple[str, ...]
+    properties: tuple[str, ...]
+    variants: tuple[str, ...]
+    past: str
+    steps: tuple[Pattern, ...]
+    recorded: tuple[Recorded, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where it is described."""
+        words = re.sub(r"[^\w\- ]", "", self.section.lower()).replace(" ", "-")
+        return f"docs/findings.md#{words}"
+
+
+#: Which replica each letter of the patterns is.
+_Who = dict[str, "Place"]
+
+
+@cache
+def known_findings() -> tuple[Known, ...]:
+    """The entries of ``findings.toml``, in order: of two that fit the first one counts."""
+    text = (resources.files("kraftcheck.checking") / "findings.toml").read_text(encoding="utf-8")
+    return tuple(Known.model_validate(entry) for entry in tomllib.loads(text)["finding"])
+
+
+def recognised(trace: Trace) -> Known | None:
+    """The finding that the counterexample ``trace`` looks like."""
+    return next((known for known in known_findings() if _fits(known, trace)), None)
+
+
+def in_words(known: Known, violated: str) -> str:
+    """Which finding a violation looks like, and what goes past it."""
+    past = f"; {known.past} goes past it" if known.past else ""
+    return f"{violated}: looks like finding {known.id}, see {known.place} ({known.scenarios[0]}){past}."
+
+
+def as_data(known: Known, violated: str) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "property": violated,
+        "looks_like": known.id,
+        "described_in": known.place,
+        "scenarios": list(known.scenarios),
+        "goes_past": known.past or None,
+    }
+
+
+def _fits(known: Known, trace: Trace) -> bool:
+    scenario: Any = trace.scenario
+    protocol = scenario.protocol
+    variant = protocol.preset if hasattr(protocol, "preset") else protocol.form
+    wanted = trace.property in known.properties and variant in known.variants
+    return wanted and _follows(known.steps, trace, 0, {})
+
+
+def _follows(patterns: Sequence[Pattern], trace: Trace, begin: int, who: _Who) -> bool:
+    """Whether steps from number ``begin`` on are like ``patterns``, in order."""
+    if not patterns:
+        return True
+    first, rest = patterns[0], patterns[1:]
+    for number in range(begin, len(trace.steps)):
+        if (first.end and number != len(trace.steps) - 1) or (
+            first.repeats and (trace.loop is None or number < trace.loop)
+        ):
+            continue
+        for named in _named(first, trace.steps[number], who):
+            if _follows(rest, trace, number + 1, named):
+                return True
+    return False
+
+
+def _named(pattern: Pattern, step: TraceStep, who: _Who) -> Iterator[_Who]:
+    """The letters with those of ``pattern``, if ``step`` is like it."""
+    kind = step.action.partition(" at ")[0]
+    message = type(step.message.payload).__name__ if step.message is not None else ""
+    if step.kind == "lose" or (pattern.action and kind not in pattern.action):
+        return
+    if pattern.message and pattern.message != message:
+        return
+    of_a_run = pattern.model_fields_set & {"start", "rules", "lacks", "effects", "never", "fatal"}
+    if of_a_run and not any(_ran(pattern, run) for run in step.runs):
+        return
+    named = dict(who)
+    source = step.message.source if step.message is not None else None
+    asked = re.search(r"\((\d+)", step.action)
+    about = int(asked[1]) if asked else None
+    for letter, place in ((pattern.at, step.replica), (pattern.sender, source), (pattern.about, about)):
+        if not letter:
+            continue
+        taken = any(each == place for other, each in named.items() if other != letter)
+        if place is None or taken or named.setdefault(letter, place) != place:
+            return
+    yield named
+
+
+def _ran(pattern: Pattern, run: Run) -> bool:
+    happened = [type(effect).__name__ for effect in run.effects[: run.completed]]
+    never = {type(effect).__name__ for effect in run.effects[run.completed :]}
+    return (
+        (run.start or not pattern.start)
+        and pattern.rules <= set(run.rules)
+        and not pattern.lacks & set(run.rules)
+        and pattern.effects <= set(happened)
+        and pattern.never <= never - set(happened)
+        and ("Fatal" in happened or not pattern.fatal)
+    )

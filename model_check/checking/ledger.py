@@ -1,0 +1,279 @@
+"""What was explored before and need not be explored again: results as expected, with what they depend on.
+
+The result of a scenario depends on its file; on the functions of the reference, as far as they ran
+(:mod:`kraftcheck.checking.coverage.blocks`); on what the reference does when it is imported; and on all other
+modules that take part in a check, and the libraries that decide what they do. The ledger keeps a digest of
+each. It is a file in the user's cache, for each place where kraftcheck is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+import kraftcheck
+from kraftcheck.checking.coverage import blocks
+from kraftcheck.checking.coverage.executed import Place, is_of
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import write_atomically
+from kraftcheck.support.places import REFERENCE, SPEC, folder_of, modules, root
+from kraftcheck.systems.scenario import Scenario
+
+#: The packages of which the functions that ran are noted. They keep nothing from one scenario for the next,
+#: but for what :func:`~kraftcheck.checking.coverage.executed.recording` has them forget.
+RECORDED = (REFERENCE,)
+#: What checks a scenario, what it finds by name, and what notes what has run.
+_ENTRIES = (
+    *("kraftcheck.checking.run", "kraftcheck.systems.kraft.scenario", "kraftcheck.systems.brokers.scenario"),
+    *(
+        "kraftcheck.cli.commands.check",
+        "kraftcheck.checking.mutation.worker",
+        "kraftcheck.checking.coverage.executed",
+    ),
+)
+#: Modules that count as a whole: what they say of types is known before a scenario is explored, or kept.
+_WHOLE = frozenset({"kraftcheck.reference.frozen"})
+_LIBRARIES = ("numba", "numpy", "llvmlite", "msgspec", "pydantic")
+_MOST_BYTES = 64 << 20
+_WRITE_EVERY_SECONDS = 10.0
+
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class _Function(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    module: str
+    function: str
+    flags: Annotated[str, msgspec.Meta(pattern=r"^[01]+$")]
+    digest: _Digest
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``scenario``, ``rest``: digests; ``seen``: the functions that ran, by their index in the file."""
+
+    scenario: _Digest
+    rest: _Digest
+    seen: list[_Count]
+    states: _Count
+    when: Annotated[int, msgspec.Meta(ge=0, le=10**11)]
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    functions: list[_Function]
+    entries: dict[str, _Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result as expected that still holds: how many distinct states, and when (seconds of the epoch)."""
+
+    states: int
+    when: float
+
+
+class _Module:
+    """A module's source, and what is asked of it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._seen: dict[tuple[str, str], str | None] = {}
+
+    def _tree(self) -> ast.Module:
+        try:
+            return ast.parse(self._text)
+        except (SyntaxError, ValueError):
+            return ast.parse(f"broken = {self._text!a}")
+
+    @cached_property
+    def whole(self) -> str:
+        return blocks.whole(self._tree())
+
+    @cached_property
+    def outside(self) -> str:
+        return blocks.outside(self._tree())
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """All modules that it names in imports, wherever these are, and names that may be modules."""
+        return frozenset(_imported(self._tree()))
+
+    @cached_property
+    def _functions(self) -> Mapping[str, blocks.Function]:
+        return blocks.functions_in(self._tree())
+
+    def seen(self, function: str, flags: str) -> str | None:
+        """A digest of what a run with ``flags`` sees of a function; ``None``: it has other blocks, or is not
+        there.
+        """
+        if (function, flags) not in self._seen:
+            found = self._functions.get(function)
+            try:
+                digest = None if found is None else blocks.seen(found, flags)
+            except blocks.UnlikeError:
+                digest = None
+            self._seen[function, flags] = digest
+        return self._seen[function, flags]
+
+
+class Sources:
+    """The sources of kraftcheck."""
+
+    def __init__(self, modules: Mapping[str, _Module], files: Sequence[Path] = ()) -> None:
+        self._modules = modules
+        self._files = files
+
+    @classmethod
+    def installed(cls) -> Sources:
+        """Those of this installation."""
+        files = modules()
+        texts = {
+            name: path.read_text(encoding="utf-8", errors="backslashreplace") for name, path in files.items()
+        }
+        return cls({name: _Module(text) for name, text in texts.items()}, list(files.values()))
+
+    def changed_meanwhile(self) -> bool:
+        """Whether a file is younger than this process, which then may have imported what it was before."""
+        try:
+            return any(path.stat().st_mtime >= kraftcheck.BEGAN for path in self._files)
+        except OSError:
+            return True
+
+    def replaced(self, changed: Mapping[str, str]) -> Sources:
+        """The same with other texts for some modules."""
+        return Sources({**self._modules, **{name: _Module(text) for name, text in changed.items()}})
+
+    def seen(self, place: Place, flags: str) -> str | None:
+        """A digest of what a run with ``flags`` sees of a function; ``None``: it has other blocks, or is not
+        there.
+        """
+        module = self._modules.get(place.module)
+        return None if module is None else module.seen(place.function, flags)
+
+    @cached_property
+    def rest(self) -> str:
+        """A digest of all that a check depends on besides its scenario and the functions that are noted."""
+        found = hashlib.sha256()
+        reference = {name for name in self._modules if is_of(name, RECORDED)}
+        for name in sorted(self.closure() | reference):
+            module = self._modules[name]
+            in_parts = name in reference - _WHOLE
+            found.update(f"{name} {module.outside if in_parts else module.whole}\n".encode())
+        for path in sorted(folder_of(SPEC).rglob("*.toml")):
+            found.update(path.name.encode() + path.read_bytes())
+        found.update(f"{sys.version} {sys.flags.optimize}\n".encode())
+        for library in _LIBRARIES:
+            found.update(importlib.metadata.version(library).encode() + b"\n")
+        return found.hexdigest()[:16]
+
+    def closure(self) -> set[str]:
+        """The modules that are imported where a scenario is checked, at any time."""
+        found: set[str] = set()
+        waiting = list(_ENTRIES)
+        while waiting:
+            name = waiting.pop()
+            if name not in found and name in self._modules:
+                found.add(name)
+                waiting += [*self._modules[name].imports, name.rpartition(".")[0]]
+        return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+class Ledger:
+    """The results that are kept in a file. Without a file that can be read there are none."""
+
+    def __init__(self, path: Path, sources: Sources) -> None:
+        self._path = path
+        self.sources = sources
+        found = _read(path)
+        self._functions, self._entries = found.functions, found.entries
+        self._written = time.time()
+        self._index = {each: index for index, each in enumerate(self._functions)}
+
+    def kept(self, scenario: Scenario, sources: Sources | None = None) -> Kept | None:
+        """The result of ``scenario``, if all that it depends on is as it was; with other ``sources``, if it
+        would be their result as well.
+        """
+        sources = sources or self.sources
+        entry = self._entries.get(scenario.name)
+        if entry is None or entry.scenario != _digest_of(scenario) or entry.rest != sources.rest:
+            return None
+        for each in (self._functions[index] for index in entry.seen):
+            if sources.seen(Place(each.module, each.function), each.flags) != each.digest:
+                return None
+        return Kept(entry.states, entry.when)
+
+    def keep(self, scenario: Scenario, states: int, ran: Mapping[Place, str]) -> None:
+        """Keep the result of ``scenario``, which is as expected; ``ran``: the functions that ran, with the
+        flags of their blocks.
+        """
+        seen: list[int] = []
+        if self.sources.changed_meanwhile():
+            return
+        for place, flags in ran.items():
+            digest = self.sources.seen(place, flags)
+            assert digest is not None, f"{place}: has other blocks than those that were noted"
+            function = _Function(place.module, place.function, flags, digest)
+            seen.append(self._index.setdefault(function, len(self._functions)))
+            if seen[-1] == len(self._functions):
+                self._functions.append(function)
+        now = round(time.time())
+        self._entries[scenario.name] = _Entry(_digest_of(scenario), self.sources.rest, seen, states, now)
+        if now - self._written > _WRITE_EVERY_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write the file; where that is not possible, what is new is explored again next time."""
+        self._written = time.time()
+        used = sorted({index for each in self._entries.values() for index in each.seen})
+        number = {old: new for new, old in enumerate(used)}
+        entries = {
+            name: msgspec.structs.replace(each, seen=[number[index] for index in each.seen])
+            for name, each in self._entries.items()
+        }
+        content = msgspec.json.encode(_File([self._functions[index] for index in used], entries))
+        with suppress(OSError, InputError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path, content.decode())
+
+
+def of_this_user(sources: Sources | None = None) -> Ledger:
+    """The ledger of this user and installation, in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    name = hashlib.sha256(os.fsencode(root())).hexdigest()[:16]
+    return Ledger(Path(home, "kraftcheck", f"results-{name}.json"), sources or Sources.installed())
+
+
+def _read(path: Path) -> _File:
+    nothing = _File([], {})
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return nothing
+        found = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
+        return nothing
+    count = len(found.functions)
+    return found if all(index < count for each in found.entries.values() for index in each.seen) else nothing
+
+
+def _digest_of(scenario: Scenario) -> str:
+    return hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()[:16]

@@ -1,0 +1,156 @@
+"""From the reference's source to a mutant's, and importing it in place of the reference's."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
+from types import ModuleType
+
+from kraftcheck.checking.mutation.catalogue import Edit, Mutant
+from kraftcheck.support import places
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.places import REFERENCE
+
+
+def apply(source: str, edits: Iterable[Edit], mutant: str) -> str:
+    """``source`` after ``edits``. Raises InputError unless each applies once and the result parses."""
+    changed = source
+    for edit in edits:
+        changed = _apply(changed, edit, mutant)
+    try:
+        same = ast.dump(ast.parse(changed)) == _dumped(source)
+    except SyntaxError as error:
+        raise InputError(
+            f"mutant '{mutant}': the edited source does not parse ({error.msg}, line {error.lineno}); "
+            "correct its edit in the catalogue."
+        ) from None
+    if same:
+        raise InputError(f"mutant '{mutant}': its edits change nothing; correct them in its catalogue.")
+    return changed
+
+
+def _apply(source: str, edit: Edit, mutant: str) -> str:
+    begin, end = region(source, edit, mutant)
+    count = source.count(edit.find, begin, end)
+    if count != 1:
+        place = f"function {edit.function} of {edit.module}" if edit.function else edit.module
+        raise InputError(
+            f"mutant '{mutant}': the text to replace occurs {count} times in {place}, not once; "
+            "adapt its edit in the catalogue to the reference."
+        )
+    where = source.index(edit.find, begin, end)
+    return source[:where] + edit.replace + source[where + len(edit.find) :]
+
+
+def region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
+    """Where in ``source`` the edit may apply: the whole, or the one function that it names."""
+    if edit.function is None:
+        return 0, len(source)
+    if edit.function in (regions := _functions(source)):
+        return regions[edit.function]
+    raise InputError(
+        f"mutant '{mutant}': {edit.module} has no function {edit.function}; "
+        "adapt its edit in the catalogue to the reference."
+    )
+
+
+# A campaign edits the same few modules hundreds of times.
+@lru_cache(maxsize=64)
+def _dumped(source: str) -> str:
+    return ast.dump(ast.parse(source))
+
+
+@lru_cache(maxsize=64)
+def _functions(source: str) -> dict[str, tuple[int, int]]:
+    """By name where each function begins and ends; of those with one name the first that is met."""
+    starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+    found: dict[str, tuple[int, int]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno is not None
+            found.setdefault(node.name, (starts[node.lineno - 1], starts[node.end_lineno]))
+    return found
+
+
+def edits_by_module(mutant: Mutant) -> dict[str, tuple[Edit, ...]]:
+    """The edits of ``mutant``, by the module they change."""
+    modules = dict.fromkeys(edit.module for edit in mutant.edit)
+    return {module: tuple(edit for edit in mutant.edit if edit.module == module) for module in modules}
+
+
+def mutated_sources(mutant: Mutant) -> dict[str, str]:
+    """The changed source of each module ``mutant`` edits. Raises InputError if an edit does not apply."""
+    return {
+        module: apply(source_of(module, mutant.id), edits, mutant.id)
+        for module, edits in edits_by_module(mutant).items()
+    }
+
+
+def source_of(module: str, mutant: str) -> str:
+    """The source of a module of the reference, found without importing it."""
+    file = places.file_of(module)
+    if file is None:
+        raise InputError(f"mutant '{mutant}': there is no module {module}; correct it in its catalogue.")
+    return file.read_text(encoding="utf-8")
+
+
+def file_of(module: str, mutant: str) -> str:
+    """What tracebacks call the edited source of ``module``."""
+    return f"<{module}, mutant {mutant}>"
+
+
+class MutatingFinder(MetaPathFinder):
+    """Finds the modules that a mutant edits, and gives them the edited source.
+
+    ``applied`` are the modules imported so far in their edited form.
+    """
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+        self.edits: Mapping[str, tuple[Edit, ...]] = edits_by_module(mutant)
+        self.applied: set[str] = set()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module's spec with the loader wrapped; ``None`` for modules that are not edited."""
+        if fullname not in self.edits:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, InspectLoader):
+            spec.loader = _MutatingLoader(self, spec.loader)
+        return spec
+
+
+class _MutatingLoader(Loader):
+    """Executes edited source; nothing of it is cached as bytecode."""
+
+    def __init__(self, finder: MutatingFinder, original: InspectLoader) -> None:
+        self.finder = finder
+        self.original = original
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        source = self.original.get_source(name)
+        assert source is not None, f"{name} has no source"
+        changed = apply(source, self.finder.edits[name], self.finder.mutant.id)
+        exec(compile(changed, file_of(name, self.finder.mutant.id), "exec"), module.__dict__)
+        self.finder.applied.add(name)
+
+
+def install(mutant: Mutant) -> MutatingFinder:
+    """Make this process import ``mutant`` instead of the reference; only before it has imported any of it."""
+    early = [name for name in sys.modules if f"{name}.".startswith(f"{REFERENCE}.")]
+    if early:
+        raise RuntimeError(f"{early[0]} was imported before the mutant was made")
+    finder = MutatingFinder(mutant)
+    sys.meta_path.insert(0, finder)
+    return finder

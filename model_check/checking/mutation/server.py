@@ -1,0 +1,35 @@
+"""The process that the workers of a mutation campaign are forked from.
+
+``python -m kraftcheck.checking.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those
+of a worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it
+ended by itself, and its ``status`` (negative: the signal that ended it). ``--tell``: say when compiling.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from kraftcheck.checking.mutation import warm, worker
+from kraftcheck.support import forks, streams
+
+
+def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
+    """What a worker finds, in a process of its own, which ends when ``caller`` is closed."""
+    asked = json.loads(request)
+    ended = forks.fork(
+        lambda stream: sys.exit(worker.main(asked["arguments"], stream, image)), caller, asked["seconds"]
+    )
+    return {
+        "found": [json.loads(line) for line in ended.lines],
+        "in_time": ended.in_time,
+        "status": ended.status,
+    }
+
+
+if __name__ == "__main__":
+    with streams.messages_shown() if "--tell" in sys.argv[1:] else nullcontext():
+        sys.exit(forks.serve(lambda: partial(answer, warm.image(worker.load))))

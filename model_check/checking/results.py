@@ -1,0 +1,230 @@
+"""What commands show of the scenarios they check: while it goes on, a result each, all together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kraftcheck.checking import findings
+from kraftcheck.checking.run import CheckResult
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.engine.explorer import INTERRUPTED, Progress
+from kraftcheck.query.terminal import Console, fitted, say
+from kraftcheck.systems.model import Judged
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.traces import Trace, terminal
+
+
+def progress_line(progress: Progress) -> str:
+    """What a status line says of a running exploration."""
+    estimate = "" if progress.estimate is None else f" of about {progress.estimate:,}"
+    phase = f"{progress.phase}: " if progress.phase else ""
+    taken = f"{progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
+    if progress.phase and not progress.distinct:
+        return f"{progress.phase}, {taken}"
+    return (
+        f"{phase}level {progress.level}, {progress.distinct:,} states{estimate}, "
+        f"frontier {progress.frontier:,}, {progress.rate:,.0f} states/s, {taken}"
+    )
+
+
+def as_data(result: CheckResult) -> dict[str, Any]:
+    """The result of one scenario for machines."""
+    found = result.exploration
+    return {
+        "scenario": result.scenario.name,
+        "expected": result.scenario.expect.verdict,
+        "verdict": result.verdict.value,
+        "in_prelude": result.prelude is not None,
+        "misconfigured": [
+            {"key": each.key, "reason": each.reason, "rule": each.rule} for each in result.misconfigured
+        ],
+        "as_expected": result.as_expected,
+        "differences": list(result.differences),
+        "limit": result.limit,
+        "checkpoint": {"taken_up_at_depth": result.taken_up, "kept_to_depth": result.kept},
+        "distinct_states": found.distinct,
+        "interchangeable": list(result.interchangeable),
+        "states_with_renamed": found.states,
+        "generated_states": found.generated,
+        "skipped_steps": found.skipped,
+        "depth": found.depth,
+        "states_per_level": list(found.levels),
+        "cut_by_constraints": found.constrained,
+        "violations": [
+            {"property": violation.property, "steps": violation.depth} for violation in found.violations
+        ],
+        "goals_reached": list(found.reached_goals),
+        "goals_missing": list(found.missing_goals),
+        "reference_calls": found.calls,
+        "collision_probability": found.collision_probability,
+        "seconds": round(result.seconds, 3),
+        "seconds_exploring": round(found.seconds, 3),
+        "visited_bytes": found.visited_bytes,
+        "peak_memory": found.peak_memory,
+        "liveness": [
+            {
+                "property": judged.name,
+                "holds": None if judged.spent else judged.holds,
+                "stem": judged.stem,
+                "cycle": judged.cycle,
+                "dead_end": judged.dead_end is not None,
+                "open_states": judged.open_states,
+                "states": judged.states,
+                "closed": judged.closed,
+                "spent_budgets": _spent_keys(judged),
+                "withheld": list(judged.withheld),
+            }
+            for judged in result.judged
+        ],
+        "findings": [findings.as_data(known, name) for name, known in _looks_like(result)],
+    }
+
+
+def _looks_like(result: CheckResult) -> list[tuple[str, findings.Known]]:
+    """By property the finding that its counterexample looks like."""
+    found = ((trace.property, findings.recognised(trace)) for trace in result.traces(seek=False))
+    return [(name, known) for name, known in found if name is not None and known is not None]
+
+
+def report(
+    out: Console, result: CheckResult, *, verbose: bool = False, checkpoint: Path | None = None
+) -> None:
+    """Print the result of one scenario. ``verbose``: expected counterexamples as well. ``checkpoint``: the
+    folder of its checkpoint, if it has one.
+    """
+    found = result.exploration
+    mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
+    if result.undetermined:
+        mark, style = f"UNDETERMINED ({result.limit})", "yellow"
+    violated = [f"{each.property} in {each.depth} steps" for each in found.violations]
+    for judged in result.judged:
+        if judged.lasso is not None:
+            violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
+        elif judged.dead_end is not None:
+            violated.append(f"{judged.name} out of reach after {judged.stem} steps")
+    kept_open = [_kept_open(result.scenario, judged) for judged in result.kept_open]
+    verdict = result.verdict.value if not kept_open else f"undetermined: {kept_open[0]}"
+    verdict = f"violated: {violated[0]}" if violated else verdict
+    cut = sum(found.constrained.values())
+    line = (
+        f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
+        f"{result.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
+    )
+    fitted(out, line, mark, style)
+    for each in violated[1:]:
+        say(out, f"also violated: {each}", indent=4)
+    for each in kept_open[not violated :]:
+        say(out, f"undetermined: {each}", indent=4)
+    for judged in result.kept_open:
+        say(out, _way_out(judged), indent=4)
+    for problem in result.misconfigured:
+        said = f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
+        say(out, said, indent=4)
+    _tell_checkpoint(out, result, checkpoint)
+    if result.prelude is not None:
+        say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
+    if verbose and found.skipped:
+        factor = (found.generated + found.skipped) / found.generated
+        left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
+        say(out, f"{found.generated:,} steps generated, {left_out}", indent=4)
+    for judged in result.judged:
+        if judged.open_states:
+            share = f"{judged.open_states:,} of {judged.states:,} states"
+            say(out, f"{judged.name}: open beyond the bound on epochs from {share}", indent=4)
+        elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
+            states = f"the {judged.states:,} states with relative epochs are all"
+            say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
+    for name, known in _looks_like(result):
+        if verbose or result.differences or result.scenario.name not in known.scenarios:
+            say(out, findings.in_words(known, name), indent=4, hang=2)
+    for difference in result.differences:
+        say(out, difference, "red", indent=4)
+    if result.differences or verbose:
+        for trace in result.traces():
+            out.print()
+            terminal.show(trace, out)
+            _say_how_simple(out, result, trace)
+
+
+def _kept_open(scenario: Scenario, judged: Judged) -> str:
+    """Why nothing can be said of an *eventually* property: which budgets are spent."""
+    values = (getattr(scenario.budgets, name) for name in judged.spent)
+    keys = " and ".join(f"{key} = {value}" for key, value in zip(_spent_keys(judged), values, strict=True))
+    verb = "is" if len(judged.spent) == 1 else "are"
+    return f"{keys} {verb} spent, and {judged.name} then lacks steps that fairness promises"
+
+
+def _spent_keys(judged: Judged) -> list[str]:
+    return [f"budgets.{name.replace('_', '-')}" for name in judged.spent]
+
+
+def _way_out(judged: Judged) -> str:
+    keys = " and ".join(_spent_keys(judged))
+    first, *more = judged.withheld
+    lacking = first + (f", and {len(more)} more" if more else "")
+    return (
+        f"{judged.name}: fairness promises steps that need {keys}: {lacking}; leave {keys} out, or set "
+        'check.eventually.fairness.timers to "none"'
+    )
+
+
+def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> None:
+    """Where the search was taken up, and how to go on with it."""
+    if result.taken_up is not None:
+        say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
+    if result.kept is not None:
+        # Time begins anew with each run, and is enough if a level was completed in it.
+        enough = result.limit == INTERRUPTED or (
+            result.limit == "max_seconds" and result.kept != result.taken_up
+        )
+        more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
+        same = f"the same command{more} goes on from there"
+        say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
+
+
+def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
+    """Whether this counterexample was chosen among those of its length, and by what."""
+    judged = {each.property for each in result.exploration.violations}
+    if result.prelude is not None or trace.property not in judged:
+        return
+    found = result.simplest.get(trace.property)
+    if found is None:
+        say(out, "The limits do not allow to look for the simplest one of this length; the first found.")
+        return
+    faults = ", ".join(found.faults) or "none"
+    simplest = (
+        "No other one of this length is simpler" if found.exact else "One of the simplest of its length"
+    )
+    who = "replicas" if all(isinstance(each, int) for each in trace.replicas) else "participants"
+    say(
+        out,
+        f"{simplest}: faults: {faults}; {who} that act: {found.actors}; from one to another: "
+        f"{found.switches} times.",
+    )
+
+
+def _states(result: CheckResult) -> str:
+    """How many states were looked at, and for how many they stand."""
+    found = result.exploration
+    if not result.interchangeable:
+        return f"{found.distinct:,} states"
+    who = ", ".join(map(str, result.interchangeable))
+    return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
+
+
+def summarize(out: Console, results: Sequence[CheckResult]) -> None:
+    """Print what all scenarios gave together."""
+    expected = sum(result.as_expected for result in results)
+    states = sum(result.exploration.distinct for result in results)
+    seconds = sum(result.seconds for result in results)
+    counted = f"{states:,} distinct states in {seconds:.1f} s"
+    say(out, f"{expected} of {len(results)} scenarios as expected; {counted}", hang=2)
+
+
+def exit_status(results: Sequence[CheckResult]) -> int:
+    """1 where a verdict differs, otherwise 3 where one is undetermined, otherwise 0."""
+    if any(result.differences for result in results):
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED

@@ -1,0 +1,213 @@
+"""The smallest bounds within which a scenario still violates a property."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kraftcheck.checking.run import check
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.steps import initial_states, replay
+from kraftcheck.engine.system import System, Verdict, Violation
+from kraftcheck.engine.watch import Watch
+from kraftcheck.support.errors import DiskError, InputError
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.model import Judged
+from kraftcheck.systems.scenario import Scenario
+
+#: Up to how many states a scenario with smaller bounds is explored.
+MOST_STATES = 1_000_000
+
+#: A bound: table and key of the scenario.
+Key = tuple[str, str]
+CAPACITY: Key = ("network", "capacity")
+EPOCH: Key = ("bounds", "max_epoch")
+TIMERS: Key = ("environment", "timers")
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A bound as the scenario has it, and the smallest one, with the others as small as they are said to be.
+
+    ``open``: with a smaller one more had to be explored to tell than the limits allow.
+    """
+
+    name: str
+    before: int | tuple[str, ...]
+    smallest: int | tuple[str, ...]
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """All bounds, the scenario with the smallest ones, and how often it was explored to find them."""
+
+    bounds: tuple[Lowered, ...]
+    scenario: Scenario
+    explored: int
+
+
+#: Whether a property is violated in a scenario; ``None`` if more had to be explored than the limits allow.
+Violates = Callable[[Scenario], bool | None]
+
+
+def _violates(violated: str, watch: Watch, threads: int) -> Violates:
+    def violates(candidate: Scenario) -> bool | None:
+        limits = watch.rest(max_states=MOST_STATES)
+        system = cast(System, model_of(candidate).build(candidate))
+        for keep_going in (False, True):
+            found = explore(
+                system,
+                threads=threads,
+                limits=limits,
+                keep_going=keep_going,
+                progress=watch.progress("smallest bounds"),
+            )
+            if violated in {violation.property for violation in found.violations}:
+                return True
+            if found.verdict is not Verdict.VIOLATED or not found.violations:
+                # With other violations first the search has stopped too early to tell.
+                break
+        return None if found.limit is not None else False
+
+    return violates
+
+
+def _never_reaches(violated: Judged, watch: Watch, threads: int) -> Violates:
+    """Whether an *eventually* property is violated, and by a cycle where it was one before."""
+
+    def violates(candidate: Scenario) -> bool | None:
+        found = check(
+            candidate,
+            threads=threads,
+            limits=watch.rest(max_states=MOST_STATES),
+            progress=watch.progress("smallest bounds"),
+        )
+        if found.undetermined:
+            return None
+        return any(
+            each.name == violated.name and each.violated and (each.lasso is None) == (violated.lasso is None)
+            for each in found.judged
+        )
+
+    return violates
+
+
+class _Lowering:
+    def __init__(self, scenario: Scenario, violates: Violates) -> None:
+        self.scenario = scenario
+        self.open: set[Key] = set()
+        self.explored = 0
+        self._violates = violates
+
+    def violates(self, candidate: Scenario) -> bool | None:
+        """Whether the property is violated there; not where the scenario contradicts itself."""
+        self.explored += 1
+        try:
+            return self._violates(candidate)
+        except DiskError:
+            raise
+        except InputError:
+            # Some keys ask for others: this one cannot be lowered.
+            return False
+
+    def try_all(self, key: Key) -> bool:
+        """Lower one bound as far as it goes; whether it went."""
+        went = False
+        self.open.discard(key)
+        while True:
+            for smaller in _smaller(_value(self.scenario, key), 0 if key[0] == "budgets" else 1):
+                candidate = _with(self.scenario, key, smaller)
+                answer = self.violates(candidate)
+                if answer:
+                    self.scenario, went = candidate, True
+                    break
+                if answer is None:
+                    self.open.add(key)
+            else:
+                return went
+
+
+def _smaller(value: Any, least: int) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        yield from (tuple(each for each in value if each != left) for left in value)
+    elif value > least:
+        yield value - 1
+
+
+def _value(scenario: Scenario, key: Key) -> Any:
+    return getattr(getattr(scenario, key[0]), key[1])
+
+
+def _with(scenario: Scenario, key: Key, value: Any) -> Scenario:
+    table = getattr(scenario, key[0]).model_copy(update={key[1]: value})
+    return scenario.model_copy(update={key[0]: table})
+
+
+def _keys(scenario: Scenario) -> list[Key]:
+    """The bounds that are not as small as can be: budgets first, those of faults and input alike."""
+    budgets = [
+        ("budgets", name)
+        for name in type(scenario.budgets).model_fields
+        if _value(scenario, ("budgets", name))
+    ]
+    return [*budgets, *model_of(scenario).bounds(scenario), CAPACITY]
+
+
+def used(scenario: Scenario, violation: Violation) -> Scenario:
+    """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, those of
+    its kind of system, its messages in flight.
+    """
+    model = model_of(scenario)
+    system = model.build(scenario)
+    states = [initial_states(system)[violation.initial]]
+    states += [state for _, _, state in replay(system, violation.path, violation.initial)]
+    spent = [before - after for before, after in zip(states[0].budgets, states[-1].budgets, strict=True)]
+    for name, units in zip(system.budget_names, spent, strict=True):
+        scenario = _with(scenario, ("budgets", name), units)
+    scenario = model.used(scenario, states)
+    return _with(scenario, CAPACITY, max(1, *(len(state.messages) for state in states)))
+
+
+def smallest_bounds(
+    scenario: Scenario, violation: Violation, *, watch: Watch | None = None, threads: int = 1
+) -> Smallest:
+    """Lower each bound of ``scenario`` for itself, again and again, as long as ``violation.property`` is
+    still violated: no single one of the bounds that are left can be smaller.
+
+    Of a counterexample first the bounds that it does not use are lowered at once. Raises KeyboardInterrupt.
+    """
+    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
+    lowering = _Lowering(scenario, _violates(violation.property, watch or Watch(), threads))
+    begin = used(scenario, violation)
+    if begin == scenario or lowering.violates(begin):
+        lowering.scenario = begin
+    return _lowered(scenario, lowering, _keys(scenario))
+
+
+def smallest_bounds_of_eventually(
+    scenario: Scenario, violated: Judged, *, watch: Watch | None = None, threads: int = 1
+) -> Smallest:
+    """The same for an *eventually* property: each bound is lowered from what the scenario says.
+
+    A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers are
+    left: where none expires, a behaviour that stays where it is is as fair as can be.
+    """
+    lowering = _Lowering(scenario, _never_reaches(violated, watch or Watch(), threads))
+    return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])
+
+
+def _lowered(scenario: Scenario, lowering: _Lowering, keys: list[Key]) -> Smallest:
+    while any(lowering.try_all(key) for key in keys):
+        pass
+    bounds = tuple(
+        Lowered(
+            f"{key[0]}.{key[1]}".replace("_", "-"),
+            _value(scenario, key),
+            _value(lowering.scenario, key),
+            key in lowering.open,
+        )
+        for key in keys
+    )
+    return Smallest(bounds, lowering.scenario, lowering.explored)

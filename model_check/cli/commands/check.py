@@ -1,0 +1,310 @@
+"""``kraftcheck check``: explore scenarios exhaustively and compare the verdicts with the expected ones."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from kraftcheck.checking import ledger
+from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.coverage.report import together
+from kraftcheck.checking.ledger import Kept, Ledger
+from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
+from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.checking.violations import in_words, more_data
+from kraftcheck.cli.arguments import byte_count, positive, thread_count
+from kraftcheck.cli.main import EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
+from kraftcheck.engine.explorer import INTERRUPTED, Progress
+from kraftcheck.engine.system import Limits
+from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.support.closest import did_you_mean
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_folder_can_be_written, write_atomically
+from kraftcheck.support.sources import source_digest
+from kraftcheck.systems.scenario import Scenario, find, shipped
+from kraftcheck.traces import json_form
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "scenarios",
+        nargs="*",
+        metavar="NAME|FILE",
+        help="scenarios ('brokers-*': all so named); default: those tagged 'ci'",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="explore also scenarios whose result cannot have changed since they were explored",
+    )
+    parser.add_argument("--tag", help="all shipped scenarios with this tag")
+    parser.add_argument(
+        "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+    )
+    parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
+    parser.add_argument("--max-memory", type=byte_count, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument(
+        "--symmetry",
+        action=argparse.BooleanOptionalAction,
+        help="states up to renaming of interchangeable voters, or all (default: as the scenario says)",
+    )
+    parser.add_argument(
+        "--partial-order",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="leave out other orders of steps that commute (default: yes, but not with symmetry)",
+    )
+    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="keep there what was explored when a limit or Ctrl-C ends it, and now and then; go on from "
+        "what an earlier run left there",
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="how often at most, in seconds (default: 60)",
+    )
+    parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="say what of the reference the steps exercise, and what none of them does",
+    )
+    parser.add_argument(
+        "--causes",
+        type=positive,
+        metavar="N",
+        help="show counterexamples, up to N of each property, one for each cause",
+    )
+    parser.add_argument(
+        "--smallest-bounds",
+        action="store_true",
+        help="show for each violated property the smallest bounds that still show it, and of "
+        "check.serves-at-most the smallest that holds",
+    )
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
+    parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
+    out = console()
+    scenarios = _chosen(arguments)
+    if arguments.list:
+        _list(out, scenarios, as_json=arguments.json)
+        return EXIT_EXPECTED
+    require_folder_can_be_written(arguments.traces, "--traces")
+    if arguments.symmetry is not None:
+        scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
+    limits = Limits(
+        max_states=arguments.max_states,
+        max_memory=arguments.max_memory,
+        max_seconds=arguments.max_seconds,
+    )
+    results, interrupted = [], False
+    known = ledger.of_this_user() if _all_of_it(arguments) else None
+    kept = {} if known is None or arguments.all else _kept(scenarios, known)
+    for scenario in (each for each in scenarios if each.name not in kept):
+        with recording(ledger.RECORDED) if known is not None else nullcontext() as ran:
+            result, more, interrupted = _check(scenario, arguments, limits)
+        results.append(result)
+        if known is not None and ran is not None and result.as_expected and not interrupted:
+            known.keep(scenario, result.exploration.distinct, ran.flags)
+        if arguments.json:
+            print(json.dumps(as_data(result) | more), flush=True)
+        else:
+            kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
+            report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
+            for line in in_words(result, more):
+                say(out, line, indent=4, hang=2)
+        if arguments.traces is not None:
+            _write_traces(result, arguments.traces)
+        if interrupted:
+            _tell_interrupted(result)
+            break
+    if known is not None:
+        known.write()
+    if not arguments.json:
+        if results or not kept:
+            summarize(out, results)
+        if kept:
+            _tell_kept(out, kept, "more " if results else "scenarios ")
+    if arguments.coverage:
+        _tell_coverage(out, results, arguments)
+    status = exit_status(results)
+    return EXIT_UNDETERMINED if interrupted and status == EXIT_EXPECTED else status
+
+
+def _all_of_it(arguments: argparse.Namespace) -> bool:
+    """Whether nothing is asked for but whether all is as expected, so that earlier results may serve."""
+    asked = (
+        *(arguments.scenarios, arguments.json, arguments.verbose, arguments.keep_going, arguments.coverage),
+        *(arguments.causes, arguments.smallest_bounds, arguments.traces, arguments.checkpoint),
+        *(arguments.max_states, arguments.max_memory, arguments.max_seconds, arguments.symmetry),
+        not arguments.partial_order,
+    )
+    return not any(each not in (None, False) and each != [] for each in asked)
+
+
+def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:
+    """By name what need not be explored again."""
+    found = {scenario.name: known.kept(scenario) for scenario in scenarios}
+    return {name: kept for name, kept in found.items() if kept is not None}
+
+
+def _tell_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
+    oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
+    since = oldest.strftime("%Y-%m-%d %H:%M")
+    say(out, f"{len(kept)} {what}unchanged since {since}, as expected then; --all explores them too", hang=2)
+
+
+def _tell_interrupted(result: CheckResult) -> None:
+    kept = "" if result.kept is None else " The same command goes on from the checkpoint."
+    print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
+    return float(text)
+
+
+def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
+    if arguments.scenarios:
+        if arguments.tag is not None:
+            raise InputError("--tag stands for the scenarios with this tag; give it or scenarios, not both.")
+        return [scenario for word in arguments.scenarios for scenario in _named(word)]
+    tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
+    chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
+    if not chosen:
+        tags = {each for scenario in shipped().values() for each in scenario.tags}
+        hint = did_you_mean(tag, tags) or "; 'kraftcheck check --list' lists them."
+        raise InputError(f"no shipped scenario has the tag '{tag}'{hint}")
+    return chosen
+
+
+def _named(word: str) -> list[Scenario]:
+    """The scenario that ``word`` names, or with '*' all shipped ones whose names match. Raises InputError."""
+    if "*" not in word or "/" in word:
+        return [find(word)]
+    found = [scenario for name, scenario in shipped().items() if fnmatchcase(name, word)]
+    if not found:
+        raise InputError(f"no shipped scenario matches '{word}'; 'kraftcheck check --list' lists them.")
+    return found
+
+
+def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
+    reduction = scenario.reduction.model_copy(update={"symmetry": symmetry})
+    return scenario.model_copy(update={"reduction": reduction})
+
+
+def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([scenario.model_dump(mode="json", by_alias=True) for scenario in chosen], indent=2))
+        return
+    for scenario in chosen:
+        tags = ", ".join(scenario.tags)
+        tail = f"  ({tags})" if tags else ""
+        out.print(Text(scenario.name, "bold").append(f"  {scenario.expect.verdict}{tail}", "not bold"))
+        say(out, " ".join(scenario.about.split()), indent=4)
+
+
+def _check(
+    scenario: Scenario, arguments: argparse.Namespace, limits: Limits
+) -> tuple[CheckResult, dict[str, Any], bool]:
+    """The result, what was asked for of violations, and whether Ctrl-C ended either."""
+    with _status(scenario, arguments) as progress:
+        with _checkpoint(scenario, arguments) as checkpoint:
+            result = check(
+                scenario,
+                threads=arguments.threads,
+                limits=limits,
+                keep_going=arguments.keep_going,
+                partial_order=arguments.partial_order,
+                report_interrupt=True,
+                coverage=arguments.coverage,
+                progress=progress,
+                checkpoint=checkpoint,
+            )
+        if result.limit == INTERRUPTED:
+            return result, {}, True
+        try:
+            if result.differences or arguments.verbose or arguments.traces is not None:
+                result.look_for_simplest()
+            more = more_data(result, arguments.causes, arguments.smallest_bounds, threads=arguments.threads)
+        except KeyboardInterrupt:
+            return result, {}, True
+        return result, more, False
+
+
+@contextmanager
+def _status(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Callable[[Progress], None] | None]:
+    """What shows on a terminal how far a scenario has come, from its first second to its last."""
+    if arguments.json or not sys.stderr.isatty():
+        yield None
+        return
+    with Console(stderr=True).status(f"{scenario.name} …") as status:
+        yield lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}")
+
+
+@contextmanager
+def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Checkpoint | None]:
+    """The checkpoint of ``scenario``, in a folder of its own. Raises InputError if it cannot be used."""
+    if arguments.checkpoint is None:
+        yield None
+        return
+    options = f"keep-going={arguments.keep_going} partial-order={arguments.partial_order} "
+    options += f"coverage={arguments.coverage}"
+    purpose = f"{source_digest()} {scenario.model_dump_json()} {options}"
+    try:
+        checkpoint = Checkpoint(
+            arguments.checkpoint / scenario.name,
+            hashlib.sha256(purpose.encode()).hexdigest(),
+            arguments.checkpoint_every,
+        )
+        try:
+            yield checkpoint
+        finally:
+            checkpoint.close()
+    except CheckpointError as error:
+        raise InputError(str(error)) from None
+
+
+def _tell_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
+    """What all scenarios together exercise."""
+    found = together(results)
+    if arguments.json:
+        print(json.dumps({"coverage": found.as_data()}))
+        return
+    heading(out, f"Coverage of {len(results)} scenarios" if len(results) > 1 else "Coverage")
+    for label, text in found.lines(verbose=arguments.verbose):
+        entry(out, label, text, column=14)
+
+
+def _write_traces(result: CheckResult, folder: Path) -> None:
+    for trace in result.traces():
+        path = folder / f"{result.scenario.name}.{trace.property}.json"
+        write_atomically(path, json_form.dumps(trace), create_folder=True)

@@ -1,0 +1,71 @@
+"""``kraftcheck conform``: hold recorded runs of production Kafka against the reference."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.options import add_options
+from kraftcheck.evidence.recordings.properties.judge import judge
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_status
+from kraftcheck.evidence.recordings.report_text import Wanted, as_text
+from kraftcheck.evidence.recordings.runs import find_runs
+from kraftcheck.query.terminal import console, width
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.streams import progress
+from kraftcheck.systems.variants import read_protocol
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 no difference, 1 a difference or, with '--findings fail', a finding, 2 not a "
+        "recording, 3 a step that could not be compared. See docs/conform.md."
+    )
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="folders of recorded runs, or folders of such folders",
+    )
+    add_options(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare and judge the runs.
+
+    Exit status: see :func:`kraftcheck.evidence.recordings.report.exit_status`."""
+    protocol = read_protocol(arguments.protocol, arguments.settings)
+    require_file_can_be_written(arguments.output, "-o")
+    folders = find_runs(arguments.runs)
+    results = []
+    with progress(quiet=arguments.json) as tell:
+        for number, folder in enumerate(folders, 1):
+            results.append(_result(folder, protocol, f"{number} of {len(folders)}", tell))
+    out = console()
+    if arguments.json:
+        text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
+    else:
+        wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
+        text = as_text(results, wanted, width(out))
+    if arguments.output is None:
+        print(text)
+    else:
+        write_atomically(arguments.output, f"{text}\n")
+    return exit_status(results, findings_fail=arguments.findings == "fail")
+
+
+def _result(folder: Path, protocol: Protocol, which: str, tell: Callable[[str], None]) -> RunResult:
+    tell(f"{which}: reading {folder.name}")
+    recording = read(folder)
+    tell(f"{which}: comparing {folder.name}, {len(recording.events):,} events")
+    report = compare(recording, protocol)
+    tell(f"{which}: judging {folder.name}, {len(recording.events):,} events")
+    return RunResult(report, judge(recording, protocol))

@@ -1,0 +1,194 @@
+"""``kraftcheck drive``: drive an implementation of a KRaft replica along generated traces."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from kraftcheck.cli.arguments import whole_number
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.evidence.adapters import files
+from kraftcheck.evidence.adapters.generate import generate, switches_of
+from kraftcheck.evidence.adapters.probes import probes
+from kraftcheck.evidence.adapters.process import AdapterProcess
+from kraftcheck.evidence.adapters.report import Report, as_json, print_report
+from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.session import Session
+from kraftcheck.evidence.adapters.shrink import cut, shrink
+from kraftcheck.evidence.adapters.stimuli import DriveSequence
+from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_atomically,
+)
+from kraftcheck.support.streams import progress
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.scenario import of_replicas, shipped
+from kraftcheck.systems.variants import add_protocol_options, read_protocol
+from kraftcheck.traces import json_form
+
+EPILOG = """\
+The adapter reads JSON lines from standard input and answers on standard
+output; docs/drive.md describes the protocol. The reference is an adapter too:
+
+  kraftcheck drive \\
+      --adapter 'python -m kraftcheck.evidence.adapters.adapter'
+
+Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
+does not work, 3 the limit came first, nothing could be compared, or the run
+was interrupted.
+"""
+
+MAX_TIMEOUT = 3600.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--adapter",
+        required=True,
+        metavar="COMMAND",
+        help="the command of the adapter, split as a shell would",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--scenario",
+        action="append",
+        metavar="NAME|FILE",
+        help="generate from this scenario only (may be repeated); default: all shipped, probes, scripts",
+    )
+    source.add_argument(
+        "--traces",
+        action="append",
+        type=Path,
+        metavar="FILE|DIR",
+        help="drive along these trace or sequence files instead (may be repeated)",
+    )
+    add_protocol_options(parser)
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
+    )
+    parser.add_argument(
+        "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
+    )
+    parser.add_argument(
+        "--keep-going", action="store_true", help="show the first difference of every sequence"
+    )
+    parser.add_argument("--save", type=Path, metavar="DIR", help="write the sequences to this folder")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the first difference's trace"
+    )
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="texts of rules, all steps and effects")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Drive the adapter. Raises InputError where the adapter does not work."""
+    protocol = read_protocol(arguments.protocol, arguments.settings)
+    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
+        raise InputError(
+            "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
+            "wire; drive with another protocol."
+        )
+    require_file_can_be_written(arguments.output, "-o")
+    require_folder_can_be_written(arguments.save, "--save")
+    begin = time.monotonic()
+    with progress() as tell, AdapterProcess(arguments.adapter, arguments.timeout) as process:
+        session = Session(process, arguments.limit)
+        report = Report(session.capabilities, protocol)
+        sequences = _sequences(arguments, protocol, report, tell)
+        if arguments.save is not None:
+            _save(arguments.save, sequences)
+        begin = time.monotonic()
+        _drive(session, sequences, report, tell, keep_going=arguments.keep_going)
+        report.seconds = time.monotonic() - begin
+    if arguments.output is not None and report.failed:
+        _write_trace(arguments.output, report)
+    if arguments.json:
+        print(json.dumps(as_json(report), indent=2))
+    else:
+        print_report(report, verbose=arguments.verbose)
+    return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[
+        report.verdict
+    ]
+
+
+def _sequences(
+    arguments: argparse.Namespace, protocol: Protocol, report: Report, tell: Callable[[str], None]
+) -> list[DriveSequence]:
+    if arguments.traces is not None:
+        return [sequence for path in arguments.traces for sequence in files.load(path)]
+    if arguments.scenario is not None:
+        found = [scenario.find(word) for word in arguments.scenario]
+        chosen = [of_replicas(each, "driving an implementation") for each in found]
+    else:
+        chosen = list(shipped().values())
+    place = {each.name: f"{number} of {len(chosen)}" for number, each in enumerate(chosen, 1)}
+    generated = generate(
+        chosen,
+        arguments.protocol,
+        switches_of(protocol, PRESETS[arguments.protocol]),
+        arguments.seed,
+        progress=lambda name: tell(f"looking for traces: {place[name]}, {name}"),
+    )
+    report.incomplete, report.left_out = generated.incomplete, generated.left_out
+    if arguments.scenario is not None:
+        return generated.sequences
+    return [*generated.sequences, *probes(protocol), *scripts(protocol)]
+
+
+def _drive(
+    session: Session,
+    sequences: list[DriveSequence],
+    report: Report,
+    tell: Callable[[str], None],
+    *,
+    keep_going: bool,
+) -> None:
+    for number, sequence in enumerate(sequences, 1):
+        tell(f"driving: {number} of {len(sequences)}")
+        driven = session.drive(sequence)
+        report.add(driven)
+        if driven.limited:
+            report.limited, report.not_driven = True, len(sequences) - number
+            return
+        if driven.failed is None:
+            continue
+        first = len(report.failed) == 1
+        if first:
+            tell(f"looking for a shorter sequence than {sequence.name}")
+        report.shortened.append(shrink(session, driven) if first else cut(driven))
+        if not keep_going:
+            report.not_driven = len(sequences) - number
+            return
+
+
+def _save(folder: Path, sequences: Iterable[DriveSequence]) -> None:
+    for sequence in sequences:
+        name = re.sub(r"[^a-z0-9]+", "-", sequence.name.lower()).strip("-")
+        write_atomically(folder / f"{name}.json", files.dumps(sequence), create_folder=True)
+
+
+def _write_trace(path: Path, report: Report) -> None:
+    """The behaviour of the quorum up to the difference; of a probe, its shortened sequence."""
+    driven, shortened = report.failed[0], report.shortened[0]
+    assert driven.failed is not None
+    trace = files.behaviour(driven.sequence, driven.failed.question.position)
+    text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
+    write_atomically(path, text)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
+    return float(text)

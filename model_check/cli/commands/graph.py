@@ -1,0 +1,136 @@
+"""``kraftcheck graph``: export the state graph of a small scenario, or ask it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kraftcheck.cli.arguments import positive
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.graphs.answers import Answers, in_words
+from kraftcheck.graphs.formats import FORMATS
+from kraftcheck.graphs.picture import refuse_large
+from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
+from kraftcheck.graphs.queries import Queries
+from kraftcheck.graphs.states import States, collect_states, fold, state_graph
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.printable import json_text, printable
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kinds import model_of
+
+EPILOG = """\
+Steps that lead out of the bounds are no edges of the graph; a step that
+violates a property leads to a state of its own, from which nothing goes on.
+
+What is looked at (--fold) are fields of replicas, of all or of one, or of
+brokers and their controller ('.controller', '.broker-1'):
+  --fold role,epoch
+  --fold role.1,leader.2,high-watermark,messages
+States are named by conditions (--from, --to, --shared):
+  role.1=Leader,epoch.2=2  these replicas
+  role=Leader,epoch=2      some replica that is both
+  violated                 a property is violated
+  violated=NoFatal         this one is
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = EPILOG
+    parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
+    parser.add_argument(
+        "--fold",
+        metavar="FIELDS",
+        help="one node for all states that look alike (default: role,epoch; of brokers role, fenced, link, "
+        "brokers, registrations and partition), or 'none': one for each state",
+    )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--to", metavar="STATES", help="show a shortest way there")
+    asked.add_argument("--shared", metavar="STATES", help="show what every way there has in common")
+    asked.add_argument(
+        "--after-faults", action="store_true", help="show what there is only after a fault (FIELDS of states)"
+    )
+    parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "--max-states",
+        type=positive,
+        default=100_000,
+        metavar="N",
+        help="give up beyond N (default: 100000)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
+    require_file_can_be_written(arguments.output, "-o")
+    chosen = scenario.find(arguments.scenario)
+    system = model_of(chosen).build(chosen, arguments.scenario)
+    asks = bool(arguments.to or arguments.shared or arguments.after_faults)
+    if asks and arguments.format not in (None, "json"):
+        raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
+    if arguments.begin is not None and arguments.to is None:
+        raise InputError("--from: goes with --to, which says where the way leads; add it.")
+    if arguments.fold == "none" and asks:
+        raise InputError("--fold none: states are shown by fields in answers; name some.")
+    usual = ",".join(model_of(chosen).fold)
+    shown = arguments.fold or usual
+    projection = parse_projection(usual if shown == "none" else shown, system.places, "--fold")
+    conditions = {
+        option: parse_condition(text, system, f"--{option}")
+        for option, text in (("from", arguments.begin), ("to", arguments.to), ("shared", arguments.shared))
+        if text is not None
+    }
+    try:
+        states = collect_states(system, arguments.max_states)
+    except IncompleteGraphError as error:
+        print(
+            f"kraftcheck: {chosen.name}: {error}, so there is no graph; lower the scenario's bounds or raise "
+            "--max-states.",
+            file=sys.stderr,
+        )
+        return EXIT_UNDETERMINED
+    if not asks:
+        return _export(states, projection, shown, arguments)
+    asked = Answers(Queries(states), chosen, projection)
+    if arguments.after_faults:
+        data = asked.after_faults()
+    elif arguments.shared is not None:
+        data = asked.shared(conditions["shared"])
+    else:
+        data = asked.way(conditions.get("from"), conditions["to"])
+    if arguments.format == "json":
+        _write(json_text(data) + "\n", arguments.output)
+    else:
+        _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
+    return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        print(text, end="")
+    else:
+        write_atomically(output, text)
+
+
+def _export(states: States, projection: Projection, shown: str, arguments: argparse.Namespace) -> int:
+    if arguments.format == "svg" and shown == "none":
+        refuse_large(states.graph.size, 0)
+    found = state_graph(states, projection)
+    if shown != "none":
+        found = fold(found, shown)
+    _write(FORMATS[arguments.format or "graphml"](found), arguments.output)
+    if arguments.output is not None:
+        nodes, edges = found.number_of_nodes(), found.number_of_edges()
+        of = found.graph["states"]
+        told = (_count(nodes, "node"), _count(edges, "edge"), _count(of, "state"))
+        print(f"{arguments.output}: {told[0]}, {told[1]} of {told[2]}")
+    return EXIT_EXPECTED

@@ -1,0 +1,131 @@
+"""``kraftcheck logs``: rebuild and check what the log files of production nodes show."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from kraftcheck.cli.arguments import whole_number
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.layout import PATTERNS
+from kraftcheck.evidence.logs.merged import MergedHistory
+from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
+from kraftcheck.evidence.logs.report import (
+    SHOWN,
+    as_json,
+    history_json,
+    history_text,
+    print_checks,
+    print_report,
+)
+from kraftcheck.query.terminal import Console, console
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_file_can_be_written, write_atomically
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines are "
+        "out of order."
+    )
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="FILE|DIR",
+        help="log files of any number of nodes, plain or compressed, rotated or not; folders of them; "
+        "pipes; - is standard input",
+    )
+    parser.add_argument(
+        "--pattern",
+        metavar="PATTERN",
+        help=f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}' and others)".replace("%", "%%"),
+    )
+    parser.add_argument(
+        "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
+    )
+    parser.add_argument("--history", action="store_true", help="print the nodes' state history, by time")
+    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "--limit", type=whole_number, default=20, metavar="N", help="problems shown in full (default: 20)"
+    )
+    parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the logs; 0: no problem, 1: problems, 3: problems in doubt only.
+
+    Raises InputError where there is nothing to read.
+    """
+    if arguments.checks:
+        print_checks(console())
+        return EXIT_EXPECTED
+    if not arguments.paths:
+        raise InputError("no log files given; see 'kraftcheck logs --help'.")
+    require_file_can_be_written(arguments.output, "-o")
+    # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
+    with tempfile.TemporaryFile(prefix="kraftcheck-") as file:
+        history = MergedHistory(file, Reader(Options(arguments.pattern)).layouts)
+        listen = _listener(history, as_data=arguments.json) if arguments.history else None
+        report = _read(arguments, listen)
+        if arguments.output is None:
+            _print(arguments, report, history)
+        else:
+            with redirect_stdout(io.StringIO()) as text:
+                _print(arguments, report, history)
+            write_atomically(arguments.output, text.getvalue())
+    if report.findings.certain:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if report.findings.problem_counts else EXIT_EXPECTED
+
+
+def _listener(history: MergedHistory, *, as_data: bool) -> Callable[[HistoryEntry], None]:
+    def listen(step: HistoryEntry) -> None:
+        if step.what in SHOWN:
+            text = json.dumps(history_json(step)) if as_data else history_text(step)
+            history.add(step.node, step.time, text)
+
+    return listen
+
+
+def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] | None) -> LogReport:
+    options = Options(arguments.pattern, arguments.release)
+    if not sys.stderr.isatty():
+        return read_logs(arguments.paths, options, listen)
+    begun, done = time.monotonic(), 0
+    with Console(stderr=True).status("reading …") as status:
+
+        def progress(count: int) -> None:
+            nonlocal done
+            done += count
+            seconds = max(time.monotonic() - begun, 1e-3)
+            status.update(f"{done / 1e6:,.0f} MB read, {done / 1e6 / seconds:,.0f} MB/s")
+
+        return read_logs(arguments.paths, options, listen, progress)
+
+
+def _print(arguments: argparse.Namespace, report: LogReport, history: MergedHistory) -> None:
+    if not arguments.json:
+        out = console()
+        for line in history:
+            out.print(line, end="")
+        print_report(out, report, arguments.limit)
+        return
+    data = json.dumps(as_json(report), indent=2)
+    if arguments.history:
+        print('{\n  "history": [')
+        for number, line in enumerate(history):
+            print(f"    {',' if number else ''}{line}", end="")
+        print("  ],")
+        data = data[2:]
+    print(data)

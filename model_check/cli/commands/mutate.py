@@ -1,0 +1,167 @@
+"""``kraftcheck mutate``: remove one guard of the reference at a time and see whether the checker notices."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from kraftcheck.checking import ledger
+from kraftcheck.checking.impact import own_edit
+from kraftcheck.checking.mutation import campaign, catalogue
+from kraftcheck.checking.mutation.campaign import Result, Run, Status, exit_status
+from kraftcheck.checking.mutation.catalogue import Mutant, choose
+from kraftcheck.cli.arguments import cores, positive, thread_count
+from kraftcheck.cli.main import EXIT_EXPECTED
+from kraftcheck.query.terminal import Console, console, entry, fitted, heading, say, width
+from kraftcheck.support.errors import InputError
+
+_STYLES = {
+    Status.REFUTED: "green",
+    Status.EQUIVALENT: "dim",
+    Status.SURVIVED: "bold red",
+    Status.FAILED: "bold red",
+    Status.UNDETERMINED: "yellow",
+    Status.SKIPPED: "yellow",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Exit status: 0 every mutant is refuted as expected or explained as equivalent, 1 one is not, "
+        "3 undetermined. With --patch: 0 the edit is killed, 1 it survived."
+    )
+    parser.add_argument(
+        "mutants",
+        nargs="*",
+        metavar="ID|RULE|DEFECT",
+        help="mutants, rules, or former defects of production ('museum': all of those); "
+        "default, and 'all': all mutants",
+    )
+    parser.add_argument(
+        "--patch",
+        metavar="FILE",
+        help="judge an edit of your own instead: a unified diff of the reference ('-': standard input)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
+    parser.add_argument(
+        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        default=120,
+        metavar="S",
+        help="for one exploration (default: 120)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a mutant on standard output")
+    parser.add_argument(
+        "-v", "--trace", action="store_true", help="print the edits and the shortest counterexamples"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Raises InputError for an unknown mutant or a patch that does not apply."""
+    if arguments.patch is not None:
+        if arguments.mutants or arguments.list or arguments.trace:
+            raise InputError("--patch judges one edit; leave mutants, --list and --trace out.")
+        return own_edit.judge(
+            arguments.patch, threads=arguments.jobs, timeout=arguments.timeout, as_json=arguments.json
+        )
+    # As in a campaign; without words there are all of them as well.
+    words = [] if "all" in arguments.mutants else arguments.mutants
+    chosen = choose(words, catalogue.shipped())
+    if arguments.list:
+        _list(chosen, as_json=arguments.json)
+        return EXIT_EXPECTED
+    results = []
+    out = console()
+    columns = width(out) if arguments.trace and not arguments.json else None
+    found = campaign.run(
+        chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns, ledger=ledger.of_this_user()
+    )
+    for result in _with_status(found, chosen):
+        results.append(result)
+        if arguments.json:
+            print(json.dumps(result.as_data()), flush=True)
+        else:
+            _print_result(out, result, details=arguments.trace)
+    if not arguments.json:
+        heading(out, summary(results))
+        if any(result.status is Status.SKIPPED for result in results):
+            say(out, "A skipped mutant no longer applies to the reference: adapt its edit in the catalogue.")
+    return exit_status(results)
+
+
+def summary(results: list[Result]) -> str:
+    """How many mutants came to what end, in words."""
+    counts = Counter(result.status for result in results)
+    parts = ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
+    return f"{len(results)} mutants: {parts}" if len(results) != 1 else f"1 mutant: {parts}"
+
+
+def _with_status(results: Iterable[Result], chosen: list[Mutant]) -> Iterable[Result]:
+    """``results``, with a line on a terminal that says how far the campaign has come."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    with Console(stderr=True).status("") as status:
+        status.update(f"0 of {len(chosen)} mutants")
+        for done, result in enumerate(results, 1):
+            yield result
+            status.update(f"{done} of {len(chosen)} mutants")
+
+
+def _list(mutants: list[Mutant], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([mutant.model_dump(mode="json") for mutant in mutants], indent=2))
+        return
+    out = console()
+    for mutant in mutants:
+        out.print(Text(mutant.id, "bold").append(f"  {', '.join(mutant.rules)}", "not bold dim"))
+        say(out, mutant.about.strip(), indent=4)
+        if mutant.equivalent is not None:
+            say(out, f"equivalent: {' '.join(mutant.equivalent.split())}", "dim", indent=4)
+        else:
+            say(out, f"violates {', '.join(mutant.expect)} in {mutant.scenario}", "dim", indent=4)
+
+
+def _rules(mutant: Mutant) -> str:
+    more = len(mutant.rules) - 1
+    return mutant.rules[0] + (f" +{more}" if more else "")
+
+
+def _print_result(out: Console, result: Result, *, details: bool) -> None:
+    mutant = result.mutant
+    fitted(out, f"{mutant.id}  {_rules(mutant)}", result.status.value, _STYLES[result.status])
+    for run_ in result.runs:
+        say(out, _measured(run_), indent=4, hang=2)
+    if result.status not in (Status.REFUTED, Status.EQUIVALENT) or (details and result.reason):
+        say(out, " ".join(result.reason.split()), indent=4)
+    if details:
+        _print_details(out, result)
+
+
+def _measured(run_: Run) -> str:
+    steps = "" if run_.steps is None else f" in {run_.steps} step{'s' if run_.steps != 1 else ''}"
+    found = f"violates {run_.property}{steps}" if run_.property else "violates nothing"
+    return f"{found}; {run_.states:,} states, {run_.seconds:.1f} s"
+
+
+def _print_details(out: Console, result: Result) -> None:
+    say(out, result.mutant.about.strip(), indent=4)
+    for edit in result.mutant.edit:
+        entry(out, "edit", edit.module + (f", {edit.function}" if edit.function else ""))
+        for sign, text, style in (("-", edit.find, "red"), ("+", edit.replace, "green")):
+            for line in text.strip("\n").splitlines():
+                out.print(Text(f"    {sign} {line}", style))
+    for run_ in result.runs:
+        out.print()
+        for line in run_.trace:
+            out.print(Text(line))
+    out.print()

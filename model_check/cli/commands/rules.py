@@ -1,0 +1,316 @@
+"""``kraftcheck rules``: read the rule catalogue, and see where each rule is at work."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kraftcheck import spec
+from kraftcheck.query import citations, evidence, rule_table
+from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
+from kraftcheck.support.closest import did_you_mean
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import require_file_can_be_written, write_atomically
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = "One rule is printed whole; several are listed with what each says."
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ID|AREA|TEXT",
+        help="rule ids (VOTE-10), areas (VOTE), or texts that a rule must contain",
+    )
+    listing = parser.add_mutually_exclusive_group()
+    listing.add_argument("--properties", action="store_true", help="list the properties instead")
+    listing.add_argument("--transitions", action="store_true", help="list the legal transitions instead")
+    listing.add_argument("--table", action="store_true", help="what shows each rule at work, as Markdown")
+    listing.add_argument(
+        "--count",
+        type=Path,
+        metavar="REPORT",
+        help="steps per rule in a report of 'conform --json', as JSON",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="for --table and --count; default: standard output"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every rule found whole")
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was asked for. Raises InputError for an id or text that names nothing."""
+    if arguments.table or arguments.count is not None:
+        _write(arguments)
+    elif arguments.output is not None:
+        raise InputError("-o is for --table and --count; leave it out.")
+    elif arguments.properties:
+        _show_properties(arguments)
+    elif arguments.transitions:
+        _show_transitions(arguments)
+    else:
+        _show_rules(arguments)
+    return 0
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    if arguments.words or arguments.json:
+        raise InputError("--table and --count take no rules and no --json; leave them out.")
+    require_file_can_be_written(arguments.output, "-o")
+    if arguments.table:
+        text = rule_table.as_markdown(rule_table.rows())
+    else:
+        text = evidence.counted(arguments.count)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        write_atomically(arguments.output, text)
+
+
+# Rules.
+
+
+def find_rules(words: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules that ``words`` ask for, in the order of the catalogue.
+
+    Ids and areas add to the answer; each other text narrows it to the rules that contain it. No words: all
+    rules. Raises InputError if nothing is left.
+    """
+    rules = spec.load().rules
+    named: set[str] = set()
+    texts: list[str] = []
+    for word in words:
+        found = _by_name(word)
+        named |= found
+        if not found:
+            texts.append(word)
+    matching = [rule for rule in rules.values() if not named or rule.id in named]
+    for text in texts:
+        matching = [rule for rule in matching if text.casefold() in _prose(rule).casefold()]
+        if not matching:
+            raise InputError(_nothing_found(text))
+    return tuple(matching)
+
+
+def _by_name(word: str) -> set[str]:
+    """The ids that ``word`` names: one rule, or a whole area."""
+    rules = spec.load().rules
+    same = {rule_id for rule_id in rules if rule_id.casefold() == word.casefold()}
+    wrong = not same and citations.looks_like_id(word.upper())
+    if wrong and word.upper().partition("-")[0] in citations.areas():
+        raise InputError(_nothing_found(word))
+    return same or {rule.id for rule in rules.values() if rule.area == word.upper()}
+
+
+def _prose(rule: Rule) -> str:
+    parts = (rule.id, rule.title, rule.when, rule.then, *rule.source, *rule.variants, rule.note or "")
+    return "\n".join(parts)
+
+
+def _nothing_found(word: str) -> str:
+    catalogue = spec.load()
+    properties = (name for each in catalogue.properties.values() for name in (each.id, each.name))
+    known = [*catalogue.rules, *sorted(citations.areas()), *properties]
+    hint = did_you_mean(word, known, most=3) or f"; the areas are {', '.join(sorted(citations.areas()))}."
+    return f"no rule is or contains {word[:60]!r}{hint}"
+
+
+def _show_rules(arguments: argparse.Namespace) -> None:
+    if _names_only_properties(arguments.words):
+        _show_properties(arguments)
+        return
+    rules = find_rules(arguments.words)
+    if arguments.json:
+        print(json.dumps([rule_as_json(rule) for rule in rules], indent=2))
+        return
+    out = console()
+    if arguments.verbose or (len(rules) == 1 and arguments.words):
+        for rule in rules:
+            print_rule(out, rule)
+        return
+    for area in dict.fromkeys(rule.area for rule in rules):
+        listed = [rule for rule in rules if rule.area == area]
+        heading(out, f"{area} ({len(listed)})")
+        column = max(len(rule.id) for rule in listed) + 4
+        for rule in listed:
+            entry(out, rule.id, rule.title, column=column)
+    heading(out, f"{len(rules)} rules" if len(rules) != 1 else "1 rule")
+
+
+def print_rule(out: Console, rule: Rule) -> None:
+    """Print a rule with everything that is known of it."""
+    heading(out, f"{rule.id}  {rule.title}")
+    say(out, rule.sentence, indent=2)
+    entry(out, "source", "; ".join(rule.source) + f" ({rule.confidence})")
+    entry(out, "variants", ", ".join(rule.variants) or "all")
+    properties = spec.load().properties
+    protects = (f"{each} {properties[each].name}" for each in rule.protects)
+    entry(out, "protects", ", ".join(protects) or "no property by itself")
+    if rule.note:
+        entry(out, "note", rule.note)
+    places = citations.in_reference().get(rule.id, ())
+    missing = f"not implemented: {rule.uncovered}" if rule.uncovered else "not named in the reference"
+    entry(out, "code", ", ".join(places) or missing)
+    unmutated = f"none: {rule.unmutated}" if rule.unmutated else "none"
+    entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or unmutated)
+    entry(out, "tests", ", ".join(_tests(rule)) or "none of the reference")
+    production = evidence.in_production()
+    steps = production.rules.get(rule.id, 0)
+    entry(
+        out,
+        "recorded",
+        f"{steps:,} steps of {len(production.runs)} recorded runs" if steps else "decided no step",
+    )
+
+
+def _tests(rule: Rule) -> list[str]:
+    """The modules of ``tests/reference`` in which the rule decides something, with the lines that name it."""
+    named = [place.split(":") for place in citations.in_tests().get(rule.id, ())]
+    modules = [f"tests/reference/{name}.py" for name in evidence.in_tests().get(rule.id, ())]
+    return [":".join([each, *(line for file, line in named if file == each)]) for each in modules]
+
+
+def rule_as_json(rule: Rule) -> dict[str, Any]:
+    """A rule with everything that is known of it, as JSON data."""
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "when": rule.when,
+        "then": rule.then,
+        "source": list(rule.source),
+        "confidence": rule.confidence,
+        "variants": list(rule.variants),
+        "protects": list(rule.protects),
+        "note": rule.note,
+        "uncovered": rule.uncovered,
+        "unmutated": rule.unmutated,
+        "file": f"spec/{rule.file}",
+        "code": list(citations.in_reference().get(rule.id, ())),
+        "mutants": list(citations.in_mutants().get(rule.id, ())),
+        "tests": _tests(rule),
+        "production": evidence.in_production().rules.get(rule.id, 0),
+    }
+
+
+# Properties and transitions.
+
+
+def _show_properties(arguments: argparse.Namespace) -> None:
+    found = [each for each in spec.load().properties.values() if _property_matches(each, arguments.words)]
+    if not found:
+        raise InputError(
+            f"no property is or contains {' '.join(arguments.words)!r}; see 'rules --properties'."
+        )
+    if arguments.json:
+        print(json.dumps([_property_as_json(each) for each in found], indent=2))
+        return
+    out = console()
+    for each in found:
+        heading(out, f"{each.id}  {each.name} ({each.kind})")
+        say(out, each.statement, indent=2)
+        if arguments.verbose or len(found) == 1:
+            entry(out, "rules", ", ".join(each.rules))
+            entry(out, "mutation", each.mutation)
+            entry(out, "bounds", each.bounds)
+
+
+def _names_only_properties(words: list[str]) -> bool:
+    """Whether every word is the id or the name of a property."""
+    properties = spec.load().properties.values()
+    known = {text.casefold() for each in properties for text in (each.id, each.name)}
+    return bool(words) and all(word.casefold() in known for word in words)
+
+
+def _property_matches(each: Property, words: list[str]) -> bool:
+    if any(word.casefold() in (each.id.casefold(), each.name.casefold()) for word in words):
+        return True
+    text = f"{each.name} {each.kind} {each.statement}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _property_as_json(each: Property) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "kind": each.kind,
+        "statement": each.statement,
+        "rules": list(each.rules),
+        "mutation": each.mutation,
+        "bounds": each.bounds,
+    }
+
+
+def _show_transitions(arguments: argparse.Namespace) -> None:
+    catalogue = spec.load()
+    found = [each for each in catalogue.transitions if _transition_matches(each, arguments.words)]
+    of_brokers = [each for each in catalogue.broker_transitions if _broker_matches(each, arguments.words)]
+    if not (found or of_brokers):
+        raise InputError(
+            f"no transition is or contains {' '.join(arguments.words)!r}; see 'rules --transitions'."
+        )
+    if arguments.json:
+        data = [_transition_as_json(each) for each in found]
+        print(json.dumps([*data, *map(_broker_transition_as_json, of_brokers)], indent=2))
+        return
+    out = console()
+    for table in dict.fromkeys(each.table for each in found):
+        rows = [each for each in found if each.table == table]
+        heading(out, f"V-SM={table} ({len(rows)})")
+        for each in rows:
+            via = f" via {each.via}" if each.via else ""
+            who = "" if each.role == "any" else f", {each.role}"
+            say(out, f"{each.from_state} → {each.to_state}{via}, {each.epoch} epoch{who}", "bold", indent=2)
+            say(out, each.cause, indent=4)
+            where = "" if each.production else "; not in production"
+            say(out, f"{each.rule}{where}", "dim", indent=4)
+    for name in dict.fromkeys(each.table for each in of_brokers):
+        in_table = [each for each in of_brokers if each.table == name]
+        heading(out, f"{name} ({len(in_table)})")
+        for row in in_table:
+            say(out, f"{row.from_state} → {row.to_state}", "bold", indent=2)
+            say(out, row.cause, indent=4)
+            say(out, ", ".join(row.rules) or "no rule decides in the step", "dim", indent=4)
+
+
+def _broker_matches(each: BrokerTransition, words: list[str]) -> bool:
+    text = f"{each.id} {each.goal} {each.cause}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _broker_transition_as_json(each: BrokerTransition) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "table": each.table,
+        "from": each.from_state,
+        "to": each.to_state,
+        "rules": list(each.rules),
+        "cause": each.cause,
+        "source": list(each.source),
+    }
+
+
+def _transition_matches(each: Transition, words: list[str]) -> bool:
+    text = f"{each.id} {each.rule} {each.cause}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _transition_as_json(each: Transition) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "table": each.table,
+        "from": each.from_state,
+        "to": each.to_state,
+        "via": each.via,
+        "epoch": each.epoch,
+        "role": each.role,
+        "rule": each.rule,
+        "cause": each.cause,
+        "production": each.production,
+        "requires": list(each.requires),
+        "variants": list(each.variants),
+    }

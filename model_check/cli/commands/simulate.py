@@ -1,0 +1,163 @@
+"""``kraftcheck simulate``: explore a scenario by random walks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from kraftcheck.checking.run import unexpected_violations
+from kraftcheck.cli.arguments import positive, whole_number
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.engine.explorer import INTERRUPTED
+from kraftcheck.engine.shrink import shrink
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.system import Exploration
+from kraftcheck.query.terminal import console, say
+from kraftcheck.reference.frozen import replace
+from kraftcheck.support import streams
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.traces import Trace, build, json_form, terminal
+from kraftcheck.traces.narrate import path_text
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = (
+        "Random walks can show that a property is violated, never that it holds: without a violation the "
+        "exit status is 3. What a counterexample does not need "
+        "is left out of it; still it need not be the shortest one."
+    )
+    parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, help="the same seed takes the same walks (default: 0)"
+    )
+    parser.add_argument("--walks", type=positive, default=100, help="number of walks (default: 100)")
+    parser.add_argument("--depth", type=positive, default=100, help="most steps of a walk (default: 100)")
+    parser.add_argument(
+        "--max-seconds", type=positive, metavar="S", help="begin no further walk after S seconds"
+    )
+    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument(
+        "--shrink",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="leave out of a counterexample what it does not need (default)",
+    )
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show an expected counterexample as well"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
+    chosen = scenario.find(arguments.scenario)
+    system = model_of(chosen).build(chosen, arguments.scenario)
+    found = simulate(
+        system,
+        arguments.seed,
+        arguments.walks,
+        arguments.depth,
+        keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
+        max_seconds=arguments.max_seconds,
+    )
+    walked = {each.property: each.depth for each in found.violations}
+    if arguments.shrink:
+        shrunk = tuple(shrink(system, each).violation for each in found.violations)
+        found = replace(found, violations=shrunk)
+    unexpected = unexpected_violations(chosen, found)
+    status = exit_status(chosen, found)
+    traces = [build(system, chosen, violation) for violation in found.violations]
+    if found.limit == INTERRUPTED:
+        streams.say("kraftcheck: interrupted.")
+    if arguments.json:
+        print(json.dumps(_as_data(chosen, found, unexpected, traces, walked, arguments)))
+        return status
+    _report(chosen, found, walked, status, arguments)
+    for trace in traces:
+        if arguments.verbose or trace.property in unexpected:
+            print()
+            terminal.show(trace)
+    return status
+
+
+def exit_status(chosen: Scenario, found: Exploration) -> int:
+    """1: an unexpected violation; 0: all expected ones, of which there are some; 3: anything else."""
+    if unexpected_violations(chosen, found):
+        return EXIT_DIFFERS
+    violated = {violation.property for violation in found.violations}
+    complete = violated >= set(chosen.expect.violates) if chosen.expect.verdict == "violated" else False
+    return EXIT_EXPECTED if violated and complete else EXIT_UNDETERMINED
+
+
+def _report(
+    chosen: Scenario,
+    found: Exploration,
+    walked: dict[str, int],
+    status: int,
+    arguments: argparse.Namespace,
+) -> None:
+    first = found.violations[0] if found.violations else None
+    verdict = f"violated: {first.property} in {first.depth} steps" if first else "no violation found"
+    if first and walked[first.property] > first.depth:
+        verdict += f" (of {walked[first.property]} that the walk took)"
+    marks = {
+        EXIT_EXPECTED: "as expected",
+        EXIT_DIFFERS: "DIFFERS",
+        EXIT_UNDETERMINED: "UNDETERMINED, walks prove nothing",
+    }
+    out = console()
+    say(out, f"{chosen.name}: {verdict}; {marks[status]}", hang=4)
+    stopped = {"max_seconds": "; stopped by --max-seconds", "interrupted": "; interrupted"}
+    say(
+        out,
+        f"seed {arguments.seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
+        f"walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, {found.seconds:.1f} s"
+        + stopped.get(found.limit or "", ""),
+        indent=2,
+        hang=2,
+    )
+    if chosen.check.goals:
+        missing = ", ".join(found.missing_goals) or "none"
+        reached = ", ".join(found.reached_goals) or "none"
+        say(out, f"goals reached: {reached}; not reached: {missing}", indent=2, hang=2)
+    if chosen.check.eventually:
+        say(out, "eventually properties are not judged by walks", indent=2)
+
+
+def _as_data(
+    chosen: Scenario,
+    found: Exploration,
+    unexpected: tuple[str, ...],
+    traces: list[Trace],
+    walked: dict[str, int],
+    arguments: argparse.Namespace,
+) -> dict[str, object]:
+    return {
+        "scenario": chosen.name,
+        "seed": arguments.seed,
+        "walks": arguments.walks,
+        "depth": arguments.depth,
+        "verdict": found.verdict.value,
+        "limit": found.limit,
+        "unexpected": list(unexpected),
+        "steps": found.generated,
+        "distinct_states": found.distinct,
+        "longest_walk": found.depth,
+        "deadlocks": found.deadlocks,
+        "goals_reached": list(found.reached_goals),
+        "goals_missing": list(found.missing_goals),
+        "eventually_not_judged": [each.property for each in chosen.check.eventually],
+        "violations": [
+            {
+                "property": trace.property,
+                "walked_steps": walked[trace.property or ""],
+                "path": path_text(trace.path),
+                "trace": json_form.encode(trace),
+            }
+            for trace in traces
+        ],
+        "seconds": round(found.seconds, 3),
+    }

@@ -1,0 +1,309 @@
+"""``kraftcheck step``: ask the reference what a replica does on one event, or for a whole decision table; or
+what a broker or the controller does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from rich.text import Text
+
+from kraftcheck import spec
+from kraftcheck.query import (
+    broker_forms,
+    broker_short,
+    broker_step,
+    broker_tables,
+    fields,
+    table_text,
+    tables,
+)
+from kraftcheck.query.ask import START, Answer, ask, ask_next_poll, question, texts
+from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
+from kraftcheck.query.cover import Row
+from kraftcheck.query.decision_table import Decided, DecisionTable
+from kraftcheck.query.describe import describe_event, describe_replica, describe_response, head_of
+from kraftcheck.query.effect_text import describe_effect
+from kraftcheck.query.registry import TABLES
+from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.query.words import NoShortForm
+from kraftcheck.reference.effects import Reply
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.protocol import PRESETS, Protocol
+from kraftcheck.reference.step import Outcome
+from kraftcheck.support import codec
+from kraftcheck.support.closest import did_you_mean
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.brokers.switches import FORMS
+from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
+
+S = TypeVar("S")
+D = TypeVar("D", bound=Decided)
+
+_NEEDED = (
+    "step needs REPLICA and EVENT (or a broker's or the controller's STATE and EVENT), or --table; "
+    "see 'kraftcheck step --help' for examples."
+)
+
+EPILOG = """\
+REPLICA and EVENT are in the short form, or JSON, or '@FILE', or '-' for
+standard input. For example:
+
+  kraftcheck step \\
+      'follower epoch=5 leader=1 log=3@4,2@5 fetched' \\
+      'vote-request from=3 epoch=6 last=5@5'
+  kraftcheck step 'candidate epoch=6' \\
+      'vote-response from=2 granted' --poll
+  kraftcheck step \\
+      'unattached epoch=5 leader=1 voted=2' start
+  kraftcheck step --table pre-vote-request \\
+      --protocol kip996
+
+Brokers and their controller are asked in the same way, in the draft
+and in the shipped form. Where REPLICA and EVENT do not say which form
+is meant, --protocol does:
+
+  kraftcheck step --protocol draft \\
+      'broker id=1 incarnation=1 controller=1' heartbeat-due
+  kraftcheck step --table broker-heartbeat-request
+
+Tables: {tables}.
+Tables of brokers: {broker_tables}.
+
+The short form is described in model_check/systems/shortform.py, that of
+brokers in model_check/query/broker_short.py.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    broker_tables = ", ".join(broker_forms.names_of_tables())
+    parser.epilog = EPILOG.format(tables=", ".join(TABLES), broker_tables=broker_tables)
+    parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
+    parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
+    add_protocol_options(parser, brokers=tuple(FORMS))
+    parser.add_argument(
+        "--poll", action="store_true", help="also run the round of the poll loop that follows"
+    )
+    parser.add_argument(
+        "--table", nargs="?", const="", metavar="NAME", help="print a decision table; without NAME: list them"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the texts of the rules")
+    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer the question. Raises InputError if it is not one."""
+    given: tuple[str, str] | None = None
+    if arguments.replica is not None and arguments.event is not None and arguments.table is None:
+        given = texts(arguments.replica, arguments.event)
+    if arguments.table is not None:
+        _show_table(arguments)
+        return 0
+    if broker_step.is_about_brokers(given[0] if given else arguments.replica or ""):
+        return _ask_brokers(arguments, given)
+    if given is None:
+        raise InputError(_NEEDED)
+    if not given[0].strip():
+        raise InputError(f"REPLICA is empty; {_NEEDED}")
+    protocol = _protocol_of_replicas(arguments, "REPLICA")
+    replica, event, assumed = question(*given)
+    answers = [ask(protocol, replica, event)]
+    if arguments.poll and answers[0].outcome.fatal is None:
+        answers.append(ask_next_poll(protocol, answers[0]))
+    if arguments.json:
+        print(
+            json.dumps({"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}, indent=2)
+        )
+        return 0
+    out = console()
+    for answer in answers:
+        _print_answer(out, answer, verbose=arguments.verbose)
+    if assumed:
+        out.print(Text())
+        say(out, "Assumed: the replica awaits this response. Say 'awaiting=none' in REPLICA if it does not.")
+    return 0
+
+
+def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
+    """The protocol of replicas that the arguments name. Raises InputError; ``what`` is about replicas."""
+    if arguments.protocol in FORMS:
+        raise InputError(
+            f"{what} is about replicas: pass one of --protocol {', '.join(PRESETS)}, or none, "
+            f"not --protocol {arguments.protocol!r}."
+        )
+    return read_protocol(arguments.protocol or DEFAULT, arguments.settings)
+
+
+# Brokers and their controller.
+
+
+def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> int:
+    """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
+    if given is None or not given[1].strip():
+        raise InputError("step of a broker or the controller takes STATE and EVENT; EVENT is missing.")
+    if arguments.poll:
+        raise InputError("step of a broker or the controller takes STATE and EVENT, without --poll.")
+    before = broker_step.parse_state(given[0])
+    event = broker_step.parse_event(given[1], before)
+    form, says = broker_forms.of_question(arguments.protocol, before, event)
+    protocol = broker_forms.read_protocol(form, arguments.settings)
+    outcome = broker_step.answer(protocol, before, event)
+    if arguments.json:
+        print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
+        return 0
+    out = console()
+    draft = protocol.is_draft
+    heading(out, "Question")
+    entry(out, "state", broker_short.describe(before, draft=draft))
+    entry(out, "event", broker_short.describe(event, draft=draft))
+    entry(out, "protocol", " ".join([f"{form}, as {says} says", *arguments.settings]))
+    heading(out, "State afterwards")
+    changed = "bold yellow" if outcome.state != before else ""
+    entry(out, "state", broker_short.describe(outcome.state, draft=draft), changed)
+    heading(out, "Effects, in order")
+    names = [
+        f"{number}. {broker_short.name_of(type(effect))}"
+        for number, effect in enumerate(outcome.effects, start=1)
+    ]
+    column = max(map(len, names), default=0) + 4
+    for name, effect in zip(names, outcome.effects, strict=True):
+        entry(out, name, broker_short.fields_text(effect, draft=draft), column=column)
+    if not outcome.effects:
+        say(out, "none", indent=2)
+    _print_rules(out, outcome.rules, verbose=arguments.verbose)
+    return 0
+
+
+# One question.
+
+
+def _as_json(answers: list[Answer]) -> list[dict[str, Any]]:
+    return [
+        {
+            "event": START if answer.event == START else codec.encode(answer.event, Event),
+            "fatal": answer.outcome.fatal,
+            "changed": {
+                change.name: [change.before, change.after]
+                for change in fields.compare(answer.before, answer.outcome.replica)
+                if change.changed
+            },
+            "outcome": codec.encode(answer.outcome, Outcome),
+        }
+        for answer in answers
+    ]
+
+
+def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
+    _print_question(out, answer)
+    outcome = answer.outcome
+    heading(out, "Answer")
+    replies = [effect for effect in outcome.effects if isinstance(effect, Reply)]
+    for reply in replies:
+        words = " ".join(describe_response(reply.response))
+        entry(out, f"to {reply.to}", f"{head_of(reply.response)} {words}")
+    if outcome.fatal:
+        entry(out, "dies", outcome.fatal, "bold red")
+    elif not replies:
+        entry(out, "none", "no response is sent")
+    heading(out, "State afterwards")
+    for change in fields.compare(answer.before, outcome.replica):
+        text = f"{change.before} -> {change.after}" if change.changed else change.after
+        entry(out, change.name, text, "bold yellow" if change.changed else "", column=20)
+    heading(out, "Effects, in order")
+    for number, effect in enumerate(outcome.effects, start=1):
+        label, text = describe_effect(effect)
+        entry(out, f"{number}. {label}", text, column=18)
+    if not outcome.effects:
+        say(out, "none", indent=2)
+    _print_rules(out, outcome.rules, verbose=verbose)
+
+
+def _print_question(out: Console, answer: Answer) -> None:
+    try:
+        before = describe_replica(answer.before)
+    except NoShortForm:
+        before = f"replica {answer.before.id}"
+    event = START if answer.event == START else _event_text(answer)
+    heading(out, "Question")
+    entry(out, "replica", before)
+    entry(out, "event", event)
+
+
+def _event_text(answer: Answer) -> str:
+    assert not isinstance(answer.event, str)
+    return describe_event(answer.event, answer.before)
+
+
+def _print_rules(out: Console, rules: tuple[str, ...], *, verbose: bool) -> None:
+    heading(out, "Rules that decided")
+    if not verbose:
+        say(out, " ".join(rules) or "none", indent=2)
+        return
+    catalogue = spec.load().rules
+    for rule_id in rules:
+        rule = catalogue.get(rule_id)
+        say(out, rule_id, "bold", indent=2)
+        say(out, "not in the catalogue" if rule is None else rule.sentence, indent=4)
+        if rule is not None:
+            say(out, "; ".join(rule.source), "dim", indent=4)
+
+
+# Tables.
+
+
+def _show_table(arguments: argparse.Namespace) -> None:
+    if arguments.replica is not None:
+        raise InputError(
+            "step takes REPLICA and EVENT, or --table NAME, but not both; leave one of them out."
+        )
+    if arguments.poll:
+        raise InputError("--poll is about one question and not --table; leave one of them out.")
+    name: str = arguments.table
+    if not name:
+        if arguments.protocol not in FORMS:
+            read_protocol(arguments.protocol or DEFAULT, arguments.settings)
+        _list_tables(as_json=arguments.json)
+    elif name in TABLES:
+        rows = tables.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))
+        _print_table(arguments, TABLES[name], rows, arguments.protocol or DEFAULT)
+    elif forms_of(name):
+        form = broker_forms.of_table(name, arguments.protocol)
+        table = BROKER_TABLES[form][name]
+        found = broker_tables.rows(table, broker_forms.read_protocol(form, arguments.settings))
+        _print_table(arguments, table, found, form)
+    else:
+        known = (*TABLES, *broker_forms.names_of_tables())
+        hint = did_you_mean(name, known) or "."
+        raise InputError(f"--table {name!r}: expected one of {', '.join(known)}{hint}")
+
+
+def _print_table(
+    arguments: argparse.Namespace, table: DecisionTable[S], rows: Sequence[Row[D]], preset: str
+) -> None:
+    protocol = " ".join([preset, *arguments.settings])
+    if arguments.json:
+        said = {"protocol": protocol} if preset in FORMS else {}
+        print(json.dumps({**said, **table_text.as_json(table, rows)}, indent=2))
+    else:
+        table_text.print_table(console(), table, rows, protocol)
+
+
+def _list_tables(*, as_json: bool) -> None:
+    groups: dict[str, Mapping[str, DecisionTable[Any]]] = {"": TABLES}
+    for form, known in BROKER_TABLES.items():
+        groups[f"Brokers and their controller, --protocol {form}"] = known
+    if as_json:
+        listed = {name: table.about for known in groups.values() for name, table in known.items()}
+        print(json.dumps(listed, indent=2))
+        return
+    out = console()
+    column = max(len(name) for known in groups.values() for name in known) + 4
+    for title, known in groups.items():
+        if title:
+            heading(out, title)
+        for name, table in known.items():
+            entry(out, name, table.about, column=column)

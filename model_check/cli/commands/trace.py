@@ -1,0 +1,143 @@
+"""``kraftcheck trace``: show a trace file or a behaviour, or replay a trace file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from kraftcheck.checking import findings
+from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.query.terminal import console, say
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_standard_input
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kinds import model_of
+from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal
+from kraftcheck.traces.replay import Difference, replay
+
+MAX_PATH = 10_000
+
+EPILOG = """\
+A trace file comes from 'kraftcheck check --traces DIR'. A behaviour needs no
+file: it is a scenario and the options taken, as 'trace show' prints them.
+
+  kraftcheck trace show counterexample.json
+  kraftcheck trace show three-voters-elect --path 0,1,1
+  kraftcheck trace replay counterexample.json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = EPILOG
+    commands = parser.add_subparsers(dest="trace_command", required=True, metavar="show|replay")
+    show = commands.add_parser("show", help="show a trace file, or the behaviour that --path addresses")
+    show.add_argument(
+        "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
+    )
+    show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
+    show.add_argument(
+        "--prelude", action="store_true", help="the path is one of the run that leads to replicas.led-by"
+    )
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the trace file's JSON form")
+    form.add_argument("--markdown", action="store_true", help="print Markdown")
+    form.add_argument("--pytest", action="store_true", help="print a pytest program that takes these steps")
+    show.add_argument("-v", "--verbose", action="store_true", help="all effects and changed fields")
+    again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
+    again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
+    again.add_argument("--json", action="store_true", help="print machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show or replay. Exit status of a replay: 0 the same states, 1 a difference."""
+    if arguments.trace_command == "replay":
+        return _replay(arguments)
+    if arguments.path is None:
+        if arguments.prelude:
+            raise InputError("--prelude: goes with --path; a trace file knows its scenario.")
+        trace = _load(arguments.file, "give --path to address one of its behaviours")
+    else:
+        trace = _walk(arguments.file, arguments.path, of_prelude=arguments.prelude)
+    difference = None if arguments.path is not None else replay(trace)
+    if arguments.json:
+        print(json_form.dumps(trace), end="")
+    elif arguments.markdown:
+        print(markdown.render(trace, verbose=arguments.verbose), end="")
+    elif arguments.pytest:
+        if difference is not None:
+            raise InputError(_stale(arguments.file, difference))
+        print(program.source(trace), end="")
+    else:
+        terminal.show(trace, verbose=arguments.verbose)
+        if trace.property is not None and (known := findings.recognised(trace)) is not None:
+            say(console(), findings.in_words(known, trace.property))
+    if difference is not None:
+        print(f"kraftcheck: note: {_stale(arguments.file, difference)}", file=sys.stderr)
+    return EXIT_EXPECTED
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    trace = _load(arguments.file, "give a trace file, which 'kraftcheck check --traces DIR' writes")
+    difference = replay(trace)
+    if arguments.json:
+        data = None
+        if difference is not None:
+            data = {
+                "step": difference.step,
+                "field": difference.field,
+                "recorded": difference.recorded,
+                "now": difference.now,
+            }
+        print(json.dumps({"steps": len(trace.steps), "difference": data}))
+    elif difference is None:
+        print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
+    else:
+        print(f"The reference differs from the trace: {difference}.")
+    return EXIT_EXPECTED if difference is None else EXIT_DIFFERS
+
+
+def _ends(trace: Trace) -> str:
+    """What the steps alone show."""
+    if trace.property is None:
+        return ""
+    if not trace.is_of_behaviours:
+        return f", {trace.property} is violated"
+    closes = "" if trace.loop is None else " and the cycle closes"
+    return f"{closes}; whether that violates {trace.property}, only 'kraftcheck check' can tell"
+
+
+def _stale(file: str, difference: Difference) -> str:
+    return f"{file}: the present reference does not take this behaviour ({difference})."
+
+
+def _load(file: str, hint: str) -> Trace:
+    if file in scenario.shipped() and not Path(file).exists():
+        raise InputError(f"'{file}' is a scenario; {hint}.")
+    if file != "-":
+        return json_form.load(Path(file))
+    return json_form.loads(read_standard_input("a trace file"), "standard input")
+
+
+def _walk(word: str, path: tuple[int, ...], *, of_prelude: bool) -> Trace:
+    chosen = scenario.find(word)
+    if of_prelude:
+        run = model_of(chosen).prelude(chosen)
+        if run is None:
+            raise InputError(f"--prelude: {word} has no replicas.led-by; leave the option out.")
+        chosen = run
+    try:
+        return build(model_of(chosen).build(chosen, word), chosen, path)
+    except TraceError as error:
+        raise InputError(f"--path: {error}; leave out the path from there on.") from None
+
+
+def _path(text: str) -> tuple[int, ...]:
+    if text in ("", "none"):
+        return ()
+    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text, re.ASCII) or text.count(",") >= MAX_PATH:
+        raise argparse.ArgumentTypeError("expected numbers separated by commas, for example 0,3,1")
+    return tuple(map(int, text.split(",")))

@@ -1,0 +1,139 @@
+"""The command ``kraftcheck``.
+
+Exit status: 0 all as expected; 1 a verdict, a comparison or a check differs from what was expected; 2 bad
+input, or a file or a stream that cannot be read or written; 3 undetermined (a limit was hit first, memory ran
+out, or the run was interrupted); 70 an internal error; 141 the reader of the output closed the pipe first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import platform
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from kraftcheck.cli.parser import Parser
+from kraftcheck.support import signals, streams
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.failures import EXIT_BAD_INPUT, EXIT_UNDETERMINED, failure, require_memory
+from kraftcheck.support.printable import guarded
+
+EXIT_EXPECTED, EXIT_DIFFERS = 0, 1
+#: As shells have it for a process that ended with SIGPIPE: what was to be told was not, so it is no success.
+EXIT_BROKEN_PIPE = 141
+
+#: Commands and their one-line help. Each lives in ``model_check/cli/commands/<name>.py``, which defines
+#: ``configure(parser)`` and ``run(arguments) -> int`` and is imported only when the command is used.
+COMMANDS = {
+    "check": "explore scenarios exhaustively and compare the verdicts with the expected ones",
+    "simulate": "explore a scenario by random walks",
+    "rules": "consult the rule catalogue",
+    "step": "ask the reference what a replica does on one event",
+    "trace": "show or replay a trace file",
+    "graph": "export the state graph of a small scenario",
+    "mutate": "remove one guard of the reference at a time and see whether the checker notices",
+    "impact": "find the checks that a rule, a function or a change concerns, and run them",
+    "museum": "bring back former defects of production and see how the checker refutes them",
+    "conform": "hold recorded runs of production Kafka against the reference",
+    "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
+    "prove": "prove the safety core for any number of replicas, epochs and records",
+    "drive": "drive an implementation along generated traces and compare it with the reference",
+    "logs": "rebuild and check what the log files of production nodes show",
+    "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
+    "bench": "measure the engine",
+}
+
+
+def script() -> NoReturn:
+    """The program ``kraftcheck``: this process ends with the exit status of :func:`main`."""
+    try:
+        status = main()
+    except (MemoryError, KeyboardInterrupt) as error:
+        status = _failed(error)
+    # What is left to be done takes no time, and would be cut short with a traceback.
+    signals.ignore()
+    # An import that was cut short leaves objects of the solver that cannot be deleted.
+    sys.unraisablehook = lambda problem: None
+    sys.exit(status)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``kraftcheck`` with ``argv`` (default: the process's arguments) and return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with signals.ending() as ending, streams.messages_shown():
+        try:
+            streams.make_ready()
+            require_memory()
+            with guarded():
+                return _told(arguments)
+        except BrokenPipeError:
+            streams.give_up(sys.stdout)
+            return EXIT_BROKEN_PIPE
+        except (Exception, KeyboardInterrupt) as error:
+            # Libraries make other exceptions of an interrupt.
+            unexpected = ending.heard and not isinstance(error, InputError)
+            return _failed(KeyboardInterrupt() if unexpected else error)
+
+
+def _failed(error: BaseException) -> int:
+    """Say why the command has failed; its exit status."""
+    status, sentence = failure(error)
+    traceback.clear_frames(error.__traceback__)  # They may hold all of the memory.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        streams.give_up(sys.stdout)
+    streams.say(f"kraftcheck: {sentence}")
+    return status
+
+
+def _told(arguments: list[str]) -> int:
+    """The status, after all of the output has gone where it goes."""
+    try:
+        status = _run(arguments)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    parser = Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
+    parser.add_argument("-V", "--version", action="store_true", help="say which version this is and stop")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = subparsers.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
+        )
+        if name == wanted:
+            importlib.import_module(f"kraftcheck.cli.commands.{name}").configure(command)
+    parsed = parser.parse_args(arguments)
+    if parsed.version:
+        print(_version())
+        return EXIT_EXPECTED
+    if parsed.command is None:
+        parser.print_help()
+        return EXIT_BAD_INPUT
+    module = importlib.import_module(f"kraftcheck.cli.commands.{parsed.command}")
+    status: int = module.run(parsed)
+    return status
+
+
+def _version() -> str:
+    def of(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "(not installed)"
+
+    used = ", ".join(f"{package} {of(package)}" for package in ("numba", "numpy", "z3-solver"))
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"kraftcheck {of('kraftcheck')}; {python}, {used}"
+
+
+__all__ = ["EXIT_BAD_INPUT", "EXIT_DIFFERS", "EXIT_EXPECTED", "EXIT_UNDETERMINED", "main", "script"]

@@ -1,0 +1,1 @@
+"""What was seen outside the checker, held against the reference: recordings, adapters, logs."""

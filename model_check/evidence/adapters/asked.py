@@ -1,0 +1,213 @@
+"""The reference under a sequence of stimuli: what is asked of an adapter and what it must do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kraftcheck.evidence.adapters.stimuli import (
+    Crash,
+    DriveSequence,
+    LateResponse,
+    Start,
+    Stimulus,
+    WaitExpired,
+)
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.config import Times, span
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    ArmTimer,
+    DeleteBefore,
+    Duration,
+    Fatal,
+    Flush,
+    LoadSnapshot,
+    Persist,
+    Send,
+    Stop,
+    StoreSnapshot,
+    Truncate,
+)
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import (
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestReceived,
+    ResponseReceived,
+    Timer,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Replica,
+    Resigned,
+    Unattached,
+)
+from kraftcheck.reference.step import Outcome, start, step
+
+#: The effects that change the disk.
+ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
+
+#: The correlation id of an answer that nobody awaits.
+STALE = -1
+
+
+def times_of(protocol: Protocol) -> Times:
+    """The times under which a replica is driven: production's defaults, and what the protocol sets."""
+    return Times(fetch_timeout=protocol.fetch_timeout_ms, request_timeout=protocol.request_timeout_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One step: the stimulus as it happens (an event with ids and time), and what the reference does.
+
+    before: the replica before it, ``None`` where no process runs. outcome: ``None`` for a crash. disk: what
+    a start finds. position: the number of the stimulus in its sequence.
+    """
+
+    position: int
+    now: int
+    event: Event | Start | Crash
+    before: Replica | None
+    outcome: Outcome | None
+    disk: Disk
+
+    @property
+    def ended(self) -> bool:
+        """Whether no process runs afterwards."""
+        last = self.outcome.effects[-1] if self.outcome is not None and self.outcome.effects else None
+        return self.outcome is None or isinstance(last, Fatal | Stop)
+
+
+class Asking:
+    """Feeds a sequence to the reference."""
+
+    def __init__(self, sequence: DriveSequence) -> None:
+        self.sequence = sequence
+        self.times = times_of(sequence.protocol)
+        self.now = 0
+        self.replica: Replica | None = None
+        self._disks = [sequence.disk]
+        self._deadlines: dict[Timer, int] = {}
+        self._requests = 0
+        self._sent: dict[int, list[int | None]] = {}
+
+    def questions(self) -> Iterator[Question]:
+        """The steps in order; a stimulus that finds nothing to happen to is passed over."""
+        for position, stimulus in enumerate(self.sequence.stimuli):
+            question = self._ask(position, stimulus)
+            if question is not None:
+                yield question
+
+    def _ask(self, position: int, stimulus: Stimulus) -> Question | None:
+        self.now += 1
+        before = self.replica
+        if isinstance(stimulus, Start):
+            disk = disks.as_found(self._disks[-1], written_back=self.sequence.written_back)
+            self._disks, self._deadlines, self._sent = [disk], {}, {}
+            identity = replace(self.sequence.identity, next_correlation=0)
+            outcome = start(self.sequence.protocol, identity, disk)
+            return self._follow(Question(position, self.now, stimulus, None, outcome, disk))
+        if before is None:
+            return None
+        if isinstance(stimulus, Crash):
+            disk = self._disks[max(0, len(self._disks) - 1 - stimulus.undone)]
+            self._disks = [disks.lose_power(disk) if stimulus.loses_power else disk]
+            self.replica = None
+            return Question(position, self.now, stimulus, before, None, self._disks[0])
+        event = self._event(before, stimulus)
+        if event is None:
+            return None
+        outcome = step(self.sequence.protocol, before, event)
+        return self._follow(Question(position, self.now, event, before, outcome, self._disks[-1]))
+
+    def _event(self, replica: Replica, stimulus: WaitExpired | LateResponse | Event) -> Event | None:
+        if isinstance(stimulus, WaitExpired):
+            if stimulus.position >= len(replica.parked):
+                return None
+            parked = replica.parked[stimulus.position]
+            return FetchWaitExpired(parked.source, parked.correlation)
+        if isinstance(stimulus, RequestReceived):
+            self._requests += 1
+            return replace(stimulus, correlation=self._requests, now=self.now)
+        if isinstance(stimulus, ResponseReceived):
+            known = [each for each in replica.connections if each.node == stimulus.source and each.awaiting]
+            correlation = known[0].correlation if known else STALE
+            response = as_sent(stimulus.response)
+            return replace(stimulus, response=response, correlation=correlation, now=self.now)
+        if isinstance(stimulus, LateResponse):
+            return self._late(replica, stimulus)
+        return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
+
+    def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
+        """The answer with the id of the last request to this node that is not awaited any more."""
+        awaited = [each.correlation for each in replica.connections if each.awaiting]
+        old = [each for each in self._sent.get(stimulus.source, ()) if each not in awaited]
+        response = as_sent(stimulus.response)
+        return ResponseReceived(stimulus.source, response, old[-1], self.now) if old else None
+
+    def _poll(self, replica: Replica, poll: Poll) -> Poll:
+        """The poll at a time at which the timers that it names have run out, and all others by then too."""
+        running = running_timers(replica)
+        for timer in poll.expired:
+            if timer in running:
+                self.now = max(self.now, self._deadlines.get(timer, self.now))
+        over = tuple(
+            t for t in running if t in poll.expired or self._deadlines.get(t, self.now + 1) <= self.now
+        )
+        return Poll(over, poll.discovery, self.now)
+
+    def _follow(self, question: Question) -> Question:
+        outcome = question.outcome
+        assert outcome is not None
+        for effect in outcome.effects:
+            if isinstance(effect, ON_DISK):
+                self._disks.append(disks.apply(self._disks[-1], effect))
+            elif isinstance(effect, ArmTimer) and effect.duration is not Duration.REMAINING:
+                lasts = span(self.times, effect.duration)
+                self._deadlines.pop(effect.timer, None)
+                if lasts is not None:
+                    self._deadlines[effect.timer] = self.now + lasts.high
+            elif isinstance(effect, Send):
+                self._sent.setdefault(effect.to, []).append(effect.correlation)
+            elif isinstance(effect, Stop):
+                # An orderly shutdown closes the log, which flushes it.
+                self._disks = [disks.as_found(self._disks[-1])]
+        self.replica = None if question.ended else outcome.replica
+        return replace(question, now=self.now)
+
+
+def as_sent(response: Response) -> Response:
+    """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id; that
+    to UpdateRaftVoter has no other error than its one.
+    """
+    if not isinstance(response, EpochResponse):
+        return response
+    if isinstance(response, UpdateRaftVoterResponse):
+        error = response.partition_error if response.error is ErrorCode.NONE else response.error
+        response = replace(response, partition_error=error, error=ErrorCode.NONE)
+    if response.error is not ErrorCode.NONE:
+        return type(response)(-1, error=response.error)
+    return response if response.leader is not None else replace(response, leader_endpoints=())
+
+
+def running_timers(replica: Replica) -> tuple[Timer, ...]:
+    """The timers that the poll routine of this role looks at."""
+    role = replica.role
+    if isinstance(role, Leader):
+        lingering = (Timer.LINGER,) if role.pending else ()
+        changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
+        return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
+    if isinstance(role, Follower):
+        updating = (Timer.UPDATE_VOTER,) if replica.max_kraft_version > 0 else ()
+        return (Timer.FETCH, *updating)
+    assert isinstance(role, Unattached | Prospective | Candidate | Resigned)
+    return (Timer.ELECTION,)

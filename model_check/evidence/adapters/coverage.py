@@ -1,0 +1,49 @@
+"""Which rules of the reference were exercised, and why the others were not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kraftcheck import spec
+from kraftcheck.query.citations import in_steps
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.systems.variants import choices
+
+OTHER_VARIANT = "of another variant of the protocol"
+BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"
+OTHER_SWITCH = "as they decide only where a switch of the protocol has another value"
+
+#: Rules without a variant of their own of which production never shows anything, and why.
+_SILENT: Mapping[str, str] = {
+    **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
+    **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 6)), BEHIND_OTHERS),
+    "DESCRIBE-8": "as it takes minutes without anything happening",
+    **dict.fromkeys(("PREVOTE-23", "PREVOTE-24", "TIMER-6", "VOTE-6"), OTHER_SWITCH),
+}
+NOT_REACHED = "reached by none of these sequences"
+
+
+def reason_of_silence(rule: str) -> str | None:
+    """Why production never shows that ``rule`` decides anything, where that is known."""
+    return _SILENT.get(rule)
+
+
+def carried_out() -> tuple[str, ...]:
+    """The rules that steps of the reference carry out, in the order of the catalogue."""
+    cited = in_steps()
+    return tuple(rule for rule in spec.load().rules if rule in cited)
+
+
+def not_exercised(exercised: Iterable[str], protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
+    """The rules of the reference that are not among ``exercised``, by the reason why."""
+    known, rules, in_force = frozenset(exercised), spec.load().rules, choices(protocol)
+    found: dict[str, tuple[str, ...]] = {}
+    for rule in carried_out():
+        if rule in known:
+            continue
+        catalogued = rules[rule]
+        reason = _SILENT.get(rule, NOT_REACHED) if catalogued.belongs_to(in_force) else OTHER_VARIANT
+        if catalogued.uncovered is not None:
+            reason = catalogued.uncovered
+        found[reason] = (*found.get(reason, ()), rule)
+    return found

@@ -1,0 +1,139 @@
+"""What happens to one replica in a behaviour of a whole quorum, and how it comes into its initial state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from kraftcheck.evidence.adapters.asked import ON_DISK, Asking
+from kraftcheck.evidence.adapters.prologue import prologue
+from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event, FetchWaitExpired
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.replica import Replica
+from kraftcheck.systems.kraft.node import Execution, Node
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.step import Step as KRaftStep
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.traces.build import details
+from kraftcheck.traces.walk import Taken
+
+
+def sequences(
+    system: KRaftSystem, scenario: KRaftScenario, name: str, taken: Sequence[Taken]
+) -> Iterator[DriveSequence]:
+    """The sequence of each replica to which something happens in a behaviour.
+
+    A replica whose initial state no sequence of events brings about is driven from its first start on.
+    """
+    path = tuple(each.option for each in taken)
+    for component, identity in enumerate(system.identities):
+        begun = system.nodes[component]
+        found = list(_happenings(system, component, taken))
+        disk, opening = _opening(system, scenario, component, identity, begun)
+        if opening is None:
+            found = _from_first_start(found)
+            disk = _disk_before(taken, found, component)
+        else:
+            found = [*((0, stimulus) for stimulus in opening), *found]
+        if not any(step for step, _ in found):
+            continue
+        yield DriveSequence(
+            name=f"{name}, replica {identity.id}",
+            protocol=system.protocols[component],
+            identity=identity,
+            disk=disk,
+            stimuli=tuple(stimulus for _, stimulus in found),
+            written_back=system.wiring.written_back,
+            origin=Origin(scenario, path, tuple(step for step, _ in found)),
+        )
+
+
+def _opening(
+    system: KRaftSystem, scenario: KRaftScenario, component: int, identity: Replica, begun: Node
+) -> tuple[Disk, tuple[Stimulus, ...] | None]:
+    """The first disk of a replica and what happens to it before the behaviour begins."""
+    if begun.replica is None:
+        return begun.disk, ()
+    replicas = scenario.replicas
+    if replicas.led_by is not None and identity.id not in replicas.fresh:
+        return begun.disk, None
+    if str(identity.id) not in replicas.initial:
+        return Disk(directory=begun.disk.directory), (Start(),)
+    return prologue(system.protocols[component], identity, begun.replica)
+
+
+def _happenings(
+    system: KRaftSystem, component: int, taken: Sequence[Taken]
+) -> Iterator[tuple[int, Stimulus]]:
+    """What happens to a replica, each with the number of the step of the behaviour."""
+    for number, each in enumerate(taken, 1):
+        if each.step.path.component != component or each.step.path.kind == "lose":
+            continue
+        detail = details(system, each.before, each.step.path)
+        assert detail is not None
+        node = cast(Node, each.before.locals[component])
+        for stimulus in _stimuli(node, cast(KRaftStep, detail)):
+            yield number, stimulus
+
+
+def _stimuli(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
+    execution, restarted = detail.execution, detail.restarted
+    if execution is not None:
+        if node.replica is None:
+            yield Start()
+        for event in execution.events:
+            yield _stimulus(node.replica, event)
+    if restarted is not None:
+        if execution is not None or node.replica is not None:
+            yield Crash(_undone(execution, detail.completed), detail.loses_power)
+        for cut in detail.cut:
+            yield Start()
+            yield from cut.execution.events
+            yield Crash(_undone(cut.execution, cut.completed), cut.loses_power)
+        yield Start()
+        yield from restarted.events
+
+
+def _stimulus(replica: Replica | None, event: Event) -> Stimulus:
+    if not isinstance(event, FetchWaitExpired) or replica is None:
+        return event
+    keys = [(parked.source, parked.correlation) for parked in replica.parked]
+    return WaitExpired(keys.index((event.source, event.correlation)))
+
+
+def _undone(execution: Execution | None, completed: int) -> int:
+    """How many changes of the disk never happened."""
+    if execution is None:
+        return 0
+    left = execution.effects[completed:]
+    return sum(isinstance(effect, ON_DISK) for effect in left)
+
+
+def _from_first_start(found: list[tuple[int, Stimulus]]) -> list[tuple[int, Stimulus]]:
+    starts = [index for index, (_, stimulus) in enumerate(found) if isinstance(stimulus, Start)]
+    return found[starts[0] :] if starts else []
+
+
+def _disk_before(taken: Sequence[Taken], found: list[tuple[int, Stimulus]], component: int) -> Disk:
+    """What the first process that is driven finds: the disk as of the step in which it starts."""
+    if not found:
+        return Disk()
+    number = found[0][0]
+    node = cast(Node, taken[number - 1].before.locals[component])
+    return node.disk
+
+
+def reached(sequence: DriveSequence) -> Replica | None:
+    """The replica at the end of ``sequence``."""
+    asking = Asking(sequence)
+    for _ in asking.questions():
+        pass
+    return asking.replica
+
+
+def shortened(sequence: DriveSequence, stimuli: Sequence[int]) -> DriveSequence:
+    """``sequence`` with the stimuli of these numbers only; it belongs to no behaviour any more."""
+    kept = tuple(sequence.stimuli[index] for index in stimuli)
+    return replace(sequence, stimuli=kept, origin=None)

@@ -1,0 +1,155 @@
+"""Sequences as files, and sequences taken from trace files.
+
+A sequence file is JSON with ``"format": "kraftcheck-drive-sequence"``; its values have the form of
+:mod:`kraftcheck.support.codec`. Reading refuses, with the place in the file, whatever does not belong there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.evidence.adapters.stimuli import (
+    Crash,
+    DriveSequence,
+    LateResponse,
+    Start,
+    Stimulus,
+    WaitExpired,
+)
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.messages import Response
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.support import codec
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.scenario import of_replicas
+from kraftcheck.traces import Trace, TraceError, json_form
+from kraftcheck.traces.build import build as build_trace
+from kraftcheck.traces.walk import Walk
+
+FORMAT, VERSION = "kraftcheck-drive-sequence", 1
+
+
+# Writing.
+
+
+def encode(sequence: DriveSequence) -> dict[str, Json]:
+    """``sequence`` as JSON data, without where it comes from."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": sequence.name,
+        "protocol": codec.encode(sequence.protocol, Protocol),
+        "identity": codec.encode(sequence.identity, Replica),
+        "disk": codec.encode(sequence.disk, Disk),
+        "written_back": sequence.written_back,
+        "stimuli": [_encode_stimulus(stimulus) for stimulus in sequence.stimuli],
+    }
+
+
+def _encode_stimulus(stimulus: Stimulus) -> Json:
+    if isinstance(stimulus, Start):
+        return {"type": "Start"}
+    if isinstance(stimulus, Crash):
+        return {"type": "Crash", "undone": stimulus.undone, "loses_power": stimulus.loses_power}
+    if isinstance(stimulus, WaitExpired):
+        return {"type": "WaitExpired", "position": stimulus.position}
+    if isinstance(stimulus, LateResponse):
+        response = codec.encode(stimulus.response, Response)
+        return {"type": "LateResponse", "source": stimulus.source, "response": response}
+    return codec.encode(stimulus, Event)
+
+
+def dumps(sequence: DriveSequence) -> str:
+    """``sequence`` as JSON text, ending with a newline."""
+    return json.dumps(encode(sequence), indent=1) + "\n"
+
+
+# Reading.
+
+
+def decode(data: Json, where: str) -> DriveSequence:
+    """The sequence that JSON data stands for. Raises InputError."""
+    fields = Fields.of(data, where)
+    if fields.number("version") != VERSION:
+        raise InputError(f"{where}: only version {VERSION} of sequence files can be read; make it again.")
+    stimuli = fields.items("stimuli")
+    return DriveSequence(
+        name=fields.text("name"),
+        protocol=codec.decode(fields.value("protocol"), Protocol, f"{where}: protocol"),
+        identity=codec.decode(fields.value("identity"), Replica, f"{where}: identity"),
+        disk=codec.decode(fields.value("disk"), Disk, f"{where}: disk"),
+        stimuli=tuple(_decode_stimulus(each, f"{where}: stimuli[{n}]") for n, each in enumerate(stimuli)),
+        written_back=fields.flag("written_back", False),
+    )
+
+
+def _decode_stimulus(data: Any, where: str) -> Stimulus:
+    fields = Fields.of(data, where)
+    kind = fields.values.get("type")
+    if kind == "Start":
+        return Start()
+    if kind == "Crash":
+        return Crash(_count(fields, "undone"), fields.flag("loses_power"))
+    if kind == "WaitExpired":
+        return WaitExpired(_count(fields, "position"))
+    if kind == "LateResponse":
+        response: Response = codec.decode(fields.value("response"), Response, f"{where}: response")
+        return LateResponse(_count(fields, "source"), response)
+    event: Event = codec.decode(data, Event, where)
+    return event
+
+
+def _count(fields: Fields, key: str) -> int:
+    number = fields.number(key)
+    if not 0 <= number <= codec.INT32:
+        raise InputError(f"{fields.where}: field '{key}' must be from 0 to {codec.INT32}.")
+    return number
+
+
+def load(path: Path) -> list[DriveSequence]:
+    """The sequences in a file, or in all ``.json`` files of a folder by name; a trace file has one for each
+    replica. Raises InputError.
+    """
+    if os.path.isdir(path):
+        files = sorted(path.glob("*.json"))
+        if not files:
+            raise InputError(f"{path}: holds no .json file; give a folder of trace or sequence files.")
+        return [sequence for file in files for sequence in load(file)]
+    data = codec.parse(read_text(path, "a trace or sequence file"), str(path))
+    if isinstance(data, dict) and data.get("format") == FORMAT:
+        return [decode(data, str(path))]
+    return _of_trace(json_form.decode(data, str(path)), path)
+
+
+def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
+    scenario = of_replicas(trace.scenario, "driving an implementation")
+    system = build(scenario, str(path))
+    try:
+        walk = Walk(system, trace.initial)
+        for step in trace.steps:
+            walk.take(walk.find(step.action, step.message, step.choice, step.duplicate))
+    except TraceError as error:
+        raise InputError(f"{path}: the present reference does not take this behaviour ({error}).") from None
+    return list(sequences(system, scenario, path.stem, walk.taken))
+
+
+# The behaviour that a difference lies in.
+
+
+def behaviour(sequence: DriveSequence, position: int) -> Trace | None:
+    """The trace of the whole quorum up to the step that stimulus ``position`` belongs to, if there is one."""
+    origin = sequence.origin
+    if origin is None:
+        return None
+    system = build(origin.scenario)
+    return build_trace(system, origin.scenario, origin.path[: origin.steps[position]])

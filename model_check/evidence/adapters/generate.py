@@ -1,0 +1,147 @@
+"""Sequences that cover what the replicas of scenarios do: few, and from shortest behaviours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import cast
+
+from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.evidence.adapters.stimuli import DriveSequence
+from kraftcheck.evidence.adapters.witness import Witness, deed, witnesses
+from kraftcheck.reference.frozen import field_types
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import KRaftScenario, ProtocolChoice
+from kraftcheck.systems.kraft.step import Step as KRaftStep
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.traces.build import details
+from kraftcheck.traces.walk import Taken, Walk
+
+#: Switches of the protocol that are configuration to an implementation: it is told them when it starts.
+CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
+
+#: How far each scenario is explored, in distinct states.
+MAX_STATES = 100_000
+#: Why a scenario or a replica gives no sequence.
+LED = "it begins with a leader that is in office already (led-by)"
+NO_WAY = "nothing leads an implementation into the state in which it begins"
+
+
+@dataclass(slots=True)
+class Generated:
+    """What was generated.
+
+    sequences: in the order in which they are to be driven. deeds: the different things that they show.
+    incomplete: scenarios that were not explored whole. left_out: why a scenario or replica gives nothing.
+    """
+
+    sequences: list[DriveSequence] = field(default_factory=list)
+    deeds: set[str] = field(default_factory=set)
+    incomplete: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def generate(
+    scenarios: Iterable[KRaftScenario],
+    preset: str,
+    switches: Mapping[str, str | bool | int],
+    seed: int,
+    *,
+    max_states: int = MAX_STATES,
+    progress: Callable[[str], None] | None = None,
+) -> Generated:
+    """Sequences that show everything that the replicas of ``scenarios`` do under the protocol ``preset`` with
+    ``switches`` changed; what a scenario says of the protocol itself is passed over, except how it fetches.
+
+    ``seed`` decides in which order equally long behaviours are tried. Raises InputError for a scenario that
+    contradicts itself.
+    """
+    found = Generated()
+    random = Random(seed)
+    for scenario in scenarios:
+        if progress is not None:
+            progress(scenario.name)
+        if scenario.replicas.led_by is not None:
+            found.left_out[scenario.name] = LED
+            continue
+        chosen = _under(scenario, preset, switches)
+        try:
+            system = build(chosen)
+        except InputError as error:
+            if chosen.protocol == scenario.protocol:
+                raise
+            found.left_out[scenario.name] = f"does not go with this protocol: {str(error).rstrip('.')}"
+            continue
+        _cover(found, chosen, system, max_states, random)
+    return found
+
+
+def _under(scenario: KRaftScenario, preset: str, switches: Mapping[str, str | bool | int]) -> KRaftScenario:
+    kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
+    choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
+    # A disk that is replaced is nothing that happens to a process, and time is the driver's own.
+    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0})
+    return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
+
+
+def _cover(
+    found: Generated, scenario: KRaftScenario, system: KRaftSystem, max_states: int, random: Random
+) -> None:
+    """Choose behaviours, the longest first: the others are often part of it."""
+    shown, complete = witnesses(system, frozenset(found.deeds), max_states)
+    if not complete:
+        found.incomplete.append(scenario.name)
+    ordered = sorted(shown, key=lambda witness: witness.deed)
+    random.shuffle(ordered)
+    ordered.sort(key=lambda witness: -len(witness.path))
+    number = 0
+    for witness in ordered:
+        if witness.deed not in found.deeds:
+            number += 1
+            _add(found, scenario, system, f"{scenario.name} {number}", _walk(system, witness))
+
+
+def _walk(system: KRaftSystem, witness: Witness) -> list[Taken]:
+    walk = Walk(system)
+    for step in witness.path:
+        walk.follow(step)
+    return walk.taken
+
+
+def _add(
+    found: Generated, scenario: KRaftScenario, system: KRaftSystem, name: str, taken: list[Taken]
+) -> None:
+    """Add the replicas that do something new in a behaviour."""
+    done: dict[int, set[str]] = {}
+    for each in taken:
+        component = each.step.path.component
+        detail = details(system, each.before, each.step.path)
+        if detail is not None:
+            node = cast(Node, each.before.locals[component])
+            done.setdefault(component, set()).add(deed(component, node, cast(KRaftStep, detail)))
+    driven = {
+        system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
+    }
+    for component, deeds in done.items():
+        if deeds <= found.deeds:
+            continue
+        if component in driven:
+            found.sequences.append(driven[component])
+            found.deeds |= deeds
+        else:
+            found.left_out[f"{name}, replica {system.identities[component].id}"] = NO_WAY
+
+
+def switches_of(protocol: Protocol, preset: Protocol) -> dict[str, str | bool | int]:
+    """The switches in which ``protocol`` differs from ``preset``, as scenarios write them."""
+    found: dict[str, str | bool | int] = {}
+    for name in field_types(Protocol):
+        value = getattr(protocol, name)
+        if value != getattr(preset, name):
+            found[name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
+    return found

@@ -1,0 +1,273 @@
+"""What driving an adapter found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kraftcheck import spec
+from kraftcheck.evidence.adapters import files, wire
+from kraftcheck.evidence.adapters.answers import Capabilities
+from kraftcheck.evidence.adapters.compare import NOT_COMPARED
+from kraftcheck.evidence.adapters.coverage import carried_out, not_exercised
+from kraftcheck.evidence.adapters.narrate import head, lines, questions_until
+from kraftcheck.evidence.adapters.session import Driven
+from kraftcheck.query.terminal import console, entry, heading, say
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.support.printable import printable
+
+#: The version of the JSON form.
+FORMAT, VERSION = "kraftcheck-drive", 1
+
+#: What is never compared, whatever an adapter shows.
+NEVER_COMPARED = (
+    "the order of messages that leave together",
+    "the texts of failures",
+    "the exact value of random times, only their range",
+    f"fields that say nothing about the quorum: {', '.join(sorted(NOT_COMPARED))}",
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of all sequences; see :class:`kraftcheck.evidence.adapters.session.Driven` for what is
+    counted.
+
+    failed: the first difference of each sequence that has one; shortened: the same, after the search for a
+    shorter sequence. not_driven: how many sequences were left when a limit or the first difference came.
+    incomplete, left_out: see :class:`kraftcheck.evidence.adapters.generate.Generated`.
+    """
+
+    capabilities: Capabilities
+    protocol: Protocol
+    sequences: int = 0
+    not_driven: int = 0
+    limited: bool = False
+    seconds: float = 0.0
+    steps: int = 0
+    compared: int = 0
+    decided: set[str] = field(default_factory=set)
+    rules: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    not_known: set[str] = field(default_factory=set)
+    failed: list[Driven] = field(default_factory=list)
+    shortened: list[Driven] = field(default_factory=list)
+    incomplete: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, driven: Driven) -> None:
+        """Count a sequence in."""
+        self.sequences += 1
+        self.steps += driven.steps
+        self.compared += driven.compared
+        self.decided |= driven.decided
+        self.rules.update(driven.rules)
+        self.skipped.update(driven.skipped)
+        self.not_known |= driven.not_known
+        if driven.failed is not None:
+            self.failed.append(driven)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Rules that decided only steps of which the adapter shows nothing."""
+        return tuple(rule for rule in carried_out() if rule in self.decided and rule not in self.rules)
+
+    @property
+    def verdict(self) -> str:
+        """``differs``, ``undetermined`` (a limit came first, or nothing was compared) or ``agrees``."""
+        if self.failed:
+            return "differs"
+        return "undetermined" if self.limited or not self.compared else "agrees"
+
+
+# For programs.
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The machine-readable form."""
+    covered = [rule for rule in carried_out() if rule in report.rules]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "adapter": report.capabilities.name,
+        "notShown": {kind: list(names) for kind, names in report.capabilities.missing().items()},
+        "verdict": report.verdict,
+        "sequences": report.sequences,
+        "notDriven": report.not_driven,
+        "steps": report.steps,
+        "stepsCompared": report.compared,
+        "skipped": dict(report.skipped),
+        "seconds": round(report.seconds, 3),
+        "rules": {rule: report.rules[rule] for rule in covered},
+        "rulesUnseen": list(report.unseen),
+        "rulesNotExercised": {
+            reason: list(rules) for reason, rules in not_exercised(report.decided, report.protocol).items()
+        },
+        "neverCompared": list(NEVER_COMPARED),
+        "fieldsPassedOver": sorted(report.not_known),
+        "capabilitiesPassedOver": list(report.capabilities.not_known),
+        "scenariosNotExploredWhole": list(report.incomplete),
+        "leftOut": dict(report.left_out),
+        "differences": [
+            _difference(one, short) for one, short in zip(report.failed, report.shortened, strict=True)
+        ],
+    }
+
+
+def _difference(driven: Driven, shortened: Driven) -> dict[str, Any]:
+    failed = driven.failed
+    assert failed is not None and failed.question.outcome is not None
+    return {
+        "sequence": driven.sequence.name,
+        "step": _number(driven),
+        "event": wire.kind_of(failed.question.event),
+        "differences": [
+            {"field": each.field, "expected": each.expected, "got": each.found} for each in failed.differences
+        ],
+        "rules": list(failed.question.outcome.rules),
+        "shortened": files.encode(shortened.sequence),
+    }
+
+
+def _number(driven: Driven) -> int:
+    assert driven.failed is not None
+    return len(questions_until(driven.sequence, driven.failed.question.position))
+
+
+# For people.
+
+
+def print_report(report: Report, *, verbose: bool) -> None:
+    """Print all of it."""
+    for driven, shortened in zip(report.failed, report.shortened, strict=True):
+        _print_difference(driven, shortened, verbose=verbose)
+    say(
+        console(),
+        f"{printable(report.capabilities.name)[:60]}: {report.compared:,} steps of {report.sequences:,} "
+        f"sequences compared in {report.seconds:.1f} s: {_verdict(report)}",
+        "bold",
+        hang=2,
+    )
+    if report.steps > report.compared:
+        _note(f"taken, but not compared: {report.steps - report.compared:,} steps, crashes among them")
+    if report.not_driven:
+        _note(f"not driven: {report.not_driven:,} sequences")
+    for reason, count in sorted(report.skipped.items()):
+        _note(f"not taken: {count:,} steps {reason}")
+    _print_coverage(report, verbose=verbose)
+
+
+def _note(text: str) -> None:
+    say(console(), printable(text), indent=2, hang=2)
+
+
+def _verdict(report: Report) -> str:
+    if report.failed:
+        return f"{len(report.failed)} sequence{'' if len(report.failed) == 1 else 's'} with a difference"
+    if report.limited:
+        return "no difference up to the limit, UNDETERMINED"
+    if report.compared:
+        return "no difference"
+    if not report.sequences:
+        return "there was nothing to drive along, UNDETERMINED"
+    return "nothing could be compared, UNDETERMINED: let the adapter take steps and show effects or state"
+
+
+def _print_coverage(report: Report, *, verbose: bool) -> None:
+    covered = [rule for rule in carried_out() if rule in report.rules]
+    whole = not report.failed or verbose
+    hint = "" if whole else " (-v lists the others)"
+    _note(f"rules exercised: {len(covered)} of {len(carried_out())} of the reference{hint}")
+    for reason, rules in not_exercised(report.decided, report.protocol).items() if whole else ():
+        _note(f"not exercised, {reason}: {' '.join(rules)}")
+    if report.unseen:
+        _note(f"not exercised, in steps of which the adapter shows nothing: {' '.join(report.unseen)}")
+    shown = report.capabilities
+    for kind, names in shown.missing().items():
+        _note(f"not compared, as the adapter does not have them: {kind} {', '.join(names)}")
+    if not shown.ordered:
+        _note("not compared, as the adapter does not know it: the order of effects")
+    _note(f"never compared: {'; '.join(NEVER_COMPARED)}")
+    if report.not_known:
+        _note(f"fields of the adapter that were passed over: {_listed(sorted(report.not_known))}")
+    if shown.not_known:
+        _note(f"capabilities of the adapter that were passed over: {_listed(shown.not_known)}")
+    for why, left_out in _by_reason(report.left_out).items():
+        which = (
+            ", ".join(left_out)
+            if verbose or len(left_out) == 1
+            else f"{len(left_out)} scenarios (-v lists them)"
+        )
+        _note(f"left out: {which}: {why}")
+    if report.incomplete:
+        listed = f": {', '.join(report.incomplete)}" if verbose else " (-v lists them)"
+        _note(f"explored in part, nearest states first: {len(report.incomplete)} scenarios{listed}")
+
+
+def _by_reason(left_out: Mapping[str, str]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        found.setdefault(why, []).append(name)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:40] for name in names[:20])
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
+
+
+def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> None:
+    out = console()
+    failed = driven.failed
+    assert failed is not None and failed.question.outcome is not None
+    say(out, printable(f"Difference in step {_number(driven)} of {driven.sequence.name}"), "bold red")
+    _print_differences(failed.differences)
+    heading(out, "Rules that decided in the reference")
+    _print_rules(failed.question.outcome.rules, verbose=verbose)
+    told = driven if verbose else shortened
+    replica = told.sequence.identity.id
+    count, whole = _number(told), _number(driven)
+    text = f"What happens to replica {replica}, and what the reference does"
+    if count < whole:
+        text += f"; shortened from {whole} steps to {count}"
+    heading(out, text)
+    assert told.failed is not None
+    for number, question in enumerate(questions_until(told.sequence, told.failed.question.position), 1):
+        last = question.position == told.failed.question.position
+        say(out, printable(f"{number}. {head(question, replica)}"), "bold", indent=2, hang=3)
+        for line in lines(question, replica, verbose=verbose or last):
+            say(out, printable(line), indent=5, hang=2)
+    origin = driven.sequence.origin
+    if origin is not None:
+        step = origin.steps[failed.question.position]
+        heading(
+            out, f"It happens in step {step} of a behaviour of scenario {origin.scenario.name}; -o writes it."
+        )
+    say(out, "")
+
+
+def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+    out = console()
+    if not verbose:
+        say(out, " ".join(decided) or "none", indent=2)
+        return
+    for rule in decided:
+        catalogued = spec.load().rules.get(rule)
+        say(out, rule, "bold", indent=2)
+        say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
+
+
+def _print_differences(differences: Iterable[Any]) -> None:
+    out = console()
+    for each in differences:
+        entry(out, "field", printable(each.field), column=12)
+        entry(out, "expected", _json(each.expected), column=12)
+        entry(out, "got", _json(each.found), "bold red", column=12)
+
+
+def _json(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=True)
+    return text if len(text) < 2000 else text[:1997] + "..."

@@ -1,0 +1,81 @@
+"""The reference as an adapter of the drive protocol: an example for those who write one, and for tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from kraftcheck.evidence.adapters.asked import times_of
+from kraftcheck.evidence.adapters.wire import (
+    EFFECTS,
+    EVENTS,
+    PROTOCOL,
+    STATE,
+    decode_event,
+    decode_start,
+    encode_effect,
+)
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.state import encode_state
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.support.errors import InputError
+
+
+def serve(adapter: ReferenceAdapter, questions: TextIO, answers: TextIO) -> None:
+    """Answer line by line until told to exit. A question that makes no sense is answered with ``error``."""
+    for number, line in enumerate(questions, 1):
+        question = json.loads(line)
+        if question.get("type") == "exit":
+            return
+        try:
+            answer = adapter.answer(Fields.of(question, f"line {number}"))
+        except InputError as error:
+            answer = {"error": str(error)}
+        print(json.dumps({"id": question.get("id"), **answer}), file=answers, flush=True)
+
+
+class ReferenceAdapter:
+    """A replica that runs the reference."""
+
+    def __init__(self) -> None:
+        self.protocol = KAFKA
+        self.times = times_of(KAFKA)
+        self.replica: Replica | None = None
+
+    def hello(self) -> dict[str, Any]:
+        """The handshake: everything can be shown."""
+        shown = {"events": list(EVENTS), "effects": list(EFFECTS), "state": list(STATE), "ordered": True}
+        return {"protocol": PROTOCOL, "name": "reference", "capabilities": shown}
+
+    def answer(self, question: Fields) -> dict[str, Any]:
+        """The answer to a question, without its id. Raises InputError."""
+        kind = question.text("type")
+        if kind == "hello":
+            return self.hello()
+        if kind == "crash":
+            self.replica = None
+            return {"effects": [], "state": {}}
+        before, outcome = self.handle(kind, question)
+        return self.show(before, outcome)
+
+    def handle(self, kind: str, question: Fields) -> tuple[Replica, Outcome]:
+        """The step on the reference: the replica before it, and its outcome."""
+        if kind == "start":
+            identity, disk, self.protocol, self.times = decode_start(question)
+            return replace(identity, log=disk.log), start(self.protocol, identity, disk)
+        if self.replica is None:
+            raise InputError(f"{question.where}: no process runs; send 'start' first.")
+        return self.replica, step(self.protocol, self.replica, decode_event(question))
+
+    def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
+        """The answer that shows ``outcome``."""
+        effects = [encode_effect(effect, before, self.times) for effect in outcome.effects]
+        for effect in effects:
+            if isinstance(effect.get("ms"), tuple):
+                effect["ms"] = effect["ms"][1]
+        ended = bool(effects) and effects[-1]["effect"] in ("fatal", "stop")
+        self.replica = None if ended else outcome.replica
+        return {"effects": effects, "state": {} if ended else encode_state(outcome.replica, stopped=False)}

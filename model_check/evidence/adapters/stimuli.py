@@ -1,0 +1,80 @@
+"""What happens to one replica, in order: the unit along which an implementation is driven.
+
+A stimulus is an event of the reference, or a start, a crash, a late answer, or the end of a parked fetch's
+wait. Ids of requests and answers and the time are not part of it: they are given when the replica is driven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event
+from kraftcheck.reference.messages import Response
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The process starts on its disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process is killed before its last ``undone`` changes of the disk; ``loses_power``: and what was not
+    flushed is gone as well.
+    """
+
+    undone: int = 0
+    loses_power: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitExpired:
+    """The fetch parked at ``position`` (0: the one parked first) has waited its full time."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class LateResponse:
+    """An answer arrives that is not awaited any more: to the last such request to ``source``."""
+
+    source: int
+    response: Response
+
+
+Stimulus = Start | Crash | WaitExpired | LateResponse | Event
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The behaviour of a whole quorum that a sequence is taken from: a scenario and the options taken.
+
+    ``steps``: for each stimulus the number of the behaviour's step that it belongs to; 0 for a prologue that
+    brings the replica into the state in which the scenario begins.
+    """
+
+    scenario: KRaftScenario
+    path: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSequence:
+    """What happens to one replica.
+
+    identity: what configuration says of the replica (its durable and volatile fields are ignored); disk:
+    what it finds when it first starts; written_back: whether what a dead process wrote and did not flush is
+    durable when its successor starts; origin: ``None`` for a sequence of no behaviour of a quorum.
+    """
+
+    name: str
+    protocol: Protocol
+    identity: Replica
+    disk: Disk
+    stimuli: tuple[Stimulus, ...]
+    written_back: bool = False
+    origin: Origin | None = None

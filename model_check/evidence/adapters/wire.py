@@ -1,0 +1,415 @@
+"""The messages of the drive protocol as JSON; ``docs/drive.md`` describes them for implementers.
+
+Requests, responses, records and states have the form in which recordings of production show them
+(:mod:`kraftcheck.evidence.recordings`): the names of Kafka's message schemas, -1 for what is not known.
+"""
+
+from __future__ import annotations
+
+from kraftcheck.evidence.adapters.asked import Question, times_of
+from kraftcheck.evidence.adapters.stimuli import Crash, Start
+from kraftcheck.evidence.adapters.wire_snapshots import (
+    decode_snapshot,
+    decode_snapshot_id,
+    decode_voter_set,
+    encode_snapshot,
+    encode_voter_set,
+    snapshot_id,
+)
+from kraftcheck.evidence.recordings import wire as recorded
+from kraftcheck.evidence.recordings.encode import APIS, encode
+from kraftcheck.evidence.recordings.encode_log import encode_batch, encode_quorum_state, or_minus_one, uuid
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.recording import Message as RecordedMessage
+from kraftcheck.reference.config import Times, span
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    ArmTimer,
+    CallFailed,
+    DeleteBefore,
+    Duration,
+    Effect,
+    Fatal,
+    Flush,
+    ForgetRequests,
+    HighWatermark,
+    LoadSnapshot,
+    Persist,
+    Reply,
+    Send,
+    Stop,
+    StoreSnapshot,
+    Transition,
+    Truncate,
+)
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import (
+    Append,
+    BackoffExpired,
+    CreateSnapshot,
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestReceived,
+    RequestTimedOut,
+    Resign,
+    ResponseReceived,
+    Shutdown,
+    Timer,
+    UpgradeKRaftVersion,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import log_of
+from kraftcheck.reference.messages import (
+    METADATA_PARTITION,
+    DescribeQuorumRequest,
+    FetchSnapshotResponse,
+    Message,
+    PartitionRequest,
+    Request,
+    Response,
+    VoteResponse,
+)
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
+from kraftcheck.support import codec
+from kraftcheck.support.errors import InputError
+
+#: The version of the protocol that this package speaks.
+PROTOCOL = 1
+
+#: The kinds of steps that an adapter may support.
+EVENTS = (
+    "start", "request", "response", "poll", "requestTimedOut", "backoffExpired", "fetchWaitExpired",
+    "append", "resign", "upgradeKRaftVersion", "createSnapshot", "shutdown", "crash",
+)  # fmt: skip
+
+#: The effects that an adapter may report.
+EFFECTS = (
+    "persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot", "request",
+    "response", "highWatermark", "transition", "timer", "appendAccepted", "callFailed", "forgetRequests",
+    "stop", "fatal",
+)  # fmt: skip
+
+#: The fields of the state that an adapter may show: those of
+#: kraftcheck.evidence.recordings.state.encode_state.
+STATE = (
+    "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot", "voters",
+    "votersOffset", "kraftVersion", "isVoter", "election", "epochStart", "progress", "unacked", "pendingAdd",
+    "pendingRemove", "resignRequested", "fetchingSnapshot", "preferredSuccessors", "shuttingDown",
+)  # fmt: skip
+
+#: What a request is about if it is not about the metadata partition.
+OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
+
+#: Switches of the protocol that are configuration to an implementation, and what it calls them.
+CONFIGURED = {
+    "fetch_timeout_ms": "fetchTimeoutMs",
+    "request_timeout_ms": "requestTimeoutMs",
+    "fetch_max_wait_ms": "fetchMaxWaitMs",
+    "fetch_max_batches": "fetchMaxBatches",
+    "fetch_snapshot_max_bytes": "fetchSnapshotMaxBytes",
+}
+
+_QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
+
+
+# Questions.
+
+
+def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
+    """A step as it is sent to an adapter, without its ``id``."""
+    event = question.event
+    head: dict[str, Json] = {"type": kind_of(event), "now": question.now}
+    if isinstance(event, Start):
+        return {**head, **_start(identity, question.disk, protocol)}
+    return {**head, **_event(event)}
+
+
+def kind_of(event: Event | Start | Crash) -> str:
+    """What a step is called, one of ``EVENTS``."""
+    names: dict[type, str] = {
+        Start: "start", Crash: "crash", RequestReceived: "request", ResponseReceived: "response",
+        Poll: "poll", RequestTimedOut: "requestTimedOut", BackoffExpired: "backoffExpired",
+        FetchWaitExpired: "fetchWaitExpired", Append: "append", Resign: "resign",
+        UpgradeKRaftVersion: "upgradeKRaftVersion", CreateSnapshot: "createSnapshot", Shutdown: "shutdown",
+    }  # fmt: skip
+    return names[type(event)]
+
+
+def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
+    times = times_of(protocol)
+    update_period = span(times, Duration.UPDATE_VOTER_PERIOD)
+    stored = disk.quorum_state
+    variant = codec.encode(protocol, Protocol)
+    assert isinstance(variant, dict)
+    return {
+        "identity": {
+            "replicaId": identity.id,
+            "replicaDirectoryId": uuid(identity.key.directory),
+            "clusterId": identity.cluster_id,
+            "endpoints": [vars_of(endpoint) for endpoint in identity.endpoints],
+            "canBecomeVoter": identity.can_become_voter,
+            "autoJoin": identity.auto_join,
+            "voters": encode_voter_set(identity.bootstrap_voters),
+            "kraftVersion": identity.bootstrap_kraft_version,
+            "maxKraftVersion": identity.max_kraft_version,
+        },
+        "config": {
+            "electionTimeoutMs": times.election_timeout,
+            "electionBackoffMaxMs": times.election_backoff_max,
+            "retryBackoffMs": times.retry_backoff,
+            "lingerMs": times.append_linger,
+            "updateVoterPeriodMs": None if update_period is None else update_period.low,
+            **{name: getattr(protocol, field) for field, name in CONFIGURED.items()},
+        },
+        "variant": {name: value for name, value in variant.items() if name not in CONFIGURED},
+        "disk": {
+            "quorumState": None if stored is None else _stored(stored, identity),
+            "logStart": disk.log.start_offset,
+            "snapshots": [encode_snapshot(snapshot) for snapshot in disk.log.snapshots],
+            "batches": [encode_batch(batch) for batch in disk.log.batches],
+        },
+    }
+
+
+def vars_of(endpoint: Endpoint) -> Json:
+    """An endpoint: name, host, port."""
+    return {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port}
+
+
+def quorum_state(state: QuorumState, replica: Replica) -> Json:
+    """What the quorum-state file says, whatever its version."""
+    shown = {"votedDirectoryId": uuid(None), **encode_quorum_state(state, replica)}
+    return {name: shown[name] for name in _QUORUM_STATE}
+
+
+def _stored(state: QuorumState, replica: Replica) -> Json:
+    """What a process finds: the directory id of a vote as well, whatever the version of the file."""
+    voted = uuid(None if state.voted is None else state.voted.directory)
+    return {**quorum_state(state, replica), "votedDirectoryId": voted}
+
+
+def _event(event: Event | Crash) -> dict[str, Json]:
+    if isinstance(event, RequestReceived):
+        named = {"from": event.source, "requestId": event.correlation}
+        return {**named, "api": APIS[type(event.request)], "data": _request(event.request)}
+    if isinstance(event, ResponseReceived):
+        named = {"from": event.source, "correlationId": event.correlation}
+        return {**named, "api": APIS[type(event.response)], "data": _response(event.response)}
+    if isinstance(event, Poll):
+        return {"expired": [timer.value for timer in event.expired], "discovery": event.discovery}
+    if isinstance(event, RequestTimedOut | BackoffExpired):
+        return {"node": event.node}
+    if isinstance(event, FetchWaitExpired):
+        return {"from": event.source, "requestId": event.correlation}
+    if isinstance(event, Append):
+        return {"epoch": event.epoch, "values": list(event.values)}
+    if isinstance(event, UpgradeKRaftVersion):
+        return {"epoch": event.epoch, "version": event.version}
+    if isinstance(event, CreateSnapshot):
+        content = {"values": list(event.values), "size": event.size, "deletePrefix": event.delete_prefix}
+        return {"snapshotId": snapshot_id(event.id), **content}
+    return {"epoch": event.epoch} if isinstance(event, Resign) else {}
+
+
+def _request(request: Request) -> Json:
+    """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
+    data = encode(request)
+    if (
+        isinstance(request, PartitionRequest | DescribeQuorumRequest)
+        and request.partition != METADATA_PARTITION
+    ):
+        topic = data["topics"][0]
+        name = next(each for each in ("topicId", "topicName", "name") if each in topic)
+        data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]
+    return data
+
+
+def _response(response: Response) -> Json:
+    """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
+    snapshot of which a FetchSnapshot response brings a part.
+    """
+    data = encode(response)
+    if isinstance(response, FetchSnapshotResponse) and response.content is not None:
+        data["topics"][0]["partitions"][0]["snapshot"] = encode_snapshot(response.content)
+    if isinstance(response, VoteResponse) and response.pre_vote is not None and data["topics"]:
+        data["topics"][0]["partitions"][0]["preVote"] = response.pre_vote
+    return data
+
+
+# Effects.
+
+
+def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Json]:
+    """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
+    never expires, and ``"remaining"``: it runs on.
+    """
+    if isinstance(effect, Persist):
+        return {"effect": "persist", "quorumState": quorum_state(effect.quorum_state, before)}
+    if isinstance(effect, AppendBatch):
+        return {"effect": "append", "batches": [encode_batch(effect.batch)]}
+    if isinstance(effect, Send):
+        data = encode(effect.request)
+        named = {"to": effect.to, "correlationId": effect.correlation}
+        return {"effect": "request", **named, "api": APIS[type(effect.request)], "data": data}
+    if isinstance(effect, Reply):
+        data = _response(effect.response)
+        named = {"to": effect.to, "requestId": effect.correlation}
+        return {"effect": "response", **named, "api": APIS[type(effect.response)], "data": data}
+    if isinstance(effect, ArmTimer):
+        lasts = span(times, effect.duration)
+        spread: Json = None if lasts is None else (lasts.low, lasts.high)
+        if effect.duration is Duration.REMAINING:
+            spread = "remaining"
+        return {"effect": "timer", "timer": effect.timer.value, "ms": spread}
+    return _encode_plain(effect)
+
+
+def _encode_plain(effect: Effect) -> dict[str, Json]:
+    if isinstance(effect, Truncate | Flush):
+        return {"effect": "truncate" if isinstance(effect, Truncate) else "flush", "to": effect.offset}
+    if isinstance(effect, StoreSnapshot | LoadSnapshot):
+        name = "storeSnapshot" if isinstance(effect, StoreSnapshot) else "loadSnapshot"
+        return {"effect": name, "snapshot": encode_snapshot(effect.snapshot)}
+    if isinstance(effect, DeleteBefore):
+        return {"effect": "deleteBefore", "snapshotId": snapshot_id(effect.id)}
+    if isinstance(effect, HighWatermark):
+        return {"effect": "highWatermark", "offset": effect.offset}
+    if isinstance(effect, Transition):
+        named = {"from": effect.source, "to": effect.target}
+        return {"effect": "transition", **named, "epoch": effect.epoch}
+    if isinstance(effect, AppendAccepted):
+        return {"effect": "appendAccepted", "offset": effect.offset}
+    if isinstance(effect, CallFailed):
+        return {"effect": "callFailed", "reason": effect.reason}
+    if isinstance(effect, ForgetRequests):
+        return {"effect": "forgetRequests", "node": effect.node}
+    if isinstance(effect, Fatal):
+        return {"effect": "fatal", "reason": effect.reason}
+    assert isinstance(effect, Stop)
+    return {"effect": "stop"}
+
+
+# Reading questions: what the adapter of the reference does.
+
+
+def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Times]:
+    """Identity, disk, protocol and times of a ``start``. Raises InputError."""
+    return _identity(data.inner("identity")), _disk(data.inner("disk")), *_config(data)
+
+
+def _identity(data: Fields) -> Replica:
+    endpoints = tuple(
+        Endpoint(each.text("name"), each.text("host"), each.number("port"))
+        for each in data.objects("endpoints")
+    )
+    cluster = data.value("clusterId")
+    return Replica(
+        key=ReplicaKey(data.number("replicaId"), recorded.directory(data.text("replicaDirectoryId"))),
+        bootstrap_voters=decode_voter_set(data),
+        endpoints=endpoints,
+        bootstrap_kraft_version=data.number("kraftVersion"),
+        can_become_voter=data.flag("canBecomeVoter"),
+        auto_join=data.flag("autoJoin"),
+        max_kraft_version=data.number("maxKraftVersion"),
+        cluster_id=None if cluster is None else data.text("clusterId"),
+        next_correlation=0,
+    )
+
+
+def _disk(data: Fields) -> Disk:
+    batches = tuple(recorded.batch(entry) for entry in data.objects("batches"))
+    snapshots = tuple(decode_snapshot(entry) for entry in data.objects("snapshots"))
+    try:
+        log = log_of(batches, data.number("logStart"), snapshots)
+    except ValueError as error:
+        raise InputError(f"{data.where}: {error}.") from None
+    if data.value("quorumState") is None:
+        return Disk(None, log, log.end_offset)
+    stored = data.inner("quorumState")
+    leader, voted = stored.number("leaderId"), stored.number("votedId")
+    vote = ReplicaKey(voted, recorded.directory(stored.text("votedDirectoryId")))
+    state = QuorumState(
+        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else vote
+    )
+    return Disk(state, log, log.end_offset)
+
+
+def _config(data: Fields) -> tuple[Protocol, Times]:
+    config = data.inner("config")
+    configured = {field: config.value(name) for field, name in CONFIGURED.items()}
+    variant = {**data.inner("variant").values, **configured}
+    protocol = codec.decode(variant, Protocol, f"{data.where}: variant")
+    return protocol, replace(
+        times_of(protocol),
+        election_timeout=config.number("electionTimeoutMs"),
+        election_backoff_max=config.number("electionBackoffMaxMs"),
+        retry_backoff=config.number("retryBackoffMs"),
+        append_linger=config.number("lingerMs"),
+    )
+
+
+def decode_event(data: Fields) -> Event:
+    """The event of a step that is neither a start nor a crash. Raises InputError."""
+    kind, now = data.text("type"), data.number("now")
+    if kind == "request":
+        request = _message(data, is_request=True)
+        assert isinstance(request, Request)
+        return RequestReceived(data.number("from"), request, data.number("requestId"), now)
+    if kind == "response":
+        response = _message(data, is_request=False)
+        assert isinstance(response, Response)
+        if isinstance(response, VoteResponse) and response.error is ErrorCode.NONE:
+            partition = data.inner("data").only("topics").only("partitions")
+            flag = partition.flag("preVote") if "preVote" in partition else None
+            response = replace(response, pre_vote=flag)
+        elif isinstance(response, FetchSnapshotResponse) and response.error is ErrorCode.NONE:
+            partition = data.inner("data").only("topics").only("partitions")
+            if "snapshot" in partition:
+                response = replace(response, content=decode_snapshot(partition.inner("snapshot")))
+        return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
+    if kind == "poll":
+        discovery = None if data.value("discovery") is None else data.number("discovery")
+        return Poll(tuple(map(_timer, data.items("expired"))), discovery, now)
+    if kind == "append":
+        return Append(data.number("epoch"), data.numbers("values"))
+    if kind == "createSnapshot":
+        size, delete = data.number("size"), data.flag("deletePrefix")
+        return CreateSnapshot(decode_snapshot_id(data), data.numbers("values"), size, delete)
+    if kind == "fetchWaitExpired":
+        return FetchWaitExpired(data.number("from"), data.number("requestId"))
+    simple: dict[str, Event] = {"shutdown": Shutdown()}
+    if kind in ("requestTimedOut", "backoffExpired"):
+        node = data.number("node")
+        simple = {"requestTimedOut": RequestTimedOut(node), "backoffExpired": BackoffExpired(node)}
+    elif kind == "resign":
+        simple = {"resign": Resign(data.number("epoch"))}
+    elif kind == "upgradeKRaftVersion":
+        simple = {kind: UpgradeKRaftVersion(data.number("epoch"), data.number("version"))}
+    if kind not in simple:
+        raise InputError(f"{data.where}: there is no message of type {kind!r}.")
+    return simple[kind]
+
+
+def _timer(word: Json) -> Timer:
+    return codec.decode(word, Timer, "expired")
+
+
+def _message(data: Fields, *, is_request: bool) -> Message:
+    return recorded.decode(
+        RecordedMessage(
+            mid=0,
+            is_request=is_request,
+            api=data.text("api"),
+            source=data.number("from"),
+            destination=None,
+            correlation=or_minus_one(None),
+            version=0,
+            data=data.inner("data"),
+            synthetic=None,
+        )
+    )

@@ -1,0 +1,304 @@
+"""The text of a log file from its bytes: decompressed, decoded, without the prefixes of container runtimes.
+
+What a file is shows in its first bytes, not in its name. Everything is read piece by piece; no step
+holds more than a few pieces and a line.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from kraftcheck.evidence.logs.scan import LONGEST_LINE
+
+CHUNK: Final = 1 << 20
+_STEP: Final = 1 << 16
+#: What a decompressor may use at most, in bytes: some formats let the file choose.
+_MEMORY: Final = 1 << 28
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+_BZ2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+#: At most 128 KiB come from each three bytes or so.
+_ZSTD_STEP: Final = 128
+#: So many bytes tell what a file is.
+_MAGIC: Final = 10
+#: In so many lines a container runtime's prefix is looked for: other lines may come first.
+_FIRST_LINES: Final = 20
+
+#: ``2026-01-01T00:00:00.000000000Z stdout F text``; P: the line goes on in the next of the same stream.
+_CRI: Final = re.compile(
+    rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP])(?::[^ \n]*)? ",
+    re.M,
+)
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+_CRI_PART: Final = re.compile(_CRI.pattern.replace(b"[FP]", b"P"), re.M)
+
+
+class MissingPackageError(ValueError):
+    """A package is missing with which the file could be read."""
+
+
+class Readable(Protocol):
+    """An open file of any file system."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+
+
+def chunks_of(
+    file: Readable, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
+) -> Iterator[bytes]:
+    """The text of an open file in pieces of about ``size`` bytes, lines as the logger wrote them, in UTF-8.
+
+    gzip, bzip2, xz and Zstandard are decompressed, UTF-16 with a byte order mark is decoded, and the prefixes
+    of CRI and the JSON of Docker are taken off. ``progress`` is told of the bytes read. Where compressed data
+    ends early or is damaged, what came before is yielded and a sentence is added to ``damaged``. Raises
+    MissingPackageError.
+    """
+    first = file.read(max(size, _MAGIC))
+    while first and len(first) < _MAGIC and (more := file.read(_MAGIC)):
+        first += more
+    raw = _reporting(chain((first,), iter(lambda: file.read(size), b"")), progress)
+    yield from _unwrapped(_decoded(_decompressed(raw, first, damaged, size)))
+
+
+def _reporting(pieces: Iterable[bytes], progress: Callable[[int], None] | None) -> Iterator[bytes]:
+    for piece in pieces:
+        if piece:
+            yield piece
+        if progress is not None:
+            progress(len(piece))
+
+
+# --- compression --------------------------------------------------------------------------------------------
+
+
+class _Gzip:
+    """A member of a gzip file with the interface of the standard library's other decompressors."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, most)
+
+
+class _Zstandard:
+    """The same of a Zstandard frame. The package bounds no output, so the input is given in small steps."""
+
+    def __init__(self) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise MissingPackageError(
+                "is compressed with Zstandard; install the package that reads it with "
+                "pip install 'kraftcheck[zst]', or decompress it first"
+            ) from None
+        self._error = zstandard.ZstdError
+        self._frame = zstandard.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
+        self._data, self._at = b"", 0
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data) + self._data[self._at :]
+
+    @property
+    def needs_input(self) -> bool:
+        return self._at >= len(self._data)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        if data:
+            self._data, self._at = self._data[self._at :] + data, 0
+        step = self._data[self._at : self._at + _ZSTD_STEP]
+        self._at += len(step)
+        try:
+            return bytes(self._frame.decompress(step)) if step else b""
+        except self._error:
+            raise zlib.error from None
+
+
+_KINDS: Final[tuple[tuple[Callable[[bytes], Any], Callable[[], Any]], ...]] = (
+    (lambda first: first.startswith(_GZIP), _Gzip),
+    (_BZ2.match, bz2.BZ2Decompressor),
+    (lambda first: first.startswith(_XZ), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)),
+    (lambda first: first.startswith(_ZSTD), _Zstandard),
+)
+
+
+def _decompressed(pieces: Iterable[bytes], first: bytes, damaged: list[str], size: int) -> Iterator[bytes]:
+    for fits, new in _KINDS:
+        if fits(first):
+            return _inflate(pieces, new, damaged, size)
+    return iter(pieces)
+
+
+def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Small pieces: at the end of each member, what follows in the piece is copied."""
+    for piece in pieces:
+        for start in range(0, len(piece), _STEP):
+            yield piece[start : start + _STEP]
+
+
+class _DamagedError(Exception):
+    """Compressed data that no compressor writes."""
+
+
+def _some(member: Any, data: bytes, size: int) -> bytes:
+    """At most ``size`` bytes more of ``member``. Raises _DamagedError."""
+    try:
+        return bytes(member.decompress(data, size))
+    except (zlib.error, lzma.LZMAError, OSError, MemoryError):
+        raise _DamagedError from None
+
+
+def _inflate(
+    pieces: Iterable[bytes], new: Callable[[], Any], damaged: list[str], size: int
+) -> Iterator[bytes]:
+    """Any number of compressed members, one after the other; about ``size`` bytes at a time."""
+    member, between = new(), True
+    try:
+        for data in _small(pieces):
+            while data or not (member.eof or member.needs_input):
+                if member.eof:
+                    data = data.lstrip(b"\0")
+                    if not data:
+                        break
+                    member = new()
+                between = False
+                if text := _some(member, data, size):
+                    yield text
+                data = member.unused_data if member.eof else b""
+            between = between or member.eof
+        while not member.eof and not between and (text := _some(member, b"", size)):
+            yield text
+    except _DamagedError:
+        damaged.append("the compressed data is damaged")
+        return
+    if not (between or member.eof):
+        damaged.append("the compressed data ends early")
+
+
+# --- encoding -----------------------------------------------------------------------------------------------
+
+
+def _decoded(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """UTF-8 from what begins with a byte order mark of UTF-16 or UTF-8; anything else as it is."""
+    pieces = iter(pieces)
+    first = b""
+    while len(first) < 3 and (piece := next(pieces, b"")):
+        first += piece
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        texts = (decoder.decode(piece) for piece in chain((first,), pieces))
+        whole = chain(texts, (decoder.decode(b"", True) for _ in (0,)))
+        return (text.encode("utf-8", "replace") for text in whole if text)
+    if first.startswith(codecs.BOM_UTF8):
+        first = first[3:]
+    return chain((first,), pieces) if first else pieces
+
+
+# --- containers ---------------------------------------------------------------------------------------------
+
+
+class _Entry(msgspec.Struct):
+    """A line of Docker's json-file driver."""
+
+    log: str
+    stream: str = ""
+
+
+_ENTRY: Final = msgspec.json.Decoder(_Entry)
+
+
+def _entry(line: bytes) -> tuple[bytes, bytes, bool] | None:
+    """Stream and text of a line of Docker, and whether it goes on; None if it is something else."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        entry = _ENTRY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    text = entry.log.encode()
+    return entry.stream.encode(), text.removesuffix(b"\n"), not text.endswith(b"\n")
+
+
+def _cri(line: bytes) -> tuple[bytes, bytes, bool] | None:
+    """The same of a line of CRI."""
+    match = _CRI.match(line)
+    return None if match is None else (match[1], line[match.end() :].removesuffix(b"\n"), match[2] == b"P")
+
+
+def _unwrapped(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines without what a container runtime puts around them."""
+    pieces = iter(pieces)
+    first = b""
+    while first.count(b"\n") < _FIRST_LINES and len(first) < LONGEST_LINE and (piece := next(pieces, b"")):
+        first += piece
+    beginning = first.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]
+    read = next((read for read in (_cri, _entry) if any(map(read, beginning))), None)
+    pieces = chain((first,), pieces) if first else pieces
+    return pieces if read is None else _lines(pieces, read)
+
+
+def _lines(
+    pieces: Iterable[bytes], read: Callable[[bytes], tuple[bytes, bytes, bool] | None]
+) -> Iterator[bytes]:
+    """The text of each line by ``read``, lines that were split put together; other lines as they are."""
+    parts: dict[bytes, bytes] = {}
+    for block in _blocks(pieces):
+        if read is _cri and not parts and _CRI_PART.search(block) is None:
+            yield _CRI.sub(b"", block)
+            continue
+        found: list[bytes] = []
+        for line in _LINE.findall(block):
+            entry = read(line)
+            if entry is None:
+                found.append(line)
+                continue
+            stream, text, goes_on = entry
+            # A line that is too long is dropped later, however long it is.
+            text = parts.pop(stream, b"")[: LONGEST_LINE + 1] + text
+            if goes_on:
+                parts[stream] = text
+            else:
+                found.append(text + b"\n")
+        yield b"".join(found)
+    yield from (text + b"\n" for text in parts.values())
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Whole lines; of one that is too long, a piece at a time."""
+    rest = b""
+    for piece in pieces:
+        block = rest + piece
+        end = block.rfind(b"\n") + 1
+        if not end and len(block) > LONGEST_LINE:
+            end = len(block)
+        if end:
+            yield block[:end]
+        rest = block[end:]
+    if rest:
+        yield rest

@@ -1,0 +1,99 @@
+"""Where problems and notes are collected; bounded, however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraftcheck.evidence.logs.checks import CHECKS, NOTES, Problem, Where
+
+#: Problems kept in full; the rest is counted by check.
+PROBLEMS_KEPT: Final = 1000
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found in all files."""
+
+    kept: int = PROBLEMS_KEPT
+    """So many problems are kept in full at a time."""
+    problems: list[Problem] = field(default_factory=list)
+    problem_counts: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    first_notes: dict[str, Where] = field(default_factory=dict)
+    """Where a note was first made."""
+    disorder: dict[Problem, Where] = field(default_factory=dict)
+    """Problems that lines out of order may make, and where the time of the node's log goes back."""
+    doubtful: Counter[str] = field(default_factory=Counter)
+    """How many problems of ``problem_counts`` they are."""
+    _spans: dict[int, tuple[bytes, bytes, Where]] = field(default_factory=dict)
+    """By node: the earliest and latest time of lines out of order, and the first place."""
+    _in_order: dict[int, deque[tuple[bytes, Problem]]] = field(default_factory=dict)
+
+    @property
+    def certain(self) -> int:
+        """How many problems do not rest on lines out of order."""
+        return self.problem_counts.total() - self.doubtful.total()
+
+    def problem(
+        self,
+        check: str,
+        node: int,
+        where: Where,
+        time: bytes,
+        expected: str,
+        found: str,
+        earlier: Where | None = None,
+        cites: tuple[str, ...] = (),
+        disorder: Where | None = None,
+    ) -> None:
+        """Add a problem; ``cites`` are ids beside those of the check, ``disorder`` is where the time of the
+        node's log goes back, if the line is out of order or follows such a one.
+        """
+        self.problem_counts[check] += 1
+        ids = tuple(dict.fromkeys((*CHECKS[check].cites, *cites)))
+        problem = Problem(check, node, where, time.decode("ascii", "replace"), expected, found, earlier, ids)
+        if len(self.problems) < self.kept:
+            self.problems.append(problem)
+        if CHECKS[check].any_order:
+            return
+        if disorder is not None:
+            self._doubt(problem, disorder)
+        else:
+            self._in_order.setdefault(node, deque(maxlen=PROBLEMS_KEPT)).append((time, problem))
+
+    def goes_back(
+        self, node: int, where: Where, time: bytes, latest: bytes, is_later: Callable[[bytes], bool]
+    ) -> None:
+        """The time of the log of ``node`` goes back at ``where``, from ``latest`` to ``time``: problems of
+        later times are in doubt.
+        """
+        first, last, there = self._spans.get(node, (time, latest, where))
+        self._spans[node] = (min(first, time), max(last, latest), there)
+        problems = self._in_order.get(node)
+        while problems and is_later(problems[-1][0]):
+            self._doubt(problems.pop()[1], where)
+
+    def disorder_at(self, *lines: tuple[int, bytes]) -> Where | None:
+        """Where the time of a log goes back that has one of these lines (node, time) in the stretch of time
+        within which it does; None if none has.
+        """
+        for node, time in lines:
+            first, last, where = self._spans.get(node, (b"", b"", None))
+            if where is not None and first <= time <= last:
+                return where
+        return None
+
+    def _doubt(self, problem: Problem, where: Where) -> None:
+        self.doubtful[problem.check] += 1
+        if len(self.disorder) < PROBLEMS_KEPT:
+            self.disorder[problem] = where
+
+    def note(self, name: str, where: Where, count: int = 1) -> None:
+        """Count something that is no problem."""
+        if name not in NOTES:
+            raise KeyError(name)
+        self.notes[name] += count
+        self.first_notes.setdefault(name, where)

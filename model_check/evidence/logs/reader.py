@@ -1,0 +1,298 @@
+"""Reads log files and folders of them, and reports what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from kraftcheck.evidence.logs.checks import Where
+from kraftcheck.evidence.logs.cluster import Cluster, Comparison
+from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.logs.history import HistoryEntry, LastLines
+from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
+from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
+from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.releases import release_named
+from kraftcheck.evidence.logs.scan import DROPPED, Counts, Hit, scan
+from kraftcheck.evidence.logs.sources import Source, find_sources
+from kraftcheck.evidence.logs.states import Unreadable
+from kraftcheck.support.errors import InputError
+
+#: More nodes than this in one set of files are not a cluster.
+NODES_KEPT: Final = 1000
+#: So many lines that matter are read in a step.
+_STEP: Final = 4096
+#: So many bytes of an exception are shown.
+_DETAIL: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How logs are read: a conversion pattern and a release, where they are not to be recognised."""
+
+    pattern: str | None = None
+    release: str | None = None
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What one file held."""
+
+    path: Path | str
+    """A name of another file system is a text."""
+    counts: Counts
+    relevant: int = 0
+    nodes: set[int] = field(default_factory=set)
+    damaged: str | None = None
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What the files showed."""
+
+    nodes: dict[int, Node]
+    files: list[FileReport]
+    copies: list[Path]
+    findings: Findings
+    epochs_forgotten: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of text, decompressed."""
+        return sum(file.counts.bytes for file in self.files)
+
+
+class Reader:
+    """Takes log text, file by file, oldest first."""
+
+    def __init__(
+        self,
+        options: Options,
+        listen: Callable[[HistoryEntry], None] | None = None,
+        findings: Findings | None = None,
+        cluster: Comparison | None = None,
+    ) -> None:
+        """``cluster`` takes what is compared between nodes, where that is not done here and now."""
+        patterns = PATTERNS if options.pattern is None else (options.pattern,)
+        self.layouts = [compile_pattern(pattern) for pattern in patterns]
+        self._release = None if options.release is None else release_named(options.release)
+        self._listen = listen
+        self._findings = Findings() if findings is None else findings
+        self._cluster = Cluster(self._findings) if cluster is None else cluster
+        self._nodes: dict[int, Node] = {}
+        self._files: list[FileReport] = []
+
+    def read(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> FileReport:
+        """Read one file from its decompressed ``text``."""
+        for _ in self.reading(path, text, layout):
+            pass
+        return self._files[-1]
+
+    def reading(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> Iterator[None]:
+        """As `read`, in steps: what is told between two of them is bounded."""
+        file = _File(self, FileReport(path, Counts()), layout)
+        for node in self._nodes.values():
+            node.disturb()
+        self._files.append(file.report)
+        for number, hit in enumerate(scan(text, file.report.counts), 1):
+            file.take(hit)
+            if number % _STEP == 0:
+                yield
+
+    def finish(self, copies: Sequence[Path] = ()) -> LogReport:
+        """Make the comparisons that need everything, and report."""
+        for node in self._nodes.values():
+            node.finish()
+        self._cluster.finish()
+        nodes = dict(sorted(self._nodes.items()))
+        return LogReport(nodes, self._files, list(copies), self._findings, self._cluster.forgotten)
+
+    def node(self, number: int) -> Node | None:
+        """The node with this id; None if there are too many nodes for one more."""
+        found = self._nodes.get(number)
+        if found is None and len(self._nodes) < NODES_KEPT:
+            found = Node(number, self._findings, self._cluster, self._release, self._listen)
+            self._nodes[number] = found
+        return found
+
+    @property
+    def files(self) -> Sequence[FileReport]:
+        """The files read so far."""
+        return self._files
+
+    @property
+    def nodes(self) -> Iterable[Node]:
+        """The nodes seen so far."""
+        return self._nodes.values()
+
+    @property
+    def findings(self) -> Findings:
+        """What was found so far."""
+        return self._findings
+
+
+class _File:
+    """The reading of one file."""
+
+    def __init__(self, reader: Reader, report: FileReport, layout: Layout | None) -> None:
+        self.report = report
+        self._reader = reader
+        self._name = str(report.path)
+        self._layout = layout or reader.layouts[0]
+        self._skip: dict[int, LastLines] = {}
+        self._last: Node | None = None
+        self._latest: dict[int, tuple[bytes, int, bool]] = {}
+
+    def take(self, hit: Hit) -> None:
+        """One line with a message that matters."""
+        number, line, at, beginning = hit
+        where = Where(self._name, number)
+        if beginning == DROPPED:
+            self._disturb()
+            return
+        if beginning == FATAL_TEXT:
+            self._fatal(line, where)
+            return
+        found = self._layout.read(line, at)
+        if found is None or found.mixed:
+            found = self._read_otherwise(line, at, found)
+        if found is None:
+            if is_foreign(line, at):
+                return
+            self._damaged("unreadable" if self._layout_fits(line) else "no-layout", where)
+            return
+        if found.mixed:
+            self._reader.findings.note("mixed", where)
+            self._disturb()
+        try:
+            fact = parse(beginning, found.message)
+        except Unreadable:
+            self._damaged("unreadable", where)
+            return
+        node = self._reader.node(found.node)
+        if node is None or self._is_repeated(found.node, line, where):
+            return
+        if not self._in_order(found, line, where, node):
+            return
+        self._last = node
+        self.report.relevant += 1
+        node.apply(fact, where, found.time)
+
+    def _is_repeated(self, node: int, line: bytes, where: Where) -> bool:
+        """Whether a line is the one before, as all lines of the node were so far: two appenders write each
+        record to one file. A single line that stands there twice may show a fault.
+        """
+        latest, count, always = self._latest.get(node, (b"", 2, True))
+        if latest != line:
+            self._latest[node] = line, 1, always and count > 1
+            return False
+        self._latest[node] = line, count + 1, always
+        if always:
+            self._reader.findings.note("repeated", where)
+        return always
+
+    def _fatal(self, line: bytes, where: Where) -> None:
+        """The line names no node: it is about the one whose lines surround it."""
+        if self._last is not None:
+            time = self._layout.time(line) or self._last.summary.last_time
+            _, _, exception = line.partition(b"\n")
+            detail = exception if self._layout.time(exception) is None else b""
+            self._last.apply(Said(FATAL, detail[:_DETAIL].decode("utf-8", "replace").strip()), where, time)
+
+    def _read_otherwise(self, line: bytes, at: int, found: Found | None) -> Found | None:
+        """The record by the layout that fits best; the file is read with that one from here on."""
+        for layout in self._reader.layouts:
+            other = layout.read(line, at)
+            if other is not None and not other.mixed:
+                self._layout = layout
+                return other
+        return found
+
+    def _layout_fits(self, line: bytes) -> bool:
+        return any(layout.time(line) is not None for layout in self._reader.layouts)
+
+    def _damaged(self, note: str, where: Where) -> None:
+        self._reader.findings.note(note, where)
+        self._disturb()
+
+    def _disturb(self) -> None:
+        for number in self.report.nodes:
+            node = self._reader.node(number)
+            if node is not None:
+                node.disturb()
+
+    def _in_order(self, found: Found, line: bytes, where: Where, node: Node) -> bool:
+        """Whether the line is to be read, and not part of a stretch of time that an earlier file has."""
+        time, number, last = found.time, found.node, node.last_lines
+        if time < last.time or number not in self.report.nodes or self._skip:
+            if self._is_overlap(number, time, line, last):
+                self._reader.findings.note("overlap", where)
+                return False
+            if number not in self._skip and last.time and self._layout.goes_back(time, last.time):
+                self._reader.findings.note("time-back", where)
+        behind = last.latest != time and bool(last.latest) and self._layout.goes_back(time, last.latest)
+        if behind:
+            is_later = partial(self._layout.goes_back, time)
+            self._reader.findings.goes_back(number, where, time, last.latest, is_later)
+        else:
+            last.latest = time
+        node.order(where, behind=behind)
+        last.add(time, line)
+        return True
+
+    def _is_overlap(self, number: int, time: bytes, line: bytes, last: LastLines) -> bool:
+        if number not in self.report.nodes:
+            self.report.nodes.add(number)
+            if last.time and not self._layout.goes_back(last.time, time):
+                self._skip[number] = replace(last)
+        skip = self._skip.get(number)
+        if skip is None:
+            return False
+        if self._layout.goes_back(skip.time, time):
+            del self._skip[number]
+            return False
+        return self._layout.goes_back(time, skip.time) or line in skip
+
+
+def read_logs(
+    paths: Sequence[Path],
+    options: Options,
+    listen: Callable[[HistoryEntry], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LogReport:
+    """Read the log files among ``paths`` and in the folders among them.
+
+    ``listen`` is told of every step of a node's history as it is read, ``progress`` of the bytes read from
+    disk. Raises InputError if a path cannot be read or no line of a raft node is found.
+    """
+    reader = Reader(options, listen)
+    sources, copies = find_sources(paths, reader.layouts)
+    for source in sources:
+        _read_source(reader, source, progress)
+    report = reader.finish(copies)
+    if not any(file.relevant for file in report.files):
+        raise InputError(_nothing_found(report, options))
+    return report
+
+
+def _read_source(reader: Reader, source: Source, progress: Callable[[int], None] | None) -> None:
+    file = reader.read(source.path, source.text(progress), source.layout)
+    file.damaged = source.damaged[0] if source.damaged else None
+
+
+def _nothing_found(report: LogReport, options: Options) -> str:
+    names = ", ".join(str(file.path) for file in report.files[:3])
+    more = f" and {len(report.files) - 3} more" if len(report.files) > 3 else ""
+    damaged = next((f" ({file.damaged})" for file in report.files if file.damaged), "")
+    pattern = options.pattern or PATTERNS[0]
+    if report.findings.notes["no-layout"] or report.findings.notes["unreadable"]:
+        what = f"raft lines are there but not in the layout '{pattern}'; give theirs with --pattern"
+    else:
+        what = (
+            "no line of a raft node in it; expected lines such as '[RaftManager id=1] Completed transition to"
+        )
+        what += " ...' of org.apache.kafka.raft"
+    return f"{names}{more}{damaged}: {what}."

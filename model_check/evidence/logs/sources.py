@@ -1,0 +1,172 @@
+"""Log files, pipes and standard input: which there are, in what order they were written, and their text."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from kraftcheck.evidence.logs.content import CHUNK, MissingPackageError, Readable, chunks_of
+from kraftcheck.evidence.logs.layout import Layout
+from kraftcheck.support import files
+from kraftcheck.support.errors import InputError
+
+#: So much of a file is looked at to find its first record.
+_PEEK: Final = 1 << 18
+#: The path that stands for standard input.
+STANDARD_INPUT: Final = Path("-")
+#: ``server.log``, ``controller.log.1``, ``x.log.2.gz``, ``x.log.2026-06-26-09``, ``x.out``, ``x.txt``.
+_LOG_NAME = re.compile(r".\.(?:log|out|txt)(?:[.-]|\Z)")
+_ROTATED = re.compile(r"\.(?:log|out|txt)\.(\d{1,6})(?:\.(?:gz|bz2|xz|zst))?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read. ``layout`` is the one that its first record has, if any has."""
+
+    path: Path
+    layout: Layout | None
+    first: tuple[int, ...] | None
+    """When its first record was written; None if there is none."""
+    digest: bytes
+    """Of the beginning of its content and, of a longer file, its size; to recognise a copy."""
+    rest: Iterator[bytes] | None = None
+    """The text of what can be read once only: a pipe or standard input."""
+    damaged: list[str] = field(default_factory=list)
+    """What is wrong with the compressed data, as far as it was read."""
+
+    def text(self, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
+        """The text, as `chunks_of` of :mod:`kraftcheck.evidence.logs.content`. Raises InputError."""
+        if self.rest is not None:
+            return self.rest
+        return chunks(self.path, self.damaged, progress=progress)
+
+
+def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
+    """The log files among ``paths`` and in the folders among them, oldest first, and those that are copies.
+
+    Of a folder, files whose name contains ``.log`` or ``.out`` are taken, in subfolders too. Raises
+    InputError for a path that is not there, cannot be read, or is a folder without logs.
+    """
+    sources: list[Source] = []
+    copies: list[Path] = []
+    seen: set[bytes] = set()
+    for path in dict.fromkeys(file for given in paths for file in _files(given)):
+        source = _peek(path, layouts)
+        if source.first is not None and source.digest in seen:
+            copies.append(path)
+            continue
+        seen.add(source.digest)
+        sources.append(source)
+    return sorted(sources, key=_order), copies
+
+
+def _files(path: Path) -> list[Path]:
+    if path == STANDARD_INPUT or not os.path.isdir(path):
+        return [path]
+    try:
+        found = sorted(file for file in path.rglob("*") if is_log_name(file.name) and file.is_file())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); choose a readable folder.") from None
+    if not found:
+        raise InputError(
+            f"{path}: no log files in this folder; expected names such as server.log or controller.log.1.gz."
+        )
+    return found
+
+
+def _order(source: Source) -> tuple[bool, tuple[int, ...], int, str]:
+    return (source.first is None, source.first or (), -rotation(source.path.name), str(source.path))
+
+
+def is_log_name(name: str) -> bool:
+    """Whether a file of this name is taken from a folder."""
+    return _LOG_NAME.search(name) is not None
+
+
+def rotation(name: str) -> int:
+    """How often the file was rotated, by its name; larger is older."""
+    match = _ROTATED.search(PurePath(name).name)
+    return 0 if match is None else int(match[1])
+
+
+def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
+    """Raises InputError if the file cannot be read."""
+    damaged: list[str] = []
+    if not _once(path):
+        layout, first, digest = peek(chunks(path, [], size=_PEEK), lambda: path.stat().st_size, layouts)
+        return Source(path, layout, first, digest)
+    text, seen = chunks(path, damaged), []
+
+    def pieces() -> Iterator[bytes]:
+        for piece in text:
+            seen.append(piece)
+            yield piece
+
+    layout, first, digest = peek(pieces(), lambda: 0, layouts)
+    return Source(path, layout, first, digest, chain(seen, text), damaged)
+
+
+def _once(path: Path) -> bool:
+    """Whether ``path`` can be read only once."""
+    try:
+        return path == STANDARD_INPUT or path.is_fifo()
+    except (OSError, ValueError):
+        return False
+
+
+def peek(
+    text: Iterable[bytes], size: Callable[[], int], layouts: Sequence[Layout]
+) -> tuple[Layout | None, tuple[int, ...] | None, bytes]:
+    """Layout, first moment and digest, as of `Source`, of a file of ``size`` bytes with this content."""
+    beginning = b""
+    for chunk in text:
+        beginning += chunk
+        if len(beginning) >= _PEEK:
+            break
+    digest = hashlib.sha256(beginning).digest()
+    if len(beginning) >= _PEEK:  # a copy of a file that grows begins alike and is not the same
+        digest += size().to_bytes(8, "big")
+    for line in beginning.splitlines():
+        for layout in layouts:
+            time = layout.time(line)
+            if time is not None:
+                return layout, layout.moment(time), digest
+    return None, None, digest
+
+
+def chunks(
+    path: Path, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
+) -> Iterator[bytes]:
+    """The text of the file, pipe or standard input (``-``) at ``path``, as of `chunks_of`.
+
+    Raises InputError if it cannot be read.
+    """
+    try:
+        with opened(path) as file:
+            yield from chunks_of(file, damaged, size, progress)
+    except MissingPackageError as error:
+        raise InputError(f"{path}: {error}.") from None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Readable]:
+    """The file, pipe or standard input (``-``) at ``path``, open for reading: the one place that opens logs.
+
+    Raises InputError for what is none of these and for a pipe without a writer.
+    """
+    if path != STANDARD_INPUT:
+        with files.opened(path, "log files or folders of them") as file:
+            yield file
+        return
+    stream: Any = sys.stdin  # None where it is closed
+    if stream is None or stream.isatty():
+        raise InputError("standard input: nothing comes in; use a pipe, as in 'kubectl logs POD | ...'.")
+    yield stream.buffer

@@ -1,0 +1,427 @@
+"""The states that production prints: ``FollowerState(epoch=5, leader=1, ...)``, in the form of any release.
+
+The forms are those of the toString methods of the state classes in org.apache.kafka.raft, releases 3.3 to
+4.5; a form that is not known is read by the names of its fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, lru_cache
+from typing import Final, Literal, NamedTuple
+
+from kraftcheck.evidence.logs.releases import Releases, forms
+
+ROLES: Final[Mapping[bytes, str]] = {
+    b"Unattached": "Unattached",
+    b"UnattachedState": "Unattached",
+    b"Voted": "Voted",
+    b"VotedState": "Voted",
+    b"ProspectiveState": "Prospective",
+    b"CandidateState": "Candidate",
+    b"Leader": "Leader",
+    b"LeaderState": "Leader",
+    b"FollowerState": "Follower",
+    b"ResignedState": "Resigned",
+}
+WORDS: Final = b"|".join(sorted(ROLES, reverse=True))
+
+
+class NotShown(Enum):
+    """The value of a field that the form does not print."""
+
+    NOT_SHOWN = "not shown"
+
+
+NOT_SHOWN: Final = NotShown.NOT_SHOWN
+Hidden = Literal[NotShown.NOT_SHOWN]
+
+
+class Unreadable(ValueError):
+    """A line that begins like one that matters and cannot be read: cut, mixed with another, or damaged."""
+
+
+class Key(NamedTuple):
+    """What names a replica: its id and, where known, the directory id of its metadata log."""
+
+    id: int
+    directory: str | None
+
+    def matches(self, other: Key) -> bool:
+        """Whether both may name the same replica: equal ids, and equal directory ids where both are known."""
+        if self.id != other.id:
+            return False
+        return self.directory is None or other.directory is None or self.directory == other.directory
+
+    def __str__(self) -> str:
+        return str(self.id) if self.directory is None else f"{self.id} ({self.directory})"
+
+
+class LoggedState(NamedTuple):
+    """A state as one line shows it. A plain tuple: there are many."""
+
+    role: str
+    """As in the specification: Unattached, Voted, Prospective, Candidate, Leader, Follower, Resigned."""
+    epoch: int
+    leader: int | Hidden | None
+    voted: Key | Hidden | None
+    voters: tuple[int, ...] | None
+    """Ids of the voter set at entry, ascending; None where the form does not print it."""
+    high_watermark: int | Hidden | None
+    timeout: int | None
+    """Election or fetch timeout in ms."""
+    local: Key | None
+    """The node itself, where the form prints it."""
+    epoch_start: int | None
+    """Leader: the offset at which its epoch starts."""
+    granted: frozenset[int] | None
+    """Prospective and Candidate: the voters that have granted; None where the form does not print it."""
+    electorate: frozenset[int] | None
+    """Prospective and Candidate: the voters that are asked; None where the form does not print it."""
+    releases: Releases
+    """The releases that print this form; empty if the form is not known."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What stays as it is while the node stays in this state."""
+        return (self.role, self.epoch, self.leader, self.voted, self.voters, self.timeout, self.epoch_start)
+
+    @property
+    def durable(self) -> bool:
+        """Whether the change to this state is written to the quorum-state file first (PERSIST-6)."""
+        return self.role not in ("Prospective", "Resigned")
+
+    def __str__(self) -> str:
+        parts = [f"{self.role}, epoch {self.epoch}"]
+        if self.leader is not NOT_SHOWN and self.role != "Leader":
+            parts.append(f"leader {'none' if self.leader is None else self.leader}")
+        if self.voted is not NOT_SHOWN:
+            parts.append(f"vote {'none' if self.voted is None else self.voted.id}")
+        return ", ".join(parts)
+
+
+_TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
+_OPENING = frozenset(b"([{")
+_KEY = re.compile(
+    rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?"
+    rb"(<undefined>|Optional\.empty|[\w-]{1,64})(?![\w-])"
+)
+_VOTE = re.compile(
+    rb"(\d{1,10})=(?:VoterState\(replicaKey=ReplicaKey\([^)]*\), state=)?(GRANTED|REJECTED|UNRECORDED)"
+)
+_VOTER_OBJECT = re.compile(rb"(?:^|[{ ])(\d{1,10})=[\w.$]+@[0-9a-f]+")
+_OFFSET = re.compile(rb"(?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}),")
+_NODE = re.compile(rb"\(id: (\d{1,10}) ")
+_INTEGER = re.compile(rb"-?\d{1,19}")
+_OPTIONAL = re.compile(rb"OptionalInt\[(\d{1,10})\]")
+_ABSENT = (b"null", b"Optional.empty", b"OptionalInt.empty", b"-1")
+#: Texts up to this length are remembered with what they say; production's are far shorter.
+_LONGEST_CACHED: Final = 1 << 13
+#: Brackets nest no deeper than this in any known form.
+_DEPTH: Final = 8
+#: More voters than this are no quorum.
+VOTERS_KEPT: Final = 256
+_ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def _value() -> bytes:
+    """The regular expression of one value: no ``=``, comma or space in it but within balanced brackets.
+
+    What is given back is never matched in another way, so that the time is linear in the length of the text.
+    Possessive groups would say so, but Python before 3.11.5 matches wrongly by them (gh-106052).
+    """
+    inner = rb"[^()\[\]{}]*+"
+    for _ in range(_DEPTH - 1):
+        inner = rb"[^()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^()\[\]{}]*+)*"
+    return rb"[^=, ()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^=, ()\[\]{}]*+)*"
+
+
+_VALUE: Final = _value()
+_NUMBER: Final = rb"-?\d{1,19}"
+#: Fields whose values have a simpler form, matched faster.
+_VALUES: Final = {
+    # As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
+    "leader": rb"[^=, ()]*+(?: \([^()]*+\))?",
+    "epoch": _NUMBER,
+    "electionTimeoutMs": _NUMBER,
+    "fetchTimeoutMs": _NUMBER,
+    "epochStartOffset": _NUMBER,
+    "voters": rb"\[[\d, -]*+\]",
+    "highWatermark": rb"Optional\.empty|" + _VALUE,
+    "votedKey": rb"Optional\.empty|" + _VALUE,
+    "fetchingSnapshot": rb"Optional\.empty|" + _VALUE,
+    "leaderEndpoints": rb"Endpoints\(endpoints=\{[^{}]*+\}\)|" + _VALUE,
+    "voterStates": rb"\{[^{}]*+\}",
+    "leaderId": rb"OptionalInt(?:\.empty|\[\d+\])|" + _VALUE,
+}
+
+
+def fields(body: bytes) -> dict[str, bytes]:
+    """The fields of ``a=1, b=[..], c=X(d=2)`` at the outermost level. Raises Unreadable on unbalanced
+    brackets.
+
+    Release 3.8 prints one comma too few and two releases one space too few; both are read.
+    """
+    found: dict[str, bytes] = {}
+    depth, name, start = 0, "", 0
+    for token in _TOKEN.finditer(body):
+        if token[1] is None:
+            depth += 1 if token[0][0] in _OPENING else -1
+            if depth < 0:
+                raise Unreadable
+        elif depth == 0:
+            if name:
+                found[name] = body[start : token.start()]
+            name, start = token[1].decode("ascii"), token.end()
+    if depth or not name:
+        raise Unreadable
+    found[name] = body[start:]
+    return found
+
+
+#: The same voters and keys are printed again and again; texts are short, since long lines are dropped.
+_remembered: Final = lru_cache(maxsize=256)
+
+
+class _Constant(NamedTuple):
+    """What of a state is printed alike again and again: fields as of `LoggedState`."""
+
+    leader: int | Hidden | None
+    voted: Key | Hidden | None
+    voters: tuple[int, ...] | None
+    local: Key | None
+    granted: frozenset[int] | None
+    electorate: frozenset[int] | None
+    releases: Releases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Form:
+    """A known form: its fields in order, a regular expression with a group for each, and who prints it."""
+
+    names: tuple[str, ...]
+    pattern: re.Pattern[bytes]
+    releases: Releases
+    epoch: int
+    """The place of this field, and of the next three; they change from line to line. None: there is none."""
+    high: int | None
+    timeout: int | None
+    start: int | None
+    constant: tuple[int, ...]
+    """The places of the fields that a `_Constant` is read from."""
+
+
+_CHANGING: Final = ("epoch", "highWatermark", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
+_UNUSED: Final = ("voterStates", "leaderEndpoints", "fetchingSnapshot")
+
+
+@cache
+def _known_forms(word: bytes) -> tuple[_Form, ...]:
+    """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
+    return tuple(
+        _form(shown, releases) for (name, shown), releases in forms().states.items() if name.encode() == word
+    )
+
+
+def _form(names: tuple[str, ...], releases: Releases) -> _Form:
+    named = (name.encode() + b"=(" + _VALUES.get(name, _VALUE) + b")" for name in names)
+    at = {name: place for place, name in enumerate(names)}
+    return _Form(
+        names,
+        re.compile(rb"(?:, |,| )".join(named) + rb"\Z"),
+        releases,
+        epoch=at["epoch"],
+        high=at.get("highWatermark"),
+        timeout=at.get("electionTimeoutMs", at.get("fetchTimeoutMs")),
+        start=at.get("epochStartOffset"),
+        constant=tuple(place for name, place in at.items() if name not in (*_CHANGING, *_UNUSED)),
+    )
+
+
+def parse_state(text: bytes) -> LoggedState:
+    """The state that ``text`` prints. Raises Unreadable."""
+    return _parse_known(text) if len(text) <= _LONGEST_CACHED else _parse_state(text)
+
+
+def _parse_state(text: bytes) -> LoggedState:
+    word, bracket, rest = text.partition(b"(")
+    role = ROLES.get(word)
+    if role is None or not bracket or not rest.endswith(b")"):
+        raise Unreadable
+    for form in _known_forms(word):
+        match = form.pattern.match(rest, 0, len(rest) - 1)
+        if match is not None:
+            return _state_of_form(role, form, match.groups())
+    shown = fields(rest[:-1])
+    releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
+    return _state(role, shown, _constant(role, shown, releases))
+
+
+def _state_of_form(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedState:
+    """As `_state`, faster."""
+    same = _remembered_constant(role, form, tuple([values[place] for place in form.constant]))
+    return LoggedState(
+        role,
+        int(values[form.epoch]),
+        same.leader,
+        same.voted,
+        same.voters,
+        NOT_SHOWN if form.high is None else offset(values[form.high]),
+        None if form.timeout is None else int(values[form.timeout]),
+        same.local,
+        None if form.start is None else int(values[form.start]),
+        same.granted,
+        same.electorate,
+        same.releases,
+    )
+
+
+@_remembered
+def _remembered_constant(role: str, form: _Form, values: tuple[bytes, ...]) -> _Constant:
+    shown = {form.names[place]: value for place, value in zip(form.constant, values, strict=True)}
+    return _constant(role, shown, form.releases)
+
+
+def _constant(role: str, shown: Mapping[str, bytes], releases: Releases) -> _Constant:
+    granted = electorate = None
+    votes = shown.get("epochElection", shown.get("voteStates"))
+    if votes is not None:
+        granted, electorate, releases = _election(votes, releases)
+    local = _local(shown)
+    return _Constant(
+        _leader(role, shown, local),
+        _voted(role, shown, local),
+        _ids(shown["voters"]) if "voters" in shown else None,
+        local,
+        granted,
+        electorate,
+        releases,
+    )
+
+
+def _state(role: str, shown: Mapping[str, bytes], same: _Constant) -> LoggedState:
+    return LoggedState(
+        role,
+        _integer(shown, "epoch"),
+        same.leader,
+        same.voted,
+        same.voters,
+        offset(shown["highWatermark"]) if "highWatermark" in shown else NOT_SHOWN,
+        _timeout(shown),
+        same.local,
+        _integer(shown, "epochStartOffset") if role == "Leader" else None,
+        same.granted,
+        same.electorate,
+        same.releases,
+    )
+
+
+_parse_known = lru_cache(maxsize=512)(_parse_state)
+
+
+@_remembered
+def keys(text: bytes) -> tuple[Key, ...]:
+    """All replica keys that ``text`` prints, in order. Raises Unreadable if there are too many."""
+    found = tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
+    if len(found) > VOTERS_KEPT:
+        raise Unreadable
+    return found
+
+
+def offset(text: bytes) -> int | None:
+    """The offset of a printed LogOffsetMetadata, optional or not; None where it is absent."""
+    match = _OFFSET.match(text)
+    return None if match is None else int(match[1])
+
+
+def key_of(replica: int, directory: bytes | None) -> Key:
+    """A key from its printed parts; the zero UUID means that there is no directory id."""
+    text = None if directory is None else directory.decode("ascii", "replace")
+    return Key(replica, None if text in (None, _ZERO_UUID, "<undefined>", "Optional.empty") else text)
+
+
+def _integer(shown: Mapping[str, bytes], name: str) -> int:
+    if (value := shown.get(name)) is None or _INTEGER.fullmatch(value) is None:
+        raise Unreadable
+    return int(value)
+
+
+def _ids(text: bytes) -> tuple[int, ...]:
+    if not (text.startswith(b"[") and text.endswith(b"]")):
+        raise Unreadable
+    parts = text[1:-1].split(b", ") if len(text) > 2 else []
+    if len(parts) > VOTERS_KEPT or any(_INTEGER.fullmatch(part) is None for part in parts):
+        raise Unreadable
+    return tuple(sorted(int(part) for part in parts))
+
+
+@_remembered
+def _election(
+    text: bytes, releases: Releases
+) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:
+    """The voters that have granted, those that are asked, and which of ``releases`` print them so."""
+    for mark in ("EpochElection[", "EpochElection("):
+        if text.startswith(mark.encode()):
+            releases &= forms().marks[mark]
+    votes = {int(match[1]): match[2] for match in _VOTE.finditer(text)}
+    if len(votes) > VOTERS_KEPT:
+        raise Unreadable
+    if votes:
+        granted = frozenset(one for one, vote in votes.items() if vote == b"GRANTED")
+        return granted, frozenset(votes), releases
+    # Release 3.9 prints the values as objects without content.
+    ids = frozenset(int(match[1]) for match in _VOTER_OBJECT.finditer(text))
+    if len(ids) > VOTERS_KEPT:
+        raise Unreadable
+    return None, ids or None, releases
+
+
+def _local(shown: Mapping[str, bytes]) -> Key | None:
+    text = shown.get("localVoterNode", shown.get("localReplicaKey"))
+    if text is not None:
+        return _first_key(text)
+    if "localId" not in shown:
+        return None
+    return key_of(_integer(shown, "localId"), shown.get("localDirectoryId"))
+
+
+def _first_key(text: bytes) -> Key:
+    found = keys(text)
+    if not found:
+        raise Unreadable
+    return found[0]
+
+
+def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | Hidden | None:
+    if role in ("Leader", "Resigned"):
+        return NOT_SHOWN if local is None else local.id
+    if role in ("Candidate", "Voted"):
+        return None
+    text = shown.get("leader", shown.get("leaderId"))
+    if text is None:
+        return NOT_SHOWN
+    if text in _ABSENT:
+        return None
+    match = _OPTIONAL.fullmatch(text) or _NODE.search(text)
+    if match is None and _INTEGER.fullmatch(text) is None:
+        raise Unreadable
+    return int(text if match is None else match[1])
+
+
+def _voted(role: str, shown: Mapping[str, bytes], local: Key | None) -> Key | Hidden | None:
+    if role == "Candidate":
+        return NOT_SHOWN if local is None else local
+    text = shown.get("votedKey")
+    if text is not None:
+        return None if text in _ABSENT else _first_key(text)
+    return Key(_integer(shown, "votedId"), None) if "votedId" in shown else NOT_SHOWN
+
+
+def _timeout(shown: Mapping[str, bytes]) -> int | None:
+    for name in ("electionTimeoutMs", "fetchTimeoutMs"):
+        if name in shown:
+            return _integer(shown, name)
+    return None

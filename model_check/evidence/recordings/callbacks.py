@@ -1,0 +1,129 @@
+"""What production tells its state machine, derived from what the reference did.
+
+A poll ends with a visit to the state machine: it is registered (in the first poll of a process), gets the
+committed records that it has not seen, and learns of a new leader. A change of the high watermark hands
+over records at once, and so does every change of role with the news of the leader.
+
+Source: Kafka: KafkaRaftClient.pollListeners, updateListenersProgress, maybeFireHandleCommit,
+maybeFireLeaderChange, ListenerContext.shouldFireLeaderChange, onUpdateLeaderHighWatermark.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from kraftcheck.evidence.recordings.encode_log import encode_batch, or_minus_one
+from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.effects import AppendBatch, Effect, HighWatermark, Persist, Transition
+from kraftcheck.reference.log import Batch, Log, Snapshot
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.transitions import role_name
+
+
+class Listener:
+    """The state machine of one process. ``bootstrap``: the process has the checkpoint 0-0.
+
+    ``next_offset`` is the first offset that it has not been given, ``told`` the epoch and the leader that
+    it was told last, and ``in_memory`` what the leader has appended and not given to it yet.
+    """
+
+    __slots__ = (
+        *("_read_at_once", "bootstrap", "in_memory", "leader"),
+        *("next_offset", "registered", "role", "told"),
+    )
+
+    def __init__(self, started: Replica, *, bootstrap: bool, read_at_once: int | None) -> None:
+        self.bootstrap = bootstrap
+        self.registered = False
+        self.next_offset = 0
+        self.told: tuple[int, int | None] = (0, None)
+        self.in_memory: list[Batch] = []
+        self.role = role_name(started.role)
+        self.leader = started.quorum_state.leader
+        self._read_at_once = read_at_once
+
+    def copy(self) -> Listener:
+        """The same state machine, to try out what a part of a step tells it."""
+        other = copy.copy(self)
+        other.in_memory = list(self.in_memory)
+        return other
+
+    def during(self, effects: Sequence[Effect], log: Log) -> list[Json]:
+        """The callbacks while the effects of a step happen; ``log`` is the log after them."""
+        calls: list[Json] = []
+        for effect in effects:
+            if isinstance(effect, HighWatermark):
+                self._give_from_memory(effect.offset, calls)
+                self._give_from_log(effect.offset, log, calls)
+            elif isinstance(effect, AppendBatch):
+                if self.role == "Leader":
+                    self.in_memory.append(effect.batch)
+            elif isinstance(effect, Persist):
+                self.leader = effect.quorum_state.leader
+            elif isinstance(effect, Transition):
+                self._change(effect, calls)
+        return calls
+
+    def after_poll(self, replica: Replica) -> list[Json]:
+        """The callbacks at the end of a poll that left ``replica`` behind."""
+        calls: list[Json] = []
+        self.registered = True
+        if replica.high_watermark is not None:
+            self._give_from_log(replica.high_watermark, replica.log, calls)
+        role, leader = replica.role, replica.quorum_state.leader
+        caught_up = isinstance(role, Leader) and self.next_offset > role.epoch_start_offset
+        if caught_up or leader != replica.id:
+            self._tell(replica.epoch, leader, calls)
+        return calls
+
+    def _change(self, effect: Transition, calls: list[Json]) -> None:
+        self.role = effect.target
+        if effect.target != "Leader":
+            self.in_memory.clear()
+            if effect.target != "Resigned":
+                self._tell(effect.epoch, self.leader, calls)
+
+    def _tell(self, epoch: int, leader: int | None, calls: list[Json]) -> None:
+        """News of a leader: a larger epoch, or the leader of the epoch that had none.
+
+        A replica's own leadership is told only once the state machine has all records before it; one that
+        has resigned is never told.
+        """
+        told_epoch, told_leader = self.told
+        news = epoch > told_epoch or (epoch == told_epoch and leader is not None and told_leader is None)
+        if self.registered and news:
+            self.told = (epoch, leader)
+            calls.append({"cb": "leaderChange", "leader": or_minus_one(leader), "epoch": epoch})
+
+    def _give_from_memory(self, high_watermark: int, calls: list[Json]) -> None:
+        """A leader still holds the values that it has appended and need not read them again."""
+        while self.in_memory and self.in_memory[0].end_offset <= high_watermark:
+            batch = self.in_memory.pop(0)
+            if self.registered and not batch.is_control and batch.base_offset == self.next_offset:
+                self._give(batch, calls)
+
+    def _give_from_log(self, high_watermark: int, log: Log, calls: list[Json]) -> None:
+        if not self.registered or self.next_offset >= high_watermark:
+            return
+        if log.snapshots and self.next_offset in range(max(1, log.start_offset)):
+            self._load(log.snapshots[-1], calls)
+        elif self.next_offset == 0 and self.bootstrap:
+            calls.append({"cb": "loadBootstrap"})
+        for batch in logs.batches_from(log, self.next_offset, self._read_at_once):
+            if batch.end_offset <= high_watermark:
+                self._give(batch, calls)
+
+    def _load(self, snapshot: Snapshot, calls: list[Json]) -> None:
+        """What is before the log, or all that a state machine at its beginning has missed."""
+        id = snapshot.id
+        value = snapshot.values[-1] if snapshot.values else None
+        calls.append({"cb": "loadSnapshot", "offset": id.end_offset, "epoch": id.epoch, "value": value})
+        self.next_offset = id.end_offset
+
+    def _give(self, batch: Batch, calls: list[Json]) -> None:
+        shown = encode_batch(batch)
+        call = {"cb": "commit", "base": shown["base"], "last": shown["last"], "epoch": shown["epoch"]}
+        calls.append(call if batch.is_control else {**call, "values": shown["records"]})
+        self.next_offset = batch.end_offset

@@ -1,0 +1,306 @@
+"""The effects of a step as recordings list them, and the comparison of what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kraftcheck.evidence.recordings.encode import APIS, ERROR_TEXT, encode
+from kraftcheck.evidence.recordings.encode_log import encode_batch
+from kraftcheck.evidence.recordings.exceptions import (
+    CONTENT_UNKNOWN,
+    GRANTING_VOTERS,
+    OLDER_VERSION,
+    SEND_ORDER,
+    VOTER_ORDER,
+)
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Sent
+from kraftcheck.evidence.recordings.sizes import size_of
+from kraftcheck.evidence.recordings.state import differences, same
+from kraftcheck.evidence.recordings.versions import UNSUPPORTED, at_version, is_older
+from kraftcheck.evidence.recordings.wire import UncoveredMessageError
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Flush,
+    LoadSnapshot,
+    Reply,
+    Send,
+    Truncate,
+)
+from kraftcheck.reference.log import Batch, LeaderChange, Voters
+from kraftcheck.reference.messages import FetchResponse, Request, Response
+from kraftcheck.reference.replica import Connection
+
+KNOWN = frozenset(APIS.values())
+
+_LOG_EFFECTS = (AppendBatch, Flush, Truncate, DeleteBefore, LoadSnapshot)
+
+#: Of a recorded operation on the log, the fields that there may be.
+_OPERATIONS = {
+    "append": frozenset({"op", "by", "batches", "base", "end", "lastEpoch"}),
+    "flush": frozenset({"op", "to"}),
+    "truncate": frozenset({"op", "to"}),
+}
+
+
+class Sending(NamedTuple):
+    """The comparison of what was sent: what is wrong, the correlation id that production gave to each
+    connection, the exceptions that were used, and the correlation ids of requests that no line shows.
+    """
+
+    found: list[Found]
+    correlations: dict[int, int]
+    exceptions: list[str]
+    unsure: list[int]
+
+
+NOTHING_SENT = Sending([], {}, [], [])
+
+
+def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
+    """What happened to the log; batches appended in one go are one operation. ``leads``: as a leader."""
+    operations: list[dict[str, Any]] = []
+    for effect in effects:
+        if isinstance(effect, AppendBatch):
+            batch = effect.batch
+            contents = [encode_batch(batch)] if leads else None
+            _add_append(operations, batch.base_offset, batch.end_offset, batch.epoch, contents)
+        elif isinstance(effect, Flush):
+            operations.append({"op": "flush", "to": effect.offset})
+        elif isinstance(effect, Truncate):
+            operations.append({"op": "truncate", "to": effect.offset})
+        elif isinstance(effect, DeleteBefore):
+            id = effect.id
+            operations.append({"op": "deleteBefore", "offset": id.end_offset, "epoch": id.epoch})
+        elif isinstance(effect, LoadSnapshot):
+            # The log flushes itself where it starts anew.
+            id = effect.snapshot.id
+            operations.append({"op": "flush", "to": id.end_offset})
+            operations.append({"op": "truncateToSnapshot", "offset": id.end_offset, "epoch": id.epoch})
+    return operations
+
+
+def touches_log(effects: Sequence[Effect]) -> bool:
+    """Whether an effect changes the log."""
+    return any(isinstance(effect, _LOG_EFFECTS) for effect in effects)
+
+
+def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
+    """The recorded operations in the same form. A follower's append shows no batches: the message does."""
+    operations: list[dict[str, Any]] = []
+    for entry in log:
+        operation = entry.text("op")
+        if operation not in _OPERATIONS:
+            operations.append(entry.values)
+            continue
+        if operation == "append" and entry.text("by") == "leader":
+            for batch in entry.objects("batches"):
+                end = batch.number("last") + 1
+                _add_append(operations, batch.number("base"), end, batch.number("epoch"), [batch.values])
+        elif operation == "append":
+            end = entry.number("end")
+            _add_append(operations, entry.number("base"), end, entry.number("lastEpoch"), None)
+            operations[-1]["by"] = entry.text("by")
+        else:
+            operations.append({"op": operation, "to": entry.number("to")})
+        if not entry.values.keys() <= _OPERATIONS[operation]:
+            operations[-1]["fields"] = sorted(entry.values)
+    return operations
+
+
+def _add_append(
+    operations: list[dict[str, Any]], base: int, end: int, epoch: int, batches: list[Json] | None
+) -> None:
+    last: dict[str, Any] = operations[-1] if operations else {"op": "none"}
+    if last["op"] == "append" and last["end"] == base:
+        last["end"], last["lastEpoch"] = end, epoch
+        if batches is not None:
+            last["batches"] = [*last.get("batches", []), *batches]
+        return
+    operation: dict[str, Any] = {"op": "append", "base": base, "end": end, "lastEpoch": epoch}
+    operation |= {"by": "follower"} if batches is None else {"by": "leader", "batches": batches}
+    operations.append(operation)
+
+
+def unordered(effects: Sequence[Effect]) -> list[str]:
+    """The exceptions for the order of voters in control records that a leader appends."""
+    return _unordered([effect.batch for effect in effects if isinstance(effect, AppendBatch)])
+
+
+def _unordered(batches: Sequence[Batch]) -> list[str]:
+    records = [record for batch in batches if batch.is_control for record in batch.records]
+    named = ((LeaderChange, GRANTING_VOTERS), (Voters, VOTER_ORDER))
+    return [name for kind, name in named if any(isinstance(record, kind) for record in records)]
+
+
+def compare_sent(
+    effects: Sequence[Effect],
+    event: Event,
+    messages: Mapping[int, Message],
+    servers: Mapping[int, int],
+) -> Sending:
+    """Compare what was sent, and say which correlation id production gave to each connection.
+
+    Production sends to several nodes in the order of a hash set, which no rule fixes: requests are paired
+    by destination, answers by the request that they answer. The order of answers is fixed, and compared.
+    Raises UncoveredMessageError for requests and answers of an API that the reference does not know yet.
+    """
+    expected: dict[tuple[Any, ...], Send | Reply] = {}
+    for effect in effects:
+        if isinstance(effect, Send):
+            to = servers.get(effect.to, effect.to)
+            expected[True, to, APIS[type(effect.request)]] = effect
+        elif isinstance(effect, Reply):
+            expected[False, effect.to, APIS[type(effect.response)], effect.correlation] = effect
+    if not expected and not event.sent:
+        return NOTHING_SENT
+    result = Sending([], {}, [], [])
+    recorded = _recorded(event)
+    for key in [key for key in expected if key not in recorded]:
+        effect = expected[key]
+        content = effect.request if isinstance(effect, Send) else effect.response
+        result.found.append(Found(_path(key), encode(content), None))
+    numbers: list[int] = []
+    unseen: list[Send] = []
+    for key, sent in recorded.items():
+        message = messages.get(sent.mid)
+        shown = None if message is None else message.seq
+        if key not in expected:
+            found = "sent" if message is None else message.data.values
+            result.found.append(Found(_path(key), None, found, shown))
+            continue
+        effect = expected[key]
+        if isinstance(effect, Send) and effect.correlation is not None:
+            numbers.append(effect.correlation)
+        if message is None:
+            result.exceptions.append(CONTENT_UNKNOWN)
+            if isinstance(effect, Send):
+                unseen.append(effect)
+            continue
+        _compare_content(key, effect, message, result)
+        if isinstance(effect, Send) and effect.correlation is not None:
+            result.correlations[effect.to] = message.correlation
+    if numbers:
+        _pair_numbers(result, numbers, unseen, event, messages)
+    result.found.extend(_order_of_answers(expected, recorded))
+    return result
+
+
+def _order_of_answers(
+    expected: Mapping[tuple[Any, ...], Any], recorded: Mapping[tuple[Any, ...], Any]
+) -> Iterator[Found]:
+    """Answers, unlike requests, leave in an order that is fixed: parked fetches by their offset, then age."""
+    ours, theirs = ([key for key in keys if not key[0]] for keys in (expected, recorded))
+    if ours != theirs and set(ours) == set(theirs):
+        reference, production = (
+            [f"{key[2]} to {key[1]} (re {key[3]})" for key in keys] for keys in (ours, theirs)
+        )
+        yield Found("out.order", reference, production)
+
+
+def _pair_numbers(
+    result: Sending,
+    numbers: list[int],
+    unseen: list[Send],
+    event: Event,
+    messages: Mapping[int, Message],
+) -> None:
+    """The requests of a step have the expected correlation ids ``numbers``, in some order.
+
+    Which of those that are left a request has whose content no line shows (``unseen``), its answer says.
+    """
+    if len(numbers) > 1:
+        result.exceptions.append(SEND_ORDER)
+    given = sorted(result.correlations.values())
+    left = [number for number in numbers if number not in given]
+    if len(left) != len(unseen) or len(set(given)) != len(given):
+        # Any of them may be the wrong one, so each line that shows one is named.
+        lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
+        result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
+        return
+    result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
+    result.unsure.extend(left)
+
+
+def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
+    recorded: dict[tuple[Any, ...], Sent] = {}
+    for sent in event.sent:
+        if sent.api == NOT_RAFT and not sent.is_request:
+            continue
+        if sent.api not in KNOWN:
+            raise UncoveredMessageError(f"sends {sent.api}")
+        if sent.is_request:
+            recorded[True, sent.destination, sent.api] = sent
+        else:
+            recorded[False, sent.destination, sent.api, sent.answers] = sent
+    return recorded
+
+
+def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message, result: Sending) -> None:
+    expected = content_shown(effect.request if isinstance(effect, Send) else effect.response)
+    if is_older(message):
+        expected = _older(expected, message)
+        result.exceptions.append(OLDER_VERSION)
+    batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
+    result.exceptions.extend(_unordered(batches))
+    _adopt_words(expected, message.data.values)
+    if not same(expected, message.data.values):
+        wrong = differences(expected, message.data.values, _path(key))
+        result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
+
+
+def _adopt_words(expected: Json, found: Json) -> None:
+    """Where both sides describe an error, the words are production's."""
+    if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
+        expected[ERROR_TEXT] = found[ERROR_TEXT]
+
+
+def _older(newest: Json, message: Message) -> Json:
+    """``newest`` as the version of ``message`` shows it, unless no peer ever got it in that version."""
+    if message.why == UNSUPPORTED and same(newest, message.data.values):
+        return newest
+    return at_version(newest, message.api, message.version, is_request=message.is_request)
+
+
+def content_shown(content: Request | Response) -> Json:
+    """A message as recordings show it, with the size of its records."""
+    data = encode(content)
+    if isinstance(content, FetchResponse):
+        _add_size(data, content.batches)
+    return data
+
+
+def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
+    """How many bytes the records take; the reference knows batches, not bytes."""
+    for topic in expected["responses"]:
+        (partition,) = topic["partitions"]
+        records = partition.pop("batches", None)
+        partition["recordsSizeInBytes"] = sum(size_of(batch) for batch in batches)
+        if records is not None:
+            partition["batches"] = records
+
+
+def discovery_choice(event: Event, servers: Mapping[int, int]) -> int | None:
+    """The bootstrap server that production drew, as far as the recording shows a draw."""
+    for sent in event.sent:
+        if sent.is_request and sent.api == "Fetch":
+            for server, node in servers.items():
+                if node == sent.destination:
+                    return server
+    return None
+
+
+def _path(key: tuple[Any, ...]) -> str:
+    kind = "request" if key[0] else "response"
+    return f"out.{key[2]} {kind} to {key[1]}"
+
+
+def reconnect(connection: Connection, correlations: Mapping[int, int]) -> Connection:
+    """``connection`` with the correlation id that production gave to the request sent on it."""
+    if not connection.awaiting or connection.node not in correlations:
+        return connection
+    return Connection(connection.node, True, correlations[connection.node])

@@ -1,0 +1,107 @@
+"""What configuration and disk give to a process of a recorded run.
+
+Source: the recorder's setting: voters under kraft.version 1 start from a bootstrap checkpoint with the
+voter set; other nodes start empty with the initial voters as bootstrap servers; under kraft.version 0
+every node has the voters as static configuration.
+"""
+
+from __future__ import annotations
+
+from kraftcheck.evidence.recordings.configuration import Config
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.bootstrap import FIRST_SERVER
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
+from kraftcheck.support.errors import InputError
+
+#: The newest kraft.version that the recorded release supports.
+MAX_KRAFT_VERSION = 1
+
+
+def bootstrap_servers(config: Config) -> dict[int, int]:
+    """The nodes asked for a leader, by the id under which connections to them are kept."""
+    initial = sorted(node.id for node in config.nodes if node.initial_voter)
+    if config.initial_kraft_version == 0:
+        return {node: node for node in initial}
+    return {FIRST_SERVER - index: node for index, node in enumerate(initial)}
+
+
+def endpoints_of(node: int) -> tuple[Endpoint, ...]:
+    """Where a controller of a recorded run listens."""
+    return (Endpoint(LISTENER, f"node-{node}", 9093),)
+
+
+def identity_of(config: Config, node: int, start: Fields) -> Replica:
+    """The process that a ``start`` line begins, before it reads its disk."""
+    found = start.text("dirId")
+    can_become_voter = start.flag("canBecomeVoter")
+    voters, kraft_version = _bootstrap(config, node, found)
+    return Replica(
+        key=ReplicaKey(node, found),
+        bootstrap_voters=voters,
+        bootstrap_kraft_version=kraft_version,
+        endpoints=endpoints_of(node) if can_become_voter else (),
+        can_become_voter=can_become_voter,
+        auto_join=start.flag("autoJoin", False),
+        max_kraft_version=MAX_KRAFT_VERSION,
+        cluster_id=config.cluster_id,
+        next_correlation=0,
+    )
+
+
+def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
+    initial = [entry for entry in config.nodes if entry.initial_voter]
+    if config.initial_kraft_version == 0:
+        return static_voters(entry.id for entry in initial), 0
+    if all((entry.id, entry.directory) != (node, found) for entry in initial):
+        return VoterSet(), 0
+    voters = voter_set(
+        Voter(ReplicaKey(entry.id, entry.directory), endpoints_of(entry.id), 0, MAX_KRAFT_VERSION)
+        for entry in initial
+    )
+    return voters, config.initial_kraft_version
+
+
+def quorum_state_found(file: Json, where: str) -> QuorumState | None:
+    """What a process reads in the quorum-state file, ``None`` if there is none. A file of version 0 has no
+    directory of the vote. Raises InputError.
+    """
+    if file is None:
+        return None
+    stored = Fields.of(file, where)
+    voted, leader = stored.number("votedId"), stored.number("leaderId")
+    key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
+    return QuorumState(
+        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else key
+    )
+
+
+def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
+    """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
+    whose content is not ``known``.
+    """
+    if start.state is not None and ("snapshot" in start.state or "logStart" in start.state):
+        raise UncoveredMessageError("a disk with a snapshot")
+    quorum_state = quorum_state_found(start.fields.value("persisted"), start.fields.where)
+    batches = []
+    for entry in start.fields.items("logBatches"):
+        if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
+            raise InputError(
+                f"{start.fields.where}: field 'logBatches' must hold base, last, epoch and more."
+            )
+        content = known.get((entry[0], entry[2]))
+        if content is None:
+            raise UncoveredMessageError("a batch whose content no line shows")
+        batches.append(content)
+    if batches and batches[0].base_offset > 0:
+        raise UncoveredMessageError("a log that starts with a snapshot")
+    try:
+        log = logs.log_of(tuple(batches))
+    except ValueError as error:
+        raise InputError(f"{start.fields.where}: {error}.") from None
+    return Disk(quorum_state, log, log.end_offset)

@@ -1,0 +1,398 @@
+"""One node of a recorded run: its processes from start to end, each step given to the reference.
+
+The recorder shows a poll only if it had a visible effect. Between two messages with no poll shown there
+was one all the same, so the reference is polled there too and must have nothing to do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from kraftcheck.evidence.recordings import cut
+from kraftcheck.evidence.recordings import effects as shown
+from kraftcheck.evidence.recordings.callbacks import Listener
+from kraftcheck.evidence.recordings.clock import Clock
+from kraftcheck.evidence.recordings.correlations import Correlations
+from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
+from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
+from kraftcheck.evidence.recordings.known import KnownBatches, creation
+from kraftcheck.evidence.recordings.outcome import Difference, Verdict
+from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
+from kraftcheck.evidence.recordings.stored import Stored, written
+from kraftcheck.evidence.recordings.wire import UncoveredMessageError, decode
+from kraftcheck.reference.effects import (
+    AppendAccepted,
+    ArmTimer,
+    CallFailed,
+    Effect,
+    Fatal,
+    ForgetRequests,
+    Send,
+    StoreSnapshot,
+)
+from kraftcheck.reference.events import (
+    Append,
+    FetchWaitExpired,
+    RequestReceived,
+    Resign,
+    ResponseReceived,
+    Shutdown,
+    UpgradeKRaftVersion,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    FetchRequest,
+    FetchSnapshotResponse,
+    Request,
+    Response,
+)
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+
+#: A record of a batch that a leader appends, in a list of operations on the log.
+APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
+
+
+class NodeRun:
+    """The comparison of one node. ``detached`` says why steps are skipped until the next start."""
+
+    def __init__(
+        self,
+        node: int,
+        recording: Recording,
+        protocol: Protocol,
+        known: KnownBatches,
+        rules: Counter[str],
+        exceptions: Counter[str],
+    ) -> None:
+        self.node = node
+        self.recording = recording
+        self.protocol = protocol
+        self.known = known
+        self.rules = rules
+        self.exceptions = exceptions
+        self.servers = bootstrap_servers(recording.config)
+        self.stored = Stored()
+        self.detached: str | None = "before its first start"
+        self.uncovered = ""
+        self.host: Host
+        self.correlations: Correlations
+        self.before: Replica
+        self.listener: Listener
+        self.shutdown_at: int | None = None
+        self.unseen_poll_at: int | None = None
+        self.last_state: Json = None
+        self.submitted: dict[int, int] = {}
+        self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
+        self.found: list[Found] = []
+        self.used: list[str] = []
+
+    # One recorded step.
+
+    def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
+        """Compare one step with the reference's."""
+        if event.kind != "start" and self.detached is not None:
+            # A process that dies before it shows a state may have written to the disk.
+            self.stored.is_known &= event.kind != "end"
+            return Verdict.SKIPPED, []
+        self.found, self.used = [], []
+        if event.kind != "start":
+            self.host.begin()
+            self.before = self.host.replica
+        try:
+            self._dispatch(event)
+        except UncoveredMessageError as error:
+            self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
+            self._detach("after a step that is not covered")
+            return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
+        if event.state is not None:
+            self.last_state = event.state.values
+        self.exceptions.update(self.used)
+        before = tuple(self.history)
+        self.history.append((event, tuple(self.host.rules)))
+        if not self.found:
+            self.rules.update(self.host.rules)
+            return Verdict.COMPARED, []
+        self._detach("after a difference")
+        return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
+
+    def timers(self) -> tuple[Clock | None, int | None]:
+        """The timers of the process, and when its shutdown times out; ``None`` where they are not known."""
+        return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
+
+    def _difference(
+        self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
+    ) -> Difference:
+        return Difference(
+            run=self.recording.name,
+            seq=event.seq,
+            node=self.node,
+            event=event.label,
+            field=found.field,
+            expected=found.expected,
+            found=found.found,
+            rules=tuple(self.host.rules),
+            before=tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before),
+            shown_at=found.shown_at,
+        )
+
+    def _detach(self, reason: str) -> None:
+        self.detached = reason
+        self.stored.is_known = False
+
+    def _dispatch(self, event: Event) -> None:
+        if event.kind not in ("start", "end") and self.host.stopped:
+            self.found.append(Found("process", "its end: the shutdown is complete", event.kind))
+        if event.kind == "start":
+            self._start(event)
+        elif event.kind == "tick":
+            self._tick(event)
+        elif event.kind == "recv":
+            self._unseen_poll()
+            self._receive(event)
+            self._compare(event, polled=True)
+            self.unseen_poll_at = event.now
+        elif event.kind == "api":
+            self._call(event)
+        elif event.kind == "expire":
+            self._expire(event)
+        else:
+            self._end(event)
+
+    # Feeding the reference.
+
+    def _start(self, event: Event) -> None:
+        self.shutdown_at, self.detached, self.last_state = None, None, None
+        self.history.clear()
+        self.found.extend(self.stored.found_by(event, self.known))
+        disk = self.stored.disk
+        config = self.recording.config
+        identity = identity_of(config, self.node, event.fields)
+        self.before = replace(identity, log=disk.log)
+        host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
+        self.host, self.correlations = host, Correlations(host, self.servers)
+        self.listener = Listener(
+            host.replica,
+            bootstrap=identity.bootstrap_kraft_version > 0,
+            read_at_once=self.protocol.fetch_max_batches,
+        )
+        self._compare(event)
+        self.unseen_poll_at = event.now
+
+    def _unseen_poll(self) -> None:
+        """The poll between two messages that had no visible effect."""
+        at, self.unseen_poll_at = self.unseen_poll_at, None
+        if at is None:
+            return
+        self.host.poll(at, None)
+        for effect in self.host.effects:
+            unseen = isinstance(effect, ArmTimer) and not self.host.clock.is_shown(effect.timer)
+            if not isinstance(effect, ForgetRequests) and not unseen:
+                self.found.append(Found("a poll between messages", str(effect), None))
+        self.host.effects = []
+
+    def _tick(self, event: Event) -> None:
+        assert event.state is not None
+        if cut.is_second_half(event, self.last_state):
+            if not event.callbacks and same(self.last_state, event.state.values):
+                self.found.append(Found("tick", "a poll with a visible effect", None))
+            self._unseen_poll()
+            self._compare(event, polled=True)
+            self.unseen_poll_at = event.now
+        else:
+            if self.shutdown_at is not None and event.now >= self.shutdown_at:
+                # A poll that finds the shutdown timed out does nothing else (Kafka: maybeCompleteShutdown).
+                self.host.stopped = True
+            else:
+                if self.unseen_poll_at is not None and self.unseen_poll_at < event.now:
+                    self._unseen_poll()
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
+            self.unseen_poll_at = None
+            self._compare(event)
+
+    def _receive(self, event: Event) -> None:
+        message = event.message
+        assert message is not None
+        content = decode(message)
+        if message.is_request:
+            assert isinstance(content, Request)
+            if isinstance(content, AddRaftVoterRequest):
+                self.host.look_at(content.voter.id, event.now)
+            # The message id pairs request and answer: correlation ids repeat after a restart.
+            self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
+        else:
+            assert isinstance(content, Response)
+            if isinstance(content, FetchSnapshotResponse):
+                content = self.known.with_content(content)
+            self.found.extend(self.correlations.arrives(message))
+            source = self.correlations.awaited_by(message)
+            self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
+
+    def _call(self, event: Event) -> None:
+        # The poll that waits began before the call, and may still take the next message.
+        self._unseen_poll()
+        call = event.fields.text("call")
+        if call == "append":
+            values = event.fields.numbers("values")
+            self.host.feed(Append(event.fields.number("epoch"), values), event.now)
+            accepted = [e.offset for e in self.host.effects if isinstance(e, AppendAccepted)]
+            recorded = [event.fields.number("offset")] if "offset" in event.fields else []
+            self.found.extend(differences(accepted, recorded, "offset"))
+            for last in accepted:
+                self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
+        elif call == "resign":
+            self.host.feed(Resign(event.fields.number("epoch")), event.now)
+        elif call == "upgradeKRaftVersion":
+            # The call does not wake the loop, which waits since the poll before it.
+            self._unseen_poll()
+            version = event.fields.number("version")
+            self.host.feed(UpgradeKRaftVersion(event.fields.number("epoch"), version), event.now)
+        elif call == "shutdown":
+            self.shutdown_at = event.now + event.fields.number("timeoutMs")
+            self.host.feed(Shutdown(), event.now)
+        elif call == "createSnapshot":
+            self.host.feed(creation(event, self.host.replica), event.now)
+            created = [effect.snapshot for effect in self.host.effects if isinstance(effect, StoreSnapshot)]
+            self.found.extend(differences(bool(created), event.fields.flag("created"), "created"))
+            self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})
+        else:
+            self.found.append(Found("call", "a call of the raft client", call))
+        failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
+        if bool(failed) != ("threw" in event.fields):
+            self.found.append(Found("threw", failed or None, event.fields.values.get("threw")))
+        self._compare(event)
+
+    def _expire(self, event: Event) -> None:
+        if not event.sent:
+            self.found.append(Found("out", "the answer to a Fetch that has waited long enough", []))
+        for sent in event.sent:
+            self.host.feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
+        self._compare(event)
+
+    def _end(self, event: Event) -> None:
+        reason = event.fields.text("reason")
+        if reason == "stopped":
+            timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
+            if not self.host.stopped and not timed_out:
+                self.found.append(Found("reason", "the shutdown is not complete", reason))
+        elif reason != "killed":
+            if event.message is not None:
+                self._unseen_poll()
+                self._receive(event)
+            else:
+                self.host.poll(event.now, shown.discovery_choice(event, self.servers))
+        if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
+            self.found.append(Found("reason", "the process goes on", reason))
+        self._compare_cut_off(event, reason)
+        self.found.extend(self.stored.left_by(event))
+        self.detached = "after its end"
+
+    # Comparing.
+
+    def _compare(self, event: Event, *, polled: bool = False) -> None:
+        effects = self.host.effects
+        calls = self.listener.during(effects, self.host.replica.log) if effects else []
+        if polled:
+            calls += self.listener.after_poll(self.host.replica)
+        if calls or event.callbacks:
+            self._differ(calls, [call.values for call in event.callbacks], "cb")
+        files = written(effects, self.before) if effects else []
+        if files or event.persisted:
+            self._differ(files, [entry.values for entry in event.persisted], "persist")
+        if event.log or (effects and shown.touches_log(effects)):
+            logged = shown.log_operations(effects, leads=event.kind == "tick")
+            recorded = shown.recorded_operations(event.log)
+            if not same(logged, recorded):
+                wrong = differences(logged, recorded, "log")
+                self.found.extend(self._with_origin(one, logged) for one in wrong)
+            if event.kind == "tick":
+                self.used.extend(shown.unordered(effects))
+        self.stored.write(effects, files)
+        self._compare_sent(effects, event)
+        if effects and isinstance(effects[-1], Fatal):
+            self.found.append(Found("fatal", effects[-1].reason, None))
+        if event.state is not None:
+            self._compare_state(event)
+
+    def _differ(self, expected: Json, found: Json, path: str) -> None:
+        if not same(expected, found):
+            self.found.extend(differences(expected, found, path))
+
+    def _with_origin(self, one: Found, logged: list[Json]) -> Found:
+        """A value that is appended was submitted before: name that line as well."""
+        place = APPENDED.match(one.field)
+        if place is None:
+            return one
+        operation, batch, record = (int(index) for index in place.groups())
+        offset = logged[operation]["batches"][batch]["base"] + record
+        return one._replace(shown_at=self.submitted.get(offset))
+
+    def _compare_sent(self, effects: Sequence[Effect], event: Event) -> None:
+        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers)
+        if sending is shown.NOTHING_SENT:
+            return
+        self.found.extend(sending.found)
+        self.used.extend(sending.exceptions)
+        drawn = [effect for effect in effects if isinstance(effect, Send) and self._was_drawn(effect)]
+        self.used.extend([BOOTSTRAP_SERVER] * len(drawn))
+        self.correlations.send(effects, sending, event.seq)
+
+    def _was_drawn(self, sent: Send) -> bool:
+        """Whether the destination of a Fetch is a bootstrap server drawn at random."""
+        leader = self.host.replica.quorum_state.leader
+        return isinstance(sent.request, FetchRequest) and sent.to in self.servers and sent.to != leader
+
+    def _compare_state(self, event: Event) -> None:
+        assert event.state is not None
+        draws = self.host.clock.draws
+        expected = encode_state(self.host.replica, stopped=self.host.stopped)
+        deadlines, wrong = self.host.clock.shown(self.host.replica, event.state, event)
+        expected["deadlines"] = deadlines
+        self.found.extend(wrong)
+        if self.host.clock.draws > draws:
+            self.used.append(ELECTION_TIMEOUT)
+        for one in state_differences(expected, event.state.values):
+            if one.field == "deadlines.election" and self.host.clock.drawn_at not in (None, event.seq):
+                one = one._replace(shown_at=self.host.clock.drawn_at)
+            self.found.append(one)
+
+    def _compare_cut_off(self, event: Event, reason: str) -> None:
+        """What a process had done when it ended is the first part of what the reference does."""
+        persisted = [entry.values for entry in event.persisted]
+        logged = shown.recorded_operations(event.log)
+        called = [call.values for call in event.callbacks]
+        leads = event.message is None
+        for count in range(len(self.host.effects) + 1):
+            if not cut.fits(reason, self.host.effects, count):
+                continue
+            part = self.host.effects[:count]
+            files = written(part, self.before)
+            operations = shown.log_operations(part, leads=leads)
+            calls = self.listener.copy().during(part, self.host.replica.log)
+            if equal([files, operations, calls], [persisted, logged, called]):
+                self.stored.write(part, files)
+                self._compare_sent(part, event)
+                return
+        self._explain_cut_off(reason, persisted, logged, called, leads=leads)
+
+    def _explain_cut_off(
+        self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
+    ) -> None:
+        """No part of the effects is what the process did: say where all of them differ from it."""
+        files = written(self.host.effects, self.before)
+        self.stored.write(self.host.effects, files)
+        operations = shown.log_operations(self.host.effects, leads=leads)
+        calls = self.listener.during(self.host.effects, self.host.replica.log)
+        self.found.extend(differences(files[: len(persisted)], persisted, "persist"))
+        self.found.extend(differences(operations[: len(logged)], logged, "log"))
+        self.found.extend(differences(calls[: len(called)], called, "cb"))
+        if not self.found:
+            effects = [str(effect) for effect in self.host.effects]
+            self.found.append(Found("reason", effects, f"{reason} after another part of them"))

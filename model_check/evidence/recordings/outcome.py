@@ -1,0 +1,36 @@
+"""What the comparison of one recorded step says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kraftcheck.evidence.recordings.fields import Json
+
+
+class Verdict(Enum):
+    """What became of a recorded step."""
+
+    COMPARED = "compared"
+    NOT_COVERED = "not covered"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A disagreement: ``expected`` is the reference's value, ``found`` is production's.
+
+    ``seq`` is the event at which they disagree, ``shown_at`` the line that shows the value where that is
+    another one: a message's content stands where it arrives. ``node`` is ``None`` for the run as a whole.
+    """
+
+    run: str
+    seq: int
+    node: int | None
+    event: str
+    field: str
+    expected: Json
+    found: Json
+    rules: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    shown_at: int | None = None

@@ -1,0 +1,145 @@
+"""The processes and disks of a recorded run: which of them run, as which incarnation, on which disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kraftcheck.evidence.recordings.configuration import Config, NodeConfig
+from kraftcheck.evidence.recordings.cut import POINTS
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.recording import Event
+
+#: Why a process ends.
+REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
+
+
+@dataclass(slots=True)
+class Process:
+    """What runs on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is how many records
+    the next process must miss, and ``ended_at`` the line of the end that says so; ``directory_at`` is the
+    line that gives the disk; ``paused_at`` is the line of the last pause, ``last_step`` that of the last
+    step of any process.
+    """
+
+    node: NodeConfig
+    directory: str
+    runs: bool = False
+    incarnation: int = 0
+    ends: int = 0
+    end_of_log: int = 0
+    lost: int = 0
+    lost_before_wipe: int = 0
+    ended_at: int | None = None
+    directory_at: int = 0
+    paused_at: int | None = None
+    started_at: int = -1
+    last_step: int = -1
+
+
+class Processes:
+    """All nodes of a run."""
+
+    def __init__(self, config: Config) -> None:
+        self.auto_join = config.auto_join
+        self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
+
+    def ran_since(self, node: int, seq: int) -> bool:
+        """Whether the process on ``node`` has run since line ``seq``; no process runs on an unknown node."""
+        process = self.by_node.get(node)
+        return process is not None and process.runs and process.started_at < seq
+
+    def step(self, event: Event) -> Iterator[Found]:
+        """Hold a step against what is known of its process, and take note of it."""
+        assert event.node is not None
+        process = self.by_node[event.node]
+        if process.node.is_skewed or "lt" in event.fields.values:
+            yield from _clock(process.node, event)
+        if event.kind == "start":
+            yield from self._start(process, event)
+        elif not process.runs and not _fails_to_start(process, event):
+            yield Found("process", "a process runs on the node", "none does", process.ended_at)
+        if event.kind == "end":
+            yield from _end(process, event)
+        process.last_step = event.seq
+        if event.state is not None:
+            process.end_of_log = event.state.number("leo")
+
+    def _start(self, process: Process, event: Event) -> Iterator[Found]:
+        fields, node = event.fields, process.node
+        if process.runs:
+            yield Found("process", "no process runs on the node", "one does")
+        joins = self.auto_join and node.can_become_voter
+        expected: list[tuple[str, int | str | bool, int | str | bool, int | None]] = [
+            ("inc", process.incarnation + 1, fields.number("inc"), process.ended_at),
+            ("dirId", process.directory, fields.text("dirId"), process.directory_at),
+            ("canBecomeVoter", node.can_become_voter, fields.flag("canBecomeVoter"), 0),
+            ("autoJoin", joins, fields.flag("autoJoin"), 0),
+        ]
+        for name, wanted, found, said_at in expected:
+            if wanted != found:
+                yield Found(name, wanted, found, said_at)
+        lost = fields.number("lostUnflushed")
+        if lost not in (process.lost, process.lost_before_wipe):
+            yield Found("lostUnflushed", process.lost, lost, process.ended_at)
+        process.runs, process.incarnation = True, fields.number("inc")
+        process.started_at, process.paused_at = event.seq, None
+        process.lost = process.lost_before_wipe = 0
+
+    def world(self, event: Event) -> Iterator[Found]:
+        """A pause, a lost disk, or a log written back."""
+        process = self.by_node.get(event.fields.number("n"))
+        if process is None:
+            yield Found("n", "a node of the configuration", event.fields.number("n"))
+        elif event.kind == "wipe":
+            if process.directory == event.fields.text("dirId"):
+                yield Found("dirId", "a new one", process.directory)
+            process.directory, process.directory_at = event.fields.text("dirId"), event.seq
+            # Whether records that the power took before the disk went count as lost, no line says.
+            process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
+        elif event.kind == "pause":
+            process.paused_at = event.seq
+            if event.fields.number("ms") < 0:
+                yield Found("ms", "a length of time", event.fields.number("ms"))
+        elif event.kind == "osFlush":
+            to, end = event.fields.number("to"), process.end_of_log
+            # What of a dead process's log is left to write back, its end says, and the next start.
+            if to > end or (process.runs and to != end):
+                yield Found("to", end, to)
+
+
+def _fails_to_start(process: Process, event: Event) -> bool:
+    """Whether an ``end`` is that of a process which died before it had a state to show."""
+    if event.kind != "end" or event.fields.text("reason") in ("killed", "stopped"):
+        return False
+    if event.fields.number("inc") != process.incarnation + 1:
+        return False
+    process.incarnation += 1
+    return True
+
+
+def _end(process: Process, event: Event) -> Iterator[Found]:
+    fields = event.fields
+    incarnation, end, flushed = fields.number("inc"), fields.number("leo"), fields.number("flushed")
+    if incarnation != process.incarnation:
+        yield Found("inc", process.incarnation, incarnation)
+    reason = fields.text("reason")
+    if reason == "fatal" and "exception" not in fields:
+        yield Found("exception", "there is one where the reason is 'fatal'", None)
+    if reason not in REASONS:
+        yield Found("reason", f"one of {', '.join(sorted(REASONS))}", reason)
+    loses = fields.flag("powerLoss", False)
+    process.runs, process.ends = False, process.ends + 1
+    process.end_of_log, process.ended_at = end, event.seq
+    process.lost = process.lost_before_wipe = max(0, end - flushed) if loses else 0
+
+
+def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
+    """Every step of a node with a clock of its own shows that clock, except its end; one that happens to
+    show the global time need not be shown.
+    """
+    if "lt" in event.fields:
+        if event.now not in (times := node.local_times(event.time)):
+            yield Found("lt", times[0], event.now)
+    elif node.is_skewed and event.kind != "end" and event.time not in node.local_times(event.time):
+        yield Found("lt", node.local_times(event.time)[0], None)

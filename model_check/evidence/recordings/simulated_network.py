@@ -1,0 +1,246 @@
+"""The network of a simulated cluster: letters under way, losses, and the answers that it makes itself."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+from kraftcheck.evidence.recordings.answers import SYNTHETIC, error_answer
+from kraftcheck.evidence.recordings.configuration import Config
+from kraftcheck.evidence.recordings.effects import content_shown
+from kraftcheck.evidence.recordings.encode import APIS
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.simulated import DELAY, Letter, Node
+from kraftcheck.evidence.recordings.versions import UNSUPPORTED, VERSIONS, at_version
+from kraftcheck.evidence.recordings.wire import decode_data
+from kraftcheck.reference.effects import Effect, Reply, Send
+from kraftcheck.reference.messages import Request, Response, VoteRequest
+
+_STEPS_WITH_CLOCK = frozenset({"start", "tick", "recv", "api", "expire"})
+
+
+class Network(ABC):
+    """What is under way between the nodes, in global time (ms), and the lines of the recording so far.
+
+    drop: the share of messages that are lost, half of them together with their connection. older: the
+    newest version that a node knows, by node and API, where that is not the release's.
+    """
+
+    config: Config
+    nodes: dict[int, Node]
+    servers: dict[int, int]
+
+    def __init__(self, seed: int, drop: float, older: Mapping[int, Mapping[str, int]]) -> None:
+        self.random = random.Random(seed)
+        self.time, self.order, self.mids = 0, 0, 0
+        self.drop, self.older = drop, older
+        self.queue: list[tuple[int, int, Callable[[], None]]] = []
+        self.lines: list[Json] = []
+        self.blocked: set[tuple[int, int]] = set()
+        self.arrivals: dict[tuple[int, int], int] = {}
+        self.open: dict[int, Letter] = {}
+        self.requests: dict[int, Letter] = {}
+        self.connected: dict[tuple[int, int], tuple[int, int]] = {}
+
+    @abstractmethod
+    def _deliver(self, node: Node, letter: Letter) -> None:
+        """``letter`` has reached ``node``, on which a process runs."""
+
+    # Time and lines.
+
+    def at(self, time: int, action: Callable[[], None]) -> None:
+        """Do ``action`` at ``time`` (ms)."""
+        self.order += 1
+        heapq.heappush(self.queue, (time, self.order, action))
+
+    def run(self, until: int) -> None:
+        """Go on until the time ``until`` (ms)."""
+        while self.queue and self.queue[0][0] <= until:
+            self.time, _, action = heapq.heappop(self.queue)
+            action()
+        self.time = until
+
+    def _line(self, kind: str, node: int | None, fields: Json) -> None:
+        line: Json = {"seq": len(self.lines), "t": self.time}
+        if node is not None:
+            line["n"] = node
+        line["ev"] = kind
+        if node is not None and self.nodes[node].config.is_skewed and kind in _STEPS_WITH_CLOCK:
+            line["lt"] = self.nodes[node].clock(self.time)
+        self.lines.append(line | fields)
+
+    def block(self, what: str, links: set[tuple[int, int]]) -> None:
+        """From now on exactly ``links`` (source, destination) are blocked; ``what`` is a label."""
+        self.blocked = links
+        self._line("net", None, {"what": what, "blocked": sorted(f"{a}>{b}" for a, b in links)})
+
+    # Sending.
+
+    def _send(self, node: Node, effects: Sequence[Effect]) -> list[Json]:
+        out = []
+        for effect in effects:
+            if isinstance(effect, Send):
+                letter = self._letter(node, self.servers.get(effect.to, effect.to), effect, None)
+                deadline = node.when(node.clock(self.time) + self.config.times.request_timeout)
+                self.at(deadline, lambda one=letter: self._time_out(one))  # type: ignore[misc]
+            elif isinstance(effect, Reply):
+                assert effect.correlation is not None
+                letter = self._letter(node, effect.to, effect, self.requests[effect.correlation])
+            else:
+                continue
+            sent: Json = {"mid": letter.mid, "to": letter.to, "kind": "resp", "api": letter.api}
+            out.append(sent | ({"kind": "req"} if letter.request is None else {"re": letter.request.mid}))
+        return out
+
+    def _letter(self, node: Node, to: int, effect: Send | Reply, request: Letter | None) -> Letter:
+        content = effect.request if isinstance(effect, Send) else effect.response
+        correlation = effect.correlation if request is None else request.correlation
+        assert correlation is not None
+        api = APIS[type(content)]
+        version = self.older.get(to, {}).get(api, VERSIONS[api]) if request is None else request.version
+        letter = Letter(
+            mid=self._mid(),
+            source=node.id,
+            to=to,
+            api=api,
+            correlation=correlation,
+            content=content,
+            data=self._shown(content),
+            connection=effect.to if isinstance(effect, Send) else -1,
+            owner=node.incarnation,
+            request=request,
+            version=version,
+        )
+        self.open[letter.mid] = letter
+        if request is None:
+            self.requests[letter.mid] = letter
+        link = (node.id, to)
+        arrival = max(self.time + self.random.randint(*DELAY), self.arrivals.get(link, 0))
+        self.arrivals[link] = arrival
+        self.at(arrival, lambda: self._arrive(letter))
+        if not is_unsupported(letter):
+            self._write(letter)
+        return letter
+
+    def _shown(self, content: Request | Response) -> Json:
+        """A message as the recording shows it."""
+        return content_shown(content)
+
+    def _write(self, letter: Letter) -> None:
+        """The receiver sees what the version of the message has room for."""
+        letter.data = at_version(letter.data, letter.api, letter.version, is_request=letter.is_request)
+        if letter.version < VERSIONS[letter.api]:
+            data = Fields(letter.data, "simulation")
+            letter.content = decode_data(letter.api, data, is_request=letter.is_request)
+
+    def _mid(self) -> int:
+        self.mids += 1
+        return self.mids - 1
+
+    # Arriving.
+
+    def _arrive(self, letter: Letter) -> None:
+        if letter.done:
+            return
+        letter.done = True
+        node = self.nodes[letter.to]
+        why = self._why_lost(letter, node)
+        if why is not None:
+            self._line("lost", None, {"why": why, "to": letter.to} | letter.shown())
+            self._answer_for(letter, why)
+            return
+        if letter.request is not None:
+            self.open.pop(letter.request.mid, None)
+            self.open.pop(letter.mid, None)
+        self._deliver(node, letter)
+
+    def _answer_for(self, letter: Letter, why: str) -> None:
+        """The network answers where the loss of ``letter`` is noticed."""
+        asked = letter.request or letter
+        if why == "hostDown":
+            self._make(asked, "CONNECTION_REFUSED", 2)
+        elif why == UNSUPPORTED:
+            self._make(asked, "UNSUPPORTED_VERSION", 0)
+        elif why in ("reset", "connectionReset"):
+            self._make(asked, "CONNECTION_RESET", 1)
+
+    def _why_lost(self, letter: Letter, node: Node) -> str | None:
+        if is_unsupported(letter):
+            return UNSUPPORTED
+        if (letter.source, letter.to) in self.blocked:
+            return "partition"
+        if letter.is_request and node.host is None:
+            return "hostDown"
+        if letter.is_request and self._is_stale(letter, node):
+            return "connectionReset"
+        request = letter.request
+        if request is not None:
+            gave_up = request.mid not in self.open or node.host is None or node.incarnation != request.owner
+            if gave_up:
+                return "connectionClosed"
+        if self.random.random() < self.drop:
+            return self.random.choice(["drop", "reset"])
+        return None
+
+    def _is_stale(self, letter: Letter, node: Node) -> bool:
+        """Whether the connection was made to a process before, as its owner now finds out, if at all."""
+        now = (letter.owner, node.incarnation)
+        before = self.connected.get((letter.source, letter.to), now)
+        self.connected[letter.source, letter.to] = now
+        return before[0] == now[0] and before[1] != now[1] and self.random.random() < 0.5
+
+    # Answers that the network makes.
+
+    def _time_out(self, letter: Letter) -> None:
+        if letter.mid in self.open:
+            self._make(letter, "REQUEST_TIMEOUT", 0)
+
+    def _make(self, request: Letter, reason: str, delay: int) -> None:
+        """The network layer answers ``request`` in the peer's place."""
+        if self.open.pop(request.mid, None) is None:
+            return
+        node = self.nodes[request.source]
+        if node.host is None or node.incarnation != request.owner:
+            return
+        data = error_answer(request.api, int(SYNTHETIC[reason]))
+        letter = Letter(
+            mid=self._mid(),
+            source=request.to,
+            to=node.id,
+            api=request.api,
+            correlation=request.correlation,
+            content=decode_data(request.api, Fields(data, "simulation"), is_request=False),
+            data=data,
+            connection=-1,
+            owner=0,
+            request=request,
+            version=request.version,
+            synthetic=reason,
+        )
+        self.at(self.time + delay, lambda: self._hand_over(node, letter))
+
+    def _hand_over(self, node: Node, letter: Letter) -> None:
+        assert letter.request is not None
+        if node.host is not None and node.incarnation == letter.request.owner:
+            self._deliver(node, letter)
+
+    def _reset_peers(self, node: Node) -> None:
+        """Who waits for an answer of a process that has ended learns that the connection is gone.
+
+        Answers that waited in its queue are lost; requests that did are never seen again.
+        """
+        for letter in node.waiting:
+            if not letter.is_request and letter.synthetic is None:
+                self._line("lost", None, {"why": "connectionClosed", "to": node.id} | letter.shown())
+        node.waiting = []
+        for letter in list(self.open.values()):
+            if letter.is_request and letter.to == node.id and letter.done:
+                self._make(letter, "CONNECTION_RESET", 3)
+
+
+def is_unsupported(letter: Letter) -> bool:
+    """Whether the version of the peer has no room for the message: a pre-vote before version 2."""
+    content = letter.content
+    return isinstance(content, VoteRequest) and content.pre_vote and letter.version < 2

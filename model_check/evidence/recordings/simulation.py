@@ -1,0 +1,213 @@
+"""Recordings of a simulated cluster: the reference behind a network with losses, faults by a script.
+
+A recording made here agrees with the reference by construction; it shows that the comparison sees what is
+changed in it afterwards, and how fast the comparison is. Whether the reference is right, only recordings of
+production can show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kraftcheck.evidence.recordings.callbacks import Listener
+from kraftcheck.evidence.recordings.configuration import config_of
+from kraftcheck.evidence.recordings.encode_log import record_names
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of, quorum_state_found
+from kraftcheck.evidence.recordings.lockstep import protocol_for
+from kraftcheck.evidence.recordings.simulated import DELAY, TIMEOUTS, Node, finished, uuid
+from kraftcheck.evidence.recordings.simulated_network import is_unsupported
+from kraftcheck.evidence.recordings.simulated_nodes import Processes
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Append, Resign, Shutdown
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Leader
+
+#: The time a graceful shutdown may take, in ms.
+SHUTDOWN_TIMEOUT = 5000
+
+
+class Simulation(Processes):
+    """A cluster under a script.
+
+    voters, brokers: how many nodes; brokers have the ids from 101 on. drop: the share of messages that are
+    lost at random. skew: offset (ms) and drift of the clock of each node that has one of its own. hurry: by
+    how much all timeouts are shorter than production's.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        voters: int = 3,
+        brokers: int = 0,
+        kraft_version: int = 1,
+        drop: float = 0.0,
+        skew: dict[int, tuple[int, float]] | None = None,
+        hurry: int = 1,
+        older: Mapping[int, Mapping[str, int]] | None = None,
+    ) -> None:
+        super().__init__(seed, drop, older or {})
+        self.value, self.hurry = 0, hurry
+        self.config = config_of(
+            Fields(self._configure(voters, brokers, kraft_version, skew or {}), "simulation")
+        )
+        self._line("config", None, self.config.labels.values)
+        self.protocol = protocol_for(KAFKA, self.config)
+        self.servers = bootstrap_servers(self.config)
+        self.nodes = {node.id: Node(node, node.directory) for node in self.config.nodes}
+
+    def _configure(
+        self, voters: int, brokers: int, kraft_version: int, skew: dict[int, tuple[int, float]]
+    ) -> Json:
+        nodes: list[Json] = []
+        for id in (*range(1, voters + 1), *range(101, 101 + brokers)):
+            is_voter = id <= voters
+            node = {
+                "id": id,
+                "dirId": uuid(self.random),
+                "initialVoter": is_voter,
+                "canBecomeVoter": is_voter,
+            }
+            if id in skew:
+                node |= {"clockOffsetMs": skew[id][0], "clockDrift": skew[id][1]}
+            nodes.append(node)
+        return {
+            "scenario": "simulated",
+            "seed": 0,
+            "clusterId": "kraftcheck-test-cluster",
+            "initialKraftVersion": kraft_version,
+            "timeouts": {
+                name: value if isinstance(value, bool) else value // self.hurry
+                for name, value in TIMEOUTS.items()
+            },
+            "network": {"dropP": self.drop, "delayMin": DELAY[0], "delayMax": DELAY[1]},
+            "nodes": nodes,
+        }
+
+    # The script.
+
+    def start(self, id: int) -> None:
+        """A process starts on the node."""
+        node = self.nodes[id]
+        node.incarnation += 1
+        fields = {
+            "inc": node.incarnation,
+            "dirId": node.directory,
+            "canBecomeVoter": node.config.can_become_voter,
+            "autoJoin": False,
+            "lostUnflushed": node.lost,
+            "persisted": node.file,
+            "logBatches": [
+                [batch.base_offset, batch.end_offset - 1, batch.epoch, batch.is_control, record_names(batch)]
+                for batch in node.disk.log.batches
+            ],
+        }
+        identity = identity_of(self.config, id, Fields(fields, "simulation"))
+        node.disk = replace(node.disk, quorum_state=quorum_state_found(node.file, "simulation"))
+        before = replace(identity, log=node.disk.log)
+        now = node.clock(self.time)
+        host = Host(self.protocol, self.config.times, self.servers, identity, node.disk, now)
+        bootstrap = identity.bootstrap_kraft_version > 0
+        node.host, node.state = host, None
+        node.crash_at, node.shutdown_at, node.paused_until = None, None, 0
+        node.listener = Listener(
+            host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches
+        )
+        self._draw(host)
+        node.lost = 0
+        self._show(node, "start", fields, before, [], always=True)
+        self._settle(node, node.incarnation)
+
+    def kill(self, id: int, *, power_loss: bool = True) -> None:
+        """The process is killed; with ``power_loss`` the node forgets what it has not flushed."""
+        node = self.nodes[id]
+        if node.host is not None:
+            self._end(node, "killed", [], [], power_loss=power_loss)
+
+    def crash_at(self, id: int, point: str) -> None:
+        """The process ends when it reaches the crash point next
+        (:data:`kraftcheck.evidence.recordings.cut.POINTS`).
+        """
+        self.nodes[id].crash_at = point
+
+    def append(self, count: int = 1) -> None:
+        """Each leader is given ``count`` values to append."""
+        for node in self._leaders():
+            assert node.host is not None
+            values = tuple(range(self.value + 1, self.value + 1 + count))
+            self.value += count
+            epoch = node.host.replica.epoch
+            self._call(
+                node, Append(epoch, values), {"call": "append", "epoch": epoch, "values": list(values)}
+            )
+
+    def resign(self) -> None:
+        """Each leader is asked to give up."""
+        for node in self._leaders():
+            assert node.host is not None
+            epoch = node.host.replica.epoch
+            self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
+
+    def resign_at(self, id: int, epoch: int) -> None:
+        """A node is asked to give up ``epoch``, whether or not it leads it."""
+        node = self.nodes[id]
+        if node.host is not None and not self._is_paused(node):
+            self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
+
+    def append_elsewhere(self, id: int) -> None:
+        """A node that does not lead is given a value to append: the call fails."""
+        node = self.nodes[id]
+        if node.host is not None and not isinstance(node.host.replica.role, Leader):
+            epoch = node.host.replica.epoch
+            self._call(node, Append(epoch, (0,)), {"call": "append", "epoch": epoch, "values": [0]})
+
+    def shut_down(self, id: int) -> None:
+        """A graceful shutdown begins."""
+        node = self.nodes[id]
+        host = node.host
+        if host is not None and not host.replica.shutting_down:
+            timeout = SHUTDOWN_TIMEOUT // self.hurry
+            node.shutdown_at = node.clock(self.time) + timeout
+            self._call(node, Shutdown(), {"call": "shutdown", "timeoutMs": timeout})
+
+    def isolate(self, *ids: int) -> None:
+        """The nodes lose every link."""
+        links = {(a, b) for a in self.nodes for b in self.nodes if a != b and (a in ids or b in ids)}
+        self.block(f"isolate {' '.join(map(str, ids))}", links)
+
+    def heal(self) -> None:
+        """Every link works again."""
+        self.block("heal", set())
+
+    def write_back(self, id: int) -> None:
+        """The operating system writes a broker's log to the disk."""
+        node = self.nodes[id]
+        end = node.disk.log.end_offset
+        self._line("osFlush", id, {"to": end})
+        node.disk = replace(node.disk, flushed=end)
+
+    def wipe(self, id: int) -> None:
+        """The node, on which no process runs, gets an empty disk."""
+        node = self.nodes[id]
+        node.directory, node.disk, node.file, node.lost = uuid(self.random), Disk(), None, 0
+        self._line("wipe", id, {"dirId": node.directory})
+
+    def pause(self, id: int, ms: int) -> None:
+        """The process stands still."""
+        node = self.nodes[id]
+        if node.host is None:
+            return
+        self._line("pause", id, {"ms": ms})
+        node.paused_until = max(node.paused_until, self.time + ms)
+        self.at(node.paused_until, lambda: self._resume(node))
+
+    def finish(self) -> list[Json]:
+        """The lines of the whole run; what is under way is left over."""
+        waiting = [letter for node in self.nodes.values() for letter in node.waiting]
+        for letter in [*(letter for letter in self.open.values() if not letter.done), *waiting]:
+            if letter.synthetic is None and not is_unsupported(letter):
+                self._line("inflight", None, {"to": letter.to} | letter.shown())
+        return finished(self.lines, self.time)

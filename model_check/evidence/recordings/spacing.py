@@ -1,0 +1,142 @@
+"""The times of a recorded run: when a poll is due, how long a message travels, when nothing may happen.
+
+A recorded poll takes no time. So a ``tick`` stands at the ms at which something was due, and no step stands
+behind a deadline or inside a pause. A message travels as long as the network of the run may take, in order on
+each link. When the simulator acts (starts, calls, faults), no line fixes.
+
+Source: the recorder's loop and network (MANIFEST of the recorded runs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kraftcheck.evidence.recordings.clock import Clock
+from kraftcheck.evidence.recordings.exceptions import SPINNING
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.transport import Flight
+
+#: A loop that polls more often than this within one ms is moved on by one ms.
+_SPINS = 8
+
+
+@dataclass(slots=True)
+class _Node:
+    """Where a node stands: its last step (line, own clock), how many steps it has taken since the clock or a
+    message moved it on, the deadlines that it shows, and its last pause (line, first and last global ms).
+    """
+
+    seq: int = -1
+    now: int = -1
+    steps: int = 0
+    deadlines: Mapping[str, Json] | None = None
+    paused_at: int | None = None
+    paused_from: int = -1
+    paused_until: int = -1
+
+
+class Spacing:
+    """What is known of the times up to the line that was read last."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._nodes: dict[int, _Node] = {}
+        self._arrived: dict[tuple[int, int], Flight] = {}
+        self._end = recording.events[-1].time
+        self._config = recording.config
+        labels = recording.config.labels
+        network = labels.inner("network") if "network" in labels else Fields({}, labels.where)
+        self._shortest = network.number("delayMin", 0)
+        known = "delayMax" in network
+        self._longest = network.number("delayMax") + network.number("tailMax", 0) if known else None
+
+    def step(
+        self, event: Event, clock: Clock | None, shutdown_at: int | None, flights: Mapping[int, Flight]
+    ) -> Iterator[Found | str]:
+        """Hold the time of a step against what was due; a string is an exception to count.
+
+        ``clock``: the timers of the process before the step; ``None`` where they are not known.
+        """
+        assert event.node is not None
+        node = self._nodes.setdefault(event.node, _Node())
+        if event.kind != "start":
+            yield from _in_time(node, event, self._earlier(event))
+        if event.kind == "tick" and clock is not None:
+            yield from _due(node, event, self._earlier(event), (*clock.due(), shutdown_at))
+        elif event.kind == "recv":
+            yield from self._travels(event, event.node, flights, node)
+        same = event.kind == "tick" and event.now == node.now
+        node.steps = node.steps + 1 if same else 1
+        node.seq, node.now = event.seq, event.now
+        node.deadlines = None if event.state is None else event.state.inner("deadlines").values
+        if event.kind in ("start", "end"):
+            node.paused_at, node.paused_until = None, -1
+
+    def world(self, event: Event, flights: Mapping[int, Flight]) -> Iterator[Found]:
+        """A line that is no step: a pause begins, a message reaches a server or is left over."""
+        if event.kind == "pause":
+            node = self._nodes.setdefault(event.fields.number("n"), _Node())
+            until = event.time + event.fields.number("ms")
+            if until > node.paused_until:
+                node.paused_at, node.paused_until = event.seq, until
+                node.paused_from = max(event.time, node.paused_from)
+        elif event.kind == "apiVersions":
+            yield from self._delay(event, flights.get(event.fields.number("mid")), _Node())
+        elif event.kind == "inflight" and event.time != self._end:
+            yield Found("t", self._end, event.time)
+
+    def _earlier(self, event: Event) -> int:
+        """What the node's own clock shows one ms before ``event``; one that is fast passes over numbers."""
+        config = self._config.node(-1 if event.node is None else event.node)
+        if config is None or not config.is_skewed:
+            return event.now - 1
+        return min(*config.local_times(event.time - 1), event.now - 1)
+
+    def _travels(self, event: Event, to: int, flights: Mapping[int, Flight], node: _Node) -> Iterator[Found]:
+        message = event.message
+        assert message is not None
+        flight = flights.get(message.mid)
+        if flight is None or message.synthetic is not None:
+            return
+        yield from self._delay(event, flight, node)
+        link = (flight.node, to)
+        before = self._arrived.get(link)
+        if before is not None and (before.seq, before.sent.mid) > (flight.seq, flight.sent.mid):
+            yield Found("mid", f"message {before.sent.mid} of the same link later", message.mid, before.seq)
+        else:
+            self._arrived[link] = flight
+
+    def _delay(self, event: Event, flight: Flight | None, node: _Node) -> Iterator[Found]:
+        if flight is None:
+            return
+        earliest = flight.time + self._shortest
+        waits = node.paused_until if node.paused_until >= flight.time else -1
+        latest = None if self._longest is None else max(flight.time + self._longest, waits)
+        if event.time < earliest or (latest is not None and event.time > latest):
+            span = f"{earliest} or later" if latest is None else f"from {earliest} to {latest}"
+            yield Found("t", span, event.time, flight.seq)
+
+
+def _in_time(node: _Node, event: Event, earlier: int) -> Iterator[Found]:
+    """The loop takes no step while it is paused, and none later than the first deadline that it shows."""
+    if event.kind not in ("end", "api") and node.paused_from < event.time < node.paused_until:
+        yield Found("t", f"{node.paused_until} or later: the process is paused", event.time, node.paused_at)
+    ahead = [at for at in (node.deadlines or {}).values() if type(at) is int and at > node.now]
+    if ahead and earlier >= min(ahead) and event.time > node.paused_until:
+        yield Found("t", f"a poll at {min(ahead)}, when a timer expires", event.now, node.seq)
+
+
+def _due(node: _Node, event: Event, earlier: int, due: Sequence[int | None]) -> Iterator[Found | str]:
+    """A poll with a visible effect comes at once after a step, or when something is ``due``."""
+    times = [at for at in due if at is not None]
+    if event.now == node.now or any(earlier < at <= event.now for at in times):
+        return
+    if event.time == node.paused_until and any(at <= event.now for at in times):
+        return
+    if event.now == node.now + 1 and node.steps > _SPINS:
+        yield SPINNING
+        return
+    ahead = sorted({node.now, *(at for at in times if at > node.now)})
+    yield Found("t", f"when something is due: {', '.join(map(str, ahead))}", event.now, node.seq)

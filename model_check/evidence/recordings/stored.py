@@ -1,0 +1,108 @@
+"""What a node of a recorded run has on disk, by the reference's effects; held against what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kraftcheck.evidence.recordings.encode_log import encode_quorum_state, record_names
+from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.identity import disk_found, quorum_state_found
+from kraftcheck.evidence.recordings.known import KnownBatches
+from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.state import differences
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Flush,
+    LoadSnapshot,
+    Persist,
+    StoreSnapshot,
+    Truncate,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.replica import Replica
+
+#: The effects that reach the disk.
+DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
+
+
+def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
+    """The quorum-state files written; ``before``, the replica as the step began, decides which version."""
+    return [
+        encode_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
+    ]
+
+
+class Stored:
+    """The disk of a node over all its processes.
+
+    file: the quorum-state file as recordings show it. is_known: ``False`` after steps that were not compared,
+    until the next process shows what it finds. kept: up to where the log was flushed as the last process
+    died, if there was more of it and the power stayed on.
+    """
+
+    def __init__(self) -> None:
+        self.disk = Disk()
+        self.file: Json = None
+        self.is_known = True
+        self.kept: int | None = None
+
+    def outside(self, event: Event) -> None:
+        """A broker's log is written back in the background, or the disk is replaced by an empty one."""
+        if event.kind == "wipe":
+            self.disk, self.file, self.is_known = Disk(), None, True
+        else:
+            to = min(event.fields.number("to"), self.disk.log.end_offset)
+            self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
+
+    def found_by(self, start: Event, known: KnownBatches) -> Iterator[Found]:
+        """What the reference has on disk must be what the new process finds; a lost thread is picked up.
+
+        Raises UncoveredMessageError where that is not shown whole.
+        """
+        fields = start.fields
+        if not self.is_known:
+            self.disk = disk_found(start, known.by_position)
+            self.file = fields.value("persisted")
+            self.is_known = True
+            return
+        batches = [
+            [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
+            for entry in self.disk.log.batches
+        ]
+        yield from differences(self.file, fields.value("persisted"), "persisted")
+        self.disk = replace(self.disk, quorum_state=quorum_state_found(self.file, fields.where))
+        yield from differences(batches, fields.items("logBatches"), "logBatches")
+
+    def write(self, effects: Sequence[Effect], files: Sequence[Json]) -> None:
+        """``effects`` happen; they write ``files``."""
+        for effect in effects:
+            if isinstance(effect, DISK_EFFECTS):
+                self.disk = disks.apply(self.disk, effect)
+                self.kept = None if isinstance(effect, Flush) else self.kept
+        if files:
+            self.file = files[-1]
+
+    def left_by(self, end: Event) -> Iterator[Found]:
+        """A process ends; what it leaves behind is what the line says."""
+        yield from differences(self.disk.log.end_offset, end.fields.number("leo"), "leo")
+        yield from self._flushed(end.fields.number("flushed"))
+        self.kept = None
+        if end.fields.flag("powerLoss", False):
+            self.disk = disks.lose_power(self.disk)
+        elif self.disk.flushed < self.disk.log.end_offset:
+            self.kept = self.disk.flushed
+        try:
+            self.disk = disks.as_found(self.disk)
+        except ValueError as error:
+            yield Found("during", f"batches that form a log: {error}", None)
+
+    def _flushed(self, flushed: int) -> Iterator[Found]:
+        """No rule says when what a dead process had not flushed, and the next one finds, is written back."""
+        if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
+            self.disk = replace(self.disk, flushed=flushed)
+        yield from differences(self.disk.flushed, flushed, "flushed")

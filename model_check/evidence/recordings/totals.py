@@ -1,0 +1,226 @@
+"""The totals of a recorded run: those that its last line and ``run.json`` give, counted again.
+
+What the simulator did by itself (``act:...``) cannot be counted from the events; of ``spinGuard`` the lines
+show a part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kraftcheck import spec
+from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.state import differences
+
+#: Counts of what the simulator did, which lines do not show, or in part.
+NOT_COUNTED = ("act:", "spinGuard")
+
+#: Counts of messages that may include some that no line shows: answers made for a process that ended before
+#: it took them, and requests of the client that did not arrive.
+AT_LEAST = ("synthetic:", "admin:")
+
+#: Counts of events by kind that the last line always has the way to give.
+_COUNTED = (
+    *("ev:", "end:", "lost:", "synthetic:", "admin:", "adminResult:"),
+    *("appends", "starts", "truncations", "snapshotLoads", "lostUnflushedRestarts"),
+)
+
+
+class Totals:
+    """What has been counted so far."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.counts: Counter[str] = Counter()
+        self.messages: Counter[str] = Counter()
+        self.results: Counter[str] = Counter()
+        self.entered: Counter[str] = Counter()
+        self.leaders: dict[str, int] = {}
+        self.died_leading: dict[str, int] = {}
+        self.unnamed: set[str] = set()
+        self.may_miss = False
+        self.committed: set[int] = set()
+        self.fatal: list[tuple[int, int, str]] = []
+        self.high_watermark = -1
+        self.wipes = 0
+        self.pauses = 0
+        self._roles: dict[int | None, tuple[str, int]] = {}
+
+    def take(self, event: Event) -> None:
+        """Count one line."""
+        kind, counts = event.kind, self.counts
+        if kind == "recv" or kind == "tick" or kind == "expire" or kind == "api" or kind == "start":
+            counts[f"ev:{kind}"] += 1
+        if event.state is not None:
+            self._state(event, event.state)
+        if event.message is not None and kind == "recv":
+            self._message(event)
+        elif kind == "inflight":
+            self.may_miss = True
+        elif kind == "lost":
+            self.may_miss |= event.message is not None and event.message.source == -1
+            counts[f"lost:{event.fields.text('why')}"] += 1
+        elif kind == "start":
+            counts["starts"] += 1
+            counts["lostUnflushedRestarts"] += event.fields.number("lostUnflushed", 0) > 0
+        elif kind == "end":
+            self._end(event)
+        elif kind == "api":
+            counts["appends"] += event.fields.text("call") == "append" and "offset" in event.fields
+        elif kind == "adminResult":
+            self._admin_result(event)
+        self.wipes += kind == "wipe"
+        self.pauses += kind == "pause"
+        for entry in event.log:
+            counts["truncations"] += entry.text("op") == "truncate"
+            counts["snapshotLoads"] += entry.text("op") == "truncateToSnapshot"
+        for call in event.callbacks:
+            if call.text("cb") == "commit" and "values" in call:
+                base = call.number("base")
+                self.committed.update(range(base, base + len(call.items("values"))))
+
+    def _state(self, event: Event, state: Fields) -> None:
+        role, epoch = state.text("state"), state.number("epoch")
+        if self._roles.get(event.node) != (role, epoch):
+            self._roles[event.node] = (role, epoch)
+            self.entered[role] += 1
+        if role == "Leader":
+            assert event.node is not None
+            self.leaders[str(epoch)] = event.node
+        self.high_watermark = max(self.high_watermark, state.number("hw"))
+
+    def _message(self, event: Event) -> None:
+        message = event.message
+        assert message is not None
+        self.messages[message.api + ("Req" if message.is_request else "Resp")] += 1
+        if message.synthetic is not None:
+            self.counts[f"synthetic:{message.synthetic}"] += 1
+        if message.source == -1:
+            self.counts[f"admin:{message.api}"] += 1
+
+    def _end(self, event: Event) -> None:
+        assert event.node is not None
+        reason = event.fields.text("reason")
+        self.counts[f"end:{reason.partition(':')[0]}"] += 1
+        self.may_miss = True
+        for stored in event.persisted:
+            if stored.number("leaderId") == event.node:
+                self.died_leading[str(stored.number("leaderEpoch"))] = event.node
+        self._roles.pop(event.node, None)
+        if reason == "fatal":
+            self.fatal.append((event.time, event.node, event.fields.text("exception", "")))
+
+    def _admin_result(self, event: Event) -> None:
+        api, code = event.fields.text("api"), event.fields.inner("data").number("errorCode")
+        names = [error.name for error in spec.load().errors.values() if error.code == code]
+        if len(names) == 1:
+            self.counts[f"adminResult:{api}:{names[0]}"] += 1
+        else:
+            self.unnamed.add(f"adminResult:{api}:")
+        self.results[f"{api}:{code}"] += 1
+
+    # What the recording says.
+
+    def compare(self, final: Event) -> Iterator[Found | str]:
+        """Differences of the last line and of ``run.json``; a string is an exception to count."""
+        yield from self._final(final.fields)
+        yield from self._summary(self.recording.summary, final)
+        yield from self._labels(self.recording.summary)
+
+    def spins(self, final: Event, shown: int) -> Iterator[Found]:
+        """Whether the last line counts fewer spinning loops than the ``shown`` ones."""
+        given = final.fields.inner("counts").number("spinGuard", 0)
+        if given < shown:
+            yield Found("counts.spinGuard", f"{shown} or more", given)
+
+    def final_line(self) -> Json:
+        """What the last line of a run with these events says."""
+        counts = {name: count for name, count in sorted(self.counts.items()) if count}
+        return {
+            "leaders": self.leaders,
+            "committedDataRecords": len(self.committed),
+            "counts": counts,
+        }
+
+    def _final(self, fields: Fields) -> Iterator[Found | str]:
+        leaders = fields.inner("leaders").values
+        yield from _equal("leaders", self._leaders(leaders), leaders)
+        yield from _equal("committedDataRecords", len(self.committed), fields.number("committedDataRecords"))
+        given = fields.inner("counts")
+        for name in sorted(self.counts.keys() | given.values.keys()):
+            if name.startswith(tuple(self.unnamed)):
+                yield UNKNOWN_TOTAL
+            elif name.startswith(AT_LEAST) and self.may_miss and given.number(name, 0) > self.counts[name]:
+                yield UNSEEN_MESSAGES
+            elif name.startswith(_COUNTED):
+                yield from _equal(f"counts.{name}", self.counts[name], given.number(name, 0))
+            elif not name.startswith(NOT_COUNTED):
+                yield UNKNOWN_TOTAL
+
+    def _leaders(self, given: Json) -> dict[str, int]:
+        """The leader of each epoch, and one that died as it became leader if ``given`` counts it."""
+        died = {epoch: node for epoch, node in self.died_leading.items() if given.get(epoch) == node}
+        return {**self.leaders, **died}
+
+    def _summary(self, summary: Fields, final: Event) -> Iterator[Found]:
+        counts = self.counts
+        totals: dict[str, Json] = {
+            "recv": counts["ev:recv"],
+            "ticks": counts["ev:tick"],
+            "prospectives": self.entered["Prospective"],
+            "candidacies": self.entered["Candidate"],
+            "resignations": self.entered["Resigned"],
+            "leaders": self._leaders(summary.values.get("leaders") or {}),
+            "adminResults": dict(self.results),
+            "starts": counts["starts"],
+            "ends": self._part("end:"),
+            "lost": self._part("lost:"),
+            "truncations": counts["truncations"],
+            "snapshotLoads": counts["snapshotLoads"],
+            "diskLosses": self.wipes,
+            "pauses": self.pauses,
+            "maxHighWatermark": self.high_watermark,
+            "messages": dict(self.messages),
+            "simSeconds": final.time / 1000,
+        }
+        for name, expected in totals.items():
+            if name in summary:
+                yield from _equal(f"run.json {name}", expected, summary.values[name])
+        if "fatal" in summary:
+            given = [(e.number("t"), e.number("node"), e.text("exception")) for e in summary.objects("fatal")]
+            same = len(given) == len(self.fatal) and all(
+                one[:2] == other[:2] and one[2].startswith(other[2])
+                for one, other in zip(self.fatal, given, strict=True)
+            )
+            if not same:
+                yield Found("run.json fatal", [list(one) for one in self.fatal], summary.values["fatal"])
+
+    def _labels(self, summary: Fields) -> Iterator[Found]:
+        config = self.recording.config
+        labels: dict[str, Json] = {
+            key: config.labels.values.get(key)
+            for key in ("scenario", "seed", "logLevel", "initialKraftVersion")
+        }
+        voters = sum(node.initial_voter for node in config.nodes)
+        brokers = sum(not node.can_become_voter for node in config.nodes)
+        labels |= {
+            "nodes": len(config.nodes),
+            "initialVoters": voters,
+            "brokers": brokers,
+            "joiners": len(config.nodes) - voters - brokers,
+        }
+        for name, expected in labels.items():
+            if name in summary:
+                yield from _equal(f"run.json {name}", expected, summary.values[name], 0)
+
+    def _part(self, prefix: str) -> dict[str, int]:
+        return {key[len(prefix) :]: count for key, count in self.counts.items() if key.startswith(prefix)}
+
+
+def _equal(name: str, expected: Json, found: Json, shown_at: int | None = None) -> Iterator[Found]:
+    for one in differences(expected, found, name):
+        yield one._replace(shown_at=shown_at)

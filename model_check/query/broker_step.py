@@ -1,0 +1,126 @@
+"""One question to the reference of brokers: what does the controller, or a process, do on this event?
+
+State and event are in JSON or in the short form (:mod:`kraftcheck.query.broker_short`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from kraftcheck.query import broker_short
+from kraftcheck.query.broker_consistency import require_consistent, require_consistent_after
+from kraftcheck.reference.brokers import effects
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.frozen import field_types
+from kraftcheck.support import codec
+from kraftcheck.support.codec import Json
+from kraftcheck.support.errors import InputError
+
+
+def is_about_brokers(text: str) -> bool:
+    """Whether ``text`` is a controller or a broker, and no replica."""
+    if not text.lstrip().startswith("{"):
+        return bool(re.match(r"\s*(controller|broker)\b(?!-)", text))
+    try:
+        data = _innermost(codec.parse(text, "STATE"))
+    except InputError:
+        return False
+    return isinstance(data, dict) and data.get("type") in ("Controller", "Broker")
+
+
+def _innermost(data: Json) -> Json:
+    """The state in what ``step --json`` prints: after the step. Other data is left as it is."""
+    for key in ("outcome", "state"):
+        if isinstance(data, dict) and isinstance(inner := data.get(key), dict):
+            data = inner
+    return data
+
+
+def answer(
+    protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
+) -> ControllerOutcome | BrokerOutcome:
+    """What ``state`` does, all of it such as a running cluster can be in. Raises InputError if it is not."""
+    require_consistent(protocol, state, event)
+    outcome = ask(protocol, state, event)
+    require_consistent_after(protocol, outcome.state)
+    return outcome
+
+
+def ask(
+    protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
+) -> ControllerOutcome | BrokerOutcome:
+    """What ``state`` does. Raises InputError for an event that it does not know."""
+    mine = _events_of(state)
+    if not isinstance(event, mine):
+        known = ", ".join(map(broker_short.name_of, get_args(mine)))
+        raise InputError(f"EVENT: this is no event of a {type(state).__name__.lower()}; there are {known}.")
+    try:
+        return step(protocol, state, event)
+    except TypeError:
+        name = broker_short.name_of(type(getattr(event, "request", event)))
+        raise InputError(
+            f"EVENT: '{name}' is of the other form; give a state of that form, and its --protocol."
+        ) from None
+
+
+def parse_state(text: str) -> Controller | Broker:
+    """The controller or broker that ``text`` stands for. Raises InputError."""
+    kind = Controller | Broker
+    found: Controller | Broker = codec.decode(_innermost(_data(text, kind, "STATE")), kind, "STATE")
+    return found
+
+
+def parse_event(text: str, state: Controller | Broker | None = None) -> ControllerEvent | BrokerEvent:
+    """The event that ``text`` stands for. Raises InputError, which names the events of ``state`` alone where
+    ``text`` names none.
+    """
+    kind: Any = ControllerEvent | BrokerEvent
+    names = {name for each in get_args(kind) for name in (each.__name__, broker_short.name_of(each))}
+    if state is not None and _name(text) not in names:
+        kind = _events_of(state)
+    found: ControllerEvent | BrokerEvent = codec.decode(_data(text, kind, "EVENT"), kind, "EVENT")
+    return found
+
+
+def _events_of(state: Controller | Broker) -> Any:
+    return ControllerEvent if isinstance(state, Controller) else BrokerEvent
+
+
+def _name(text: str) -> Json:
+    """The name of a value that a text gives, in JSON or in the short form; ``None`` if there is none."""
+    if text.lstrip().startswith("{"):
+        data = codec.parse(text, "EVENT")
+        return data.get("type") if isinstance(data, dict) else None
+    found = re.match(r"\s*([a-z-]+)", text)
+    return found[1] if found else None
+
+
+def _data(text: str, kind: Any, where: str) -> Json:
+    if text.lstrip().startswith("{"):
+        return codec.parse(text, where)
+    return broker_short.parse(text, kind, where)
+
+
+def as_json(
+    protocol: BrokerProtocol, event: Any, outcome: ControllerOutcome | BrokerOutcome
+) -> dict[str, Any]:
+    """The answer for machines."""
+    return {
+        "protocol": {
+            name.replace("_", "-"): getattr(getattr(protocol, name), "value", getattr(protocol, name))
+            for name in field_types(BrokerProtocol)
+        },
+        "event": codec.encode(event, ControllerEvent | BrokerEvent),
+        "outcome": {
+            "state": codec.encode(outcome.state, Controller | Broker),
+            "effects": codec.encode(
+                outcome.effects, tuple[effects.ControllerEffect | effects.BrokerEffect, ...]
+            ),
+            "rules": list(outcome.rules),
+        },
+    }

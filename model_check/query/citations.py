@@ -1,0 +1,165 @@
+"""Where the rules of the catalogue are at work: reference code, mutants and tests that name them.
+
+A place in the reference is found by scanning its syntax trees for string constants that are rule ids, so the
+list cannot fall behind the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from kraftcheck import spec
+from kraftcheck.checking.mutation import catalogue
+from kraftcheck.spec import Rule
+from kraftcheck.support.places import REFERENCE, folder_of
+from kraftcheck.support.places import root as checkout
+
+_ID = re.compile(r"(?:TRANS|OLD)-[A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+){1,2}|[A-Z]+-[0-9]+")
+
+
+def looks_like_id(text: str) -> bool:
+    """Whether ``text`` has the form of a rule id, whether or not there is such a rule."""
+    return _ID.fullmatch(text) is not None
+
+
+@cache
+def areas() -> frozenset[str]:
+    """The areas of the catalogue, ``VOTE`` for instance."""
+    return frozenset(spec.load().areas)
+
+
+def strings_of(source: str) -> Iterator[tuple[str, int]]:
+    """The string constants of a Python source that are no docstrings, with their lines."""
+    tree = ast.parse(source)
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value, node.lineno
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    """The modules of the reference, ``vote`` or ``brokers/fencing``, with their files, in order."""
+    folder = folder_of(REFERENCE)
+    for file in sorted(folder.rglob("*.py")):
+        yield file.relative_to(folder).with_suffix("").as_posix(), file
+
+
+@cache
+def in_reference() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the places that name it (``reference/vote.py:59``), in order. What looks like an id is listed
+    even if the catalogue has no such rule.
+    """
+    found: dict[str, list[str]] = {}
+    for module, file in _sources():
+        lines = strings_of(file.read_text(encoding="utf-8"))
+        for text, line in sorted(lines, key=lambda pair: pair[1]):
+            if looks_like_id(text):
+                found.setdefault(text, []).append(f"reference/{module}.py:{line}")
+    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+
+
+#: What of the reference no step runs through: what a process is before its first step, the network layer's
+#: part of a message, and what an operator sees.
+OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
+
+#: The package of brokers and their controller, whose steps are not those of a replica.
+BROKERS = "brokers"
+#: What of it no step runs through: what is wrong with time-outs.
+OUTSIDE_BROKER_STEPS = ("configuration",)
+
+
+@cache
+def in_steps() -> Mapping[str, tuple[str, ...]]:
+    """Of :func:`in_reference`, the rules that can decide a step of a replica, and where they do."""
+    outside = (*(f"reference/{module}.py:" for module in OUTSIDE_STEPS), f"reference/{BROKERS}/")
+    found = {
+        rule_id: tuple(place for place in places if not place.startswith(outside))
+        for rule_id, places in in_reference().items()
+    }
+    return {rule_id: places for rule_id, places in found.items() if places}
+
+
+@cache
+def in_broker_steps() -> Mapping[str, tuple[str, ...]]:
+    """Of :func:`in_reference`, the rules that can decide a step of a broker or of the controller."""
+    folder = f"reference/{BROKERS}/"
+    outside = tuple(f"{folder}{module}.py:" for module in OUTSIDE_BROKER_STEPS)
+    found = {
+        rule_id: tuple(
+            place for place in places if place.startswith(folder) and not place.startswith(outside)
+        )
+        for rule_id, places in in_reference().items()
+    }
+    return {rule_id: places for rule_id, places in found.items() if places}
+
+
+@cache
+def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the functions that name it (``vote.would_grant_vote``), or the module where none does.
+
+    Unlike the lines of :func:`in_reference` these stay what they are when code moves.
+    """
+    found: dict[str, list[str]] = {}
+    for module, file in _sources():
+        source = file.read_text(encoding="utf-8")
+        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+        for text, line in sorted(strings_of(source), key=lambda pair: pair[1]):
+            if looks_like_id(text):
+                around = [node for node in functions if node.lineno <= line <= (node.end_lineno or line)]
+                name = f".{max(around, key=lambda node: node.lineno).name}" if around else ""
+                found.setdefault(text, []).append(f"{module}{name}")
+    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+
+
+def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """What is wrong between a catalogue and the code that cites it (rule id → places), a sentence each.
+
+    A rule has code or a stated reason why it has none, not both and not neither; code cites rules that exist.
+    """
+    for rule_id, places in cited.items():
+        where = ", ".join(places)
+        if rule_id not in rules:
+            yield f"{rule_id} at {where} is not in the catalogue."
+        elif rules[rule_id].uncovered is not None:
+            yield f"{rule_id} is called uncovered, yet cited at {where}."
+    for rule in rules.values():
+        if rule.uncovered is None and rule.id not in cited:
+            yield f"{rule.id} ({rule.title}) has no code and no reason why."
+        if rule.uncovered is not None and not rule.uncovered.strip():
+            yield f"{rule.id} ({rule.title}) gives an empty reason why it has no code."
+
+
+@cache
+def in_mutants() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the mutants that break it. Raises InputError if their catalogue is damaged."""
+    found: dict[str, list[str]] = {}
+    for mutant in catalogue.shipped().values():
+        for rule_id in mutant.rules:
+            found.setdefault(rule_id, []).append(mutant.id)
+    return {rule_id: tuple(mutants) for rule_id, mutants in found.items()}
+
+
+@cache
+def in_tests() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the tests of the reference that name it (``tests/reference/test_vote.py:40``).
+
+    Tests of other things take rules as examples only. Empty where there are no tests.
+    """
+    root = checkout()
+    found: dict[str, list[str]] = {}
+    for file in sorted((root / "tests" / "reference").rglob("test_*.py")):
+        name = file.relative_to(root).as_posix()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+            for rule_id in _named(line):
+                found.setdefault(rule_id, []).append(f"{name}:{number}")
+    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+
+
+def _named(line: str) -> Iterable[str]:
+    known = spec.load().rules
+    words: list[str] = re.findall(r"(?<![\w-])[A-Z]+-[\w-]+", line)
+    return [word for word in words if word in known]

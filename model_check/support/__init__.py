@@ -1,0 +1,1 @@
+"""What every package uses and knows no protocol: errors, files, processes, texts."""

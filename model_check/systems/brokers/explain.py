@@ -1,0 +1,102 @@
+"""Which part of a violated property of brokers does not hold, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from kraftcheck.engine.system import GlobalState, Outcome
+from kraftcheck.systems.brokers import names
+from kraftcheck.systems.brokers.history import Committed, Heard, History, Label, Served
+from kraftcheck.systems.brokers.places import Control, Machine
+from kraftcheck.systems.brokers.system import BrokerSystem, control_of
+from kraftcheck.systems.brokers.words import records, value_text
+from kraftcheck.systems.model import Run
+
+#: What is told by what becomes of the partition.
+_OF_PARTITIONS = (
+    names.ISR_BY_LEADER_ONLY,
+    names.ISR_WELL_FORMED,
+    names.REJECTED_HAS_NO_EFFECT,
+    names.LEAVING_NOT_CHOSEN,
+)
+
+
+def explain(
+    system: BrokerSystem,
+    violated: str,
+    before: GlobalState,
+    after: GlobalState,
+    outcome: Outcome | None,
+    run: Run | None,
+) -> tuple[str, ...]:
+    """The sentences that say what is wrong with the last step, or with the state after it."""
+    found = list(_explain(system, violated, before, after, outcome))
+    return tuple(found) or ("The last step violates it.",)
+
+
+def _explain(
+    system: BrokerSystem, violated: str, before: GlobalState, after: GlobalState, outcome: Outcome | None
+) -> Iterator[str]:
+    history = cast(History, before.history)
+    labels = () if outcome is None else cast(tuple[Label, ...], outcome.labels)
+    if violated == names.COMMITTED_SURVIVES:
+        told = [each.records for each in labels if isinstance(each, Committed)]
+        for now in told:
+            yield f"Committed before: {records(history.committed)}. Committed now: {records(now)}."
+        if not told:
+            (partition,) = control_of(after).controller.durable.partitions
+            yield (
+                f"Broker {value_text(partition.leader)} leads in epoch {partition.leader_epoch} and does not "
+                f"hold what was committed: {records(history.committed)}."
+            )
+    for each in labels:
+        if isinstance(each, Heard) and violated in (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION):
+            known = dict(history.lives).get(each.broker)
+            yield f"A heartbeat of life {each.life} of broker {each.broker} is accepted after one of {known}."
+        elif isinstance(each, Served) and violated == names.INACTIVE_BEFORE_FENCED:
+            place = _place(system, before, each.process)
+            yield f"{place} fences itself, and the controller holds it to be active."
+    if violated == names.SERVES_BRIEFLY:
+        for process, ticks in history.since:
+            if process in history.serving:
+                place = _place(system, before, process)
+                yield f"{place} serves {ticks + 1} ticks after it was declared inactive."
+    if violated in (names.SHUTDOWN_HANDS_OVER, names.HAND_OVER_SURVIVES):
+        yield from _unread(control_of(before))
+    if violated in _OF_PARTITIONS:
+        old, new = (control_of(each).controller.durable.partitions for each in (before, after))
+        for one, other in zip(old, new, strict=True):
+            of = f" of {one.topic}-{one.index}" if len(old) > 1 else ""
+            yield (
+                f"The ISR{of} was {value_text(one.isr)}, led by {value_text(one.leader)} in epoch "
+                f"{one.leader_epoch}; now it is {value_text(other.isr)}"
+                + (
+                    "."
+                    if one.leader_epoch == other.leader_epoch
+                    else f", led by {value_text(other.leader)} in epoch {other.leader_epoch}."
+                )
+            )
+
+
+def _place(system: BrokerSystem, state: GlobalState, process: int) -> str:
+    """Where the process with an incarnation id runs: its broker id says it only where no other one has it."""
+    places = zip(system.places, state.locals, strict=True)
+    return next(
+        place
+        for place, local in places
+        if isinstance(local, Machine) and local.broker is not None and local.broker.incarnation == process
+    )
+
+
+def _unread(control: Control) -> Iterator[str]:
+    """Whom a broker in controlled shutdown has to wait for."""
+    read = {each.broker: each.offset for each in control.controller.sessions}
+    for broker, offset in control.leaving:
+        others = (
+            f"{who} ({value_text(at) if at >= 0 else 'nothing'})" for who, at in read.items() if who != broker
+        )
+        yield (
+            f"Broker {broker} may go once others have read up to offset {offset}. "
+            f"What the controller has heard of them: {', '.join(sorted(others))}."
+        )

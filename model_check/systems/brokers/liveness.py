@@ -1,0 +1,200 @@
+"""*Eventually* properties of brokers: goals on global states, and which steps are fair.
+
+Judged on the whole reachable graph, which must be finite without a bound: what happens as often as it likes
+has no budget, and what would make the space infinite (leaders of a partition that change for ever) is left
+out of such scenarios.
+
+The environment promises nothing: a link that is cut may stay so, and a process that is gone need not start
+again. Faults have budgets, so that each behaviour comes to an end of them: from some point on links and
+processes are what they are for good, whichever of them are up, and goals speak of what they are. What is
+promised is that messages which are sent again and again arrive, and what processes and the controller do by
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from kraftcheck.engine.cycles import Strength
+from kraftcheck.engine.liveness import Fairness, Lasso, lassos
+from kraftcheck.engine.system import GlobalState, PathStep
+from kraftcheck.engine.unpaid import UnpaidStep
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.messages import BrokerState
+from kraftcheck.systems.brokers.build import UNBOUNDED
+from kraftcheck.systems.brokers.control import awaited
+from kraftcheck.systems.brokers.network import CONTROLLER, InFlight, Payload
+from kraftcheck.systems.brokers.places import Machine
+from kraftcheck.systems.brokers.scenario import BrokerScenario, Eventually
+from kraftcheck.systems.brokers.step import Action
+from kraftcheck.systems.brokers.system import BrokerSystem, control_of, machines
+from kraftcheck.systems.brokers.wiring import Wiring
+from kraftcheck.systems.model import Judged, kept_open
+
+if TYPE_CHECKING:
+    from kraftcheck.engine.graph import Graph
+    from kraftcheck.engine.representatives import Represent
+
+#: What a process or the controller does by itself again and again, or once its time is over.
+_TIMERS = (
+    "heartbeat", "register", "read metadata", "contact lost", "tick", "leader moves",
+    "client's request is done", "asks for ISRs again",
+)  # fmt: skip
+_FINDS, _ENDS = "finds the controller", "timeout"
+
+
+def _runs(machine: Machine) -> bool:
+    return machine.broker is not None and not machine.broker.ended
+
+
+def _linked(state: GlobalState) -> list[tuple[int, Broker]]:
+    """The processes that run and reach the controller, with their broker ids."""
+    return [
+        (machine.id, machine.broker)
+        for machine in machines(state)
+        if machine.broker is not None and _runs(machine) and not machine.cut
+    ]
+
+
+def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    """A broker with a process that runs and reaches the controller is active, any other one inactive; a
+    legacy one may be active whatever it is.
+    """
+    controller = control_of(state).controller
+    visible = any(each.broker == broker for each in views.visible_brokers(controller))
+    linked = [process for own, process in _linked(state) if own == broker]
+    if not linked:
+        return not visible or (wiring.is_draft and views.is_legacy(controller, broker))
+    return visible or all(_leaves(wiring, process) for process in linked)
+
+
+def _leaves(wiring: Wiring, process: Broker) -> bool:
+    """Whether a process ends as soon as what it has accepted is completed."""
+    if wiring.is_draft:
+        return process.wish is BrokerState.INACTIVE
+    return process.life is Life.SHUTTING_DOWN
+
+
+def _connected_serve(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    """Of the processes of a broker that run, reach the controller and do not leave, one serves, if any is."""
+    found = [process for own, process in _linked(state) if own == broker and not _leaves(wiring, process)]
+    return not found or any(views.serves(wiring.protocol, process) for process in found)
+
+
+def _cut_off_are_fenced(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    cut = (each.broker for each in machines(state) if each.id == broker and _runs(each) and each.cut)
+    return all(process is not None and (process.fenced or process.legacy) for process in cut)
+
+
+def _connected_are_unfenced(wiring: Wiring, broker: int, state: GlobalState) -> bool:
+    return not any(process.fenced for own, process in _linked(state) if own == broker)
+
+
+#: What is to come about of each broker. What becomes of one does not wait for what becomes of another.
+GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
+    "liveness-known": _liveness_known,
+    "cut-off-are-fenced": _cut_off_are_fenced,
+    "connected-are-unfenced": _connected_are_unfenced,
+    "connected-serve": _connected_serve,
+}
+
+
+class BrokerLiveness:
+    """See :class:`kraftcheck.systems.model.Liveness`."""
+
+    def representative(self, system: BrokerSystem, scenario: BrokerScenario) -> Represent | None:
+        return None
+
+    def judge(
+        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
+    ) -> Judged:
+        """Look for a fair behaviour that never comes to the goal."""
+        withheld = None
+        for lasso in self.lassos_of(system, graph, wanted, represent):
+            if lasso.withheld is None:
+                return Judged(wanted.property, lasso, states=graph.size, closed=True)
+            withheld = withheld or lasso.withheld
+        if withheld is not None:
+            return kept_open(system, wanted.property, withheld)
+        return Judged(wanted.property, states=graph.size, closed=True)
+
+    def lassos_of(
+        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
+    ) -> Iterator[Lasso]:
+        goal, fairness = GOALS[wanted.goal], _classes(system, wanted)
+        budgets = _budgets(system, wanted)
+        for broker in sorted(set(system.wiring.ids)):
+            reached = graph.mask(partial(goal, system.wiring, broker))
+            when = None if wanted.form == "eventually" else ~reached
+            yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
+
+    def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
+        return begin == end
+
+    def with_room(
+        self, system: BrokerSystem, scenario: BrokerScenario, path: Any, initial: int
+    ) -> tuple[BrokerSystem, BrokerScenario]:
+        return system, scenario
+
+
+def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
+    found: list[Fairness] = []
+    if wanted.fairness.deliveries != "none":
+        strength = Strength(wanted.fairness.deliveries)
+        for place in system.wiring.places:
+            for other in system.wiring.places:
+                if place != other and CONTROLLER in (place, other):
+                    found += [_deliveries(place, other, kind, strength) for kind in get_args(Payload)]
+    if wanted.fairness.timers != "none":
+        strength = Strength(wanted.fairness.timers)
+        found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
+        brokers = sorted(set(system.wiring.ids))
+        found += [_timer(CONTROLLER, _ENDS, f"of broker {broker}", strength) for broker in brokers]
+        # Which node a process asks is random: each of them again and again.
+        nodes = [f"node {node}" for node in system.wiring.nodes]
+        found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
+    return found
+
+
+def _budgets(system: BrokerSystem, wanted: Eventually) -> tuple[int, ...]:
+    """The numbers of the budgets that fair steps cost: ends of time-outs, where they are counted."""
+    if wanted.fairness.timers == "none":
+        return ()
+    return tuple(number for number, name in enumerate(system.budget_names) if name in UNBOUNDED)
+
+
+def _owed(state: GlobalState, step: UnpaidStep) -> bool:
+    """Whether a time-out must end: of the controller's that of a process that is gone or cut off, of a
+    process its own if it is cut off. What budgets bound of others are time-outs that end too soon.
+    """
+    action = cast(Action, step.action)
+    if action.place == CONTROLLER:
+        linked = _linked(state)
+        brokers = [each for each, _ in linked if action.detail == f"of broker {each}"]
+        heard = awaited(control_of(state), brokers[0]) if brokers else None
+        return heard is None or heard not in {process.incarnation for _, process in linked}
+    return cast(Machine, state.locals[step.step.component]).cut
+
+
+def _deliveries(source: str, destination: str, kind: type, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        message = cast(InFlight, step.message)
+        return (
+            step.kind == "deliver"
+            and (message.source, message.destination) == (source, destination)
+            and isinstance(message.payload, kind)
+        )
+
+    return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
+
+
+def _timer(place: str, kind: str, detail: str | None, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        if not isinstance(action, Action) or (action.kind, action.place) != (kind, place):
+            return False
+        return detail is None or action.detail == detail
+
+    return Fairness(f"{kind} at {place}" + (f" ({detail})" if detail else ""), strength, matches)

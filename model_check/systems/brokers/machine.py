@@ -1,0 +1,386 @@
+"""Steps of the processes of brokers: events for the reference, what its effects put into flight, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import cast
+
+from kraftcheck.engine.system import Outcome, Signal
+from kraftcheck.reference.brokers import pending_isrs, views
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import HEARTBEAT_VERSION, LEGACY_VERSION
+from kraftcheck.reference.brokers.effects import (
+    BrokerEffect,
+    FencedItself,
+    ForgetRequest,
+    Send,
+    Stop,
+    Unfenced,
+    WriteStore,
+)
+from kraftcheck.reference.brokers.events import (
+    BrokerEvent,
+    ClientRequest,
+    ClientRequestDone,
+    ContactLost,
+    ControllerFound,
+    HeartbeatDue,
+    IsrWish,
+    IsrWished,
+    MetadataReceived,
+    RegistrationDue,
+    RequestTimedOut,
+    ResponseReceived,
+    ShutdownWished,
+    StoreAnswered,
+    Tick,
+)
+from kraftcheck.reference.brokers.messages import (
+    AlterPartitionRequest,
+    BrokerHeartbeatResponse,
+    IsrChangeRequest,
+    MetadataHeartbeatResponse,
+    MetadataUpdate,
+    Process,
+    StoreIsrResponse,
+)
+from kraftcheck.reference.brokers.starting import starting
+from kraftcheck.reference.brokers.transitions import taken
+from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers import names, process_checks, replication, time
+from kraftcheck.systems.brokers.asking import step
+from kraftcheck.systems.brokers.history import Answered, Crashed, Ended, Label, Served, Started
+from kraftcheck.systems.brokers.network import (
+    CONTROLLER,
+    GONE,
+    TURN,
+    Forgotten,
+    InFlight,
+    ReadMetadata,
+    Replicate,
+    Replicated,
+    SessionGone,
+    Silenced,
+    StoreRegistered,
+    StoreRegistration,
+)
+from kraftcheck.systems.brokers.places import Machine
+from kraftcheck.systems.brokers.step import Action, Execution, Step
+from kraftcheck.systems.brokers.wiring import Name, Wiring
+
+#: Incarnation ids of the shipped form: one for each process that may start on a machine.
+_PROCESSES = 16
+
+
+def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight) -> Iterator[Step]:
+    """What becomes of a message that arrives; nothing while a tick is under way."""
+    if machine.left:
+        return
+    action = Action(type(message.payload).__name__, wiring.places[component], f"from {message.source}")
+    payload = message.payload
+    if isinstance(payload, StoreRegistered):
+        yield _start_registered(wiring, component, machine, payload, action)
+    elif machine.broker is None or machine.broker.ended or (machine.cut and message.source == CONTROLLER):
+        yield Step(Outcome(action, machine))
+    elif isinstance(payload, Replicate):
+        yield replication.follow(wiring, component, machine, message.source, payload, action)
+    elif isinstance(payload, Replicated):
+        yield replication.acknowledge(wiring, component, machine, payload, action)
+    elif isinstance(payload, MetadataUpdate):
+        read = replace(machine, reads=False)
+        yield run(wiring, component, read, (MetadataReceived(payload),), action)
+    elif isinstance(payload, StoreIsrResponse):
+        yield run(wiring, component, machine, (StoreAnswered(payload),), action)
+    else:
+        assert message.node is not None
+        event = ResponseReceived(message.node, payload)  # type: ignore[arg-type]
+        yield run(wiring, component, machine, (event,), action)
+
+
+def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    """What happens to a process, or at a machine on which none runs, without a message."""
+    if machine.left:
+        if time.has_turn(machine):
+            yield _take_turn(wiring, component, machine)
+        return
+    if machine.broker is None or machine.broker.ended:
+        if machine.broker is None or wiring.restarts:
+            yield from _start(wiring, component, machine)
+        return
+    yield from _due(wiring, component, machine, machine.broker)
+    yield from _wished(wiring, component, machine, machine.broker)
+    yield from replication.actions(wiring, component, machine)
+    yield from _faults(wiring, component, machine, machine.broker)
+
+
+# Starts.
+
+
+def _vacant(machine: Machine) -> Machine:
+    """``machine`` without a process: its disk, its link, and which process is the next one."""
+    return Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
+
+
+def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    place = wiring.places[component]
+    if machine.registers or machine.cut:
+        return
+    action = Action("start", place)
+    begun = replace(_vacant(machine), starts=machine.starts + 1)
+    if wiring.is_draft:
+        for detail, version, costs in _versions(wiring, machine):
+            sent = InFlight(place, CONTROLLER, StoreRegistration(machine.id, version))
+            start = replace(action, detail=detail)
+            yield Step(Outcome(start, replace(begun, registers=True), sends=(sent,), costs=costs))
+        return
+    process = Process(machine.id, component * _PROCESSES + begun.starts)
+    broker = starting(wiring.protocol, process, controller=wiring.nodes[0])
+    labels = (Started(process.incarnation),)
+    yield Step(Outcome(action, replace(begun, broker=broker), labels=labels), starts=True)
+
+
+def _versions(wiring: Wiring, machine: Machine) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """What a process that starts may run: what its broker ran at first, or by a roll the other."""
+    known = {False: HEARTBEAT_VERSION, True: LEGACY_VERSION}
+    legacy = machine.id in wiring.legacy
+    yield "", known[legacy], ()
+    rolled = wiring.price("rolls")
+    if rolled is not None:
+        yield "rolled back" if not legacy else "rolled", known[not legacy], rolled
+
+
+def _start_registered(
+    wiring: Wiring, component: int, machine: Machine, payload: StoreRegistered, action: Action
+) -> Step:
+    """The process has its incarnation id, and runs."""
+    if not machine.registers:
+        return Step(Outcome(action, machine))
+    legacy = payload.version == LEGACY_VERSION
+    broker = starting(wiring.protocol, payload.process, controller=wiring.nodes[0], legacy=legacy)
+    incarnation = broker.incarnation
+    labels = (Started(incarnation), *((Served(incarnation, True),) if legacy else ()))
+    return Step(Outcome(action, replace(machine, registers=False, broker=broker), labels=labels), starts=True)
+
+
+# What is due, and what somebody wishes.
+
+
+def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+
+    def offer(event: BrokerEvent, kind: str, detail: str = "", costs: tuple[int, ...] = ()) -> Iterator[Step]:
+        found = run(wiring, component, machine, (event,), Action(kind, place, detail), costs)
+        assert found.execution is not None
+        if found.outcome.local != machine or found.execution.effects:
+            yield found
+
+    yield from offer(HeartbeatDue(), "heartbeat")
+    if not wiring.is_draft:
+        yield from offer(RegistrationDue(), "register")
+        if not (machine.reads or machine.cut):
+            sent = InFlight(place, CONTROLLER, ReadMetadata(), sender=Process(broker.id, broker.incarnation))
+            yield Step(Outcome(Action("read metadata", place), replace(machine, reads=True), sends=(sent,)))
+    elif not wiring.is_timed:
+        price = wiring.price("contact_losses")
+        if price is not None and (machine.cut or not wiring.silent_only):
+            yield from offer(ContactLost(), "contact lost", costs=price)
+    if broker.controller is None:
+        for node in wiring.nodes:
+            yield from offer(ControllerFound(node), "finds the controller", f"node {node}")
+    price = wiring.price("request_timeouts")
+    if price is not None:
+        for api in broker.awaiting:
+            yield from offer(RequestTimedOut(api), "request timed out", api.value, price)
+    yield from offer(ClientRequestDone(), "client's request is done")
+    yield from offer(IsrWished(()), "asks for ISRs again")
+
+
+def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+    price = wiring.price("shutdowns")
+    if price is not None:
+        yield run(wiring, component, machine, (ShutdownWished(),), Action("shutdown", place), price)
+    price = wiring.price("requests")
+    if price is not None:
+        yield run(wiring, component, machine, (ClientRequest(),), Action("client's request", place), price)
+    price = wiring.price("isr_changes")
+    if price is None:
+        return
+    for wishes in product(*(_wishes(wiring, machine, broker, each) for each in wiring.partitions)):
+        wished = tuple(each for each in wishes if each is not None)
+        if not wished:
+            continue
+        action = Action("wishes for an ISR", place, _wish_words(wiring, wished))
+        found = run(wiring, component, machine, (IsrWished(wished),), action, price)
+        if found.outcome.sends or machine.cut:
+            yield found
+
+
+def _wishes(wiring: Wiring, machine: Machine, broker: Broker, partition: Name) -> tuple[IsrWish | None, ...]:
+    """What a process may wish for a partition, nothing included."""
+    known = views.partition_of(broker, partition.topic, partition.index)
+    if known is None or known.leader != broker.id:
+        return (None,)
+    if pending_isrs.is_pending(broker, partition.topic, partition.index):
+        return (None,)
+    wished = (
+        IsrWish(partition.topic, partition.index, isr, replication.fetched(machine, isr))
+        for isr in wiring.wishes
+        if isr != known.isr and replication.may_wish(wiring, machine, isr)
+    )
+    return (None, *wished)
+
+
+def _wish_words(wiring: Wiring, wishes: tuple[IsrWish, ...]) -> str:
+    return "; ".join(
+        f"{wiring.named(Name(wish.topic, wish.index))} {','.join(map(str, wish.isr)) or 'none'}".strip()
+        for wish in wishes
+    )
+
+
+# Faults.
+
+
+def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+    place = wiring.places[component]
+    price = wiring.price("crashes")
+    if price is not None:
+        yield Step(
+            Outcome(
+                Action("crash", place),
+                _vacant(machine),
+                sends=tuple(_session_gone(wiring, place, broker)),
+                labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.data else ())),
+                costs=price,
+                signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
+            )
+        )
+    price = wiring.price("cuts")
+    if machine.cut:
+        healed = replace(machine, cut=False, reads=False)
+        events = tuple(RequestTimedOut(api) for api in broker.awaiting)
+        heard = _silence(wiring, component, broker, False)
+        yield run(wiring, component, healed, events, Action("link heals", place), signals=heard)
+    elif price is not None:
+        silent = _silence(wiring, component, broker, True)
+        cut = replace(machine, cut=True)
+        yield Step(Outcome(Action("link is cut", place), cut, costs=price, signals=silent))
+
+
+def _silence(wiring: Wiring, component: int, broker: Broker, silent: bool) -> tuple[Signal, ...]:
+    """The controller hears nothing more from a process, or does again; told where time-outs depend on it."""
+    told = Signal(component, content=Silenced(broker.incarnation, silent))
+    return (told,) if wiring.silent_only else ()
+
+
+def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlight]:
+    if wiring.is_draft and wiring.sessions:
+        yield InFlight(place, CONTROLLER, SessionGone(Process(broker.id, broker.incarnation)))
+
+
+# Steps of the reference.
+
+
+def _take_turn(wiring: Wiring, component: int, machine: Machine) -> Step:
+    """The clock of the machine moves: once, or more or less often where it drifts."""
+    detail = "" if machine.moves == 1 else f"{machine.moves} times"
+    taken = cast(Machine, time.after_turn(machine))
+    ticks = (Tick(),) * machine.moves if machine.broker is not None else ()
+    signals = (Signal(component, content=TURN),)
+    return run(
+        wiring, component, taken, ticks, Action("tick", wiring.places[component], detail), signals=signals
+    )
+
+
+def run(
+    wiring: Wiring,
+    component: int,
+    machine: Machine,
+    events: tuple[BrokerEvent, ...],
+    action: Action,
+    costs: tuple[int, ...] = (),
+    *,
+    signals: tuple[Signal, ...] = (),
+) -> Step:
+    """Let the reference take ``events``, and its effects reach the network and the history."""
+    place, before = wiring.places[component], machine.broker
+    broker, effects, rules = before, list[BrokerEffect](), list[str]()
+    broken: list[str] = []
+    changes: list[str] = []
+    for event in events if broker is not None else ():
+        assert broker is not None
+        outcome = step(wiring.protocol, broker, event)
+        broken += process_checks.violations(wiring, broker, event, outcome)
+        changes += [change.goal for change in taken(wiring.protocol, broker, event, outcome.state)]
+        effects += outcome.effects
+        rules += [rule for rule in outcome.rules if rule not in rules]
+        broker = outcome.state
+    after = replication.with_metadata(wiring, replace(machine, broker=broker))
+    sends = list(_sends(place, after, effects))
+    ended = any(isinstance(effect, Stop) for effect in effects)
+    if ended and before is not None:
+        sends += _session_gone(wiring, place, before)
+    forgotten = [
+        Signal(component, content=Forgotten(each.api)) for each in effects if isinstance(each, ForgetRequest)
+    ]
+    if ended and before is not None:
+        forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
+    labels = [*_labels(wiring, before, broker, events), *replication.labels(wiring, machine, after)]
+    found = Outcome(
+        action,
+        after,
+        sends=tuple(sends),
+        labels=tuple(labels),
+        costs=costs,
+        signals=(*forgotten, *signals),
+        violations=tuple(dict.fromkeys(broken)),
+        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels), *changes))),
+    )
+    return Step(found, Execution(events, tuple(effects), tuple(rules)))
+
+
+def _sends(place: str, machine: Machine, effects: list[BrokerEffect]) -> Iterator[InFlight]:
+    """What goes out; into a cut link nothing goes."""
+    assert machine.broker is not None or not effects
+    for effect in effects:
+        if not isinstance(effect, Send | WriteStore) or machine.cut or machine.broker is None:
+            continue
+        sender = Process(machine.broker.id, machine.broker.incarnation)
+        node = effect.to if isinstance(effect, Send) else None
+        yield InFlight(place, CONTROLLER, effect.request, node=node, sender=sender)
+
+
+def _labels(
+    wiring: Wiring, before: Broker | None, after: Broker | None, events: tuple[BrokerEvent, ...]
+) -> Iterator[Label]:
+    if before is None or after is None:
+        return
+    for event in events:
+        answer = event.response if isinstance(event, ResponseReceived) else None
+        if isinstance(answer, MetadataHeartbeatResponse | BrokerHeartbeatResponse):
+            yield Answered(before.incarnation)
+    served, serves = (views.serves(wiring.protocol, each) for each in (before, after))
+    if served != serves:
+        lonely = any(isinstance(event, Tick | ContactLost) for event in events)
+        yield Served(before.incarnation, serves, lonely)
+    if after.ended and not before.ended:
+        yield Ended(before.incarnation)
+
+
+def _goals(before: Broker | None, effects: list[BrokerEffect]) -> Iterator[str]:
+    for effect in effects:
+        request = effect.request if isinstance(effect, Send) else None
+        if isinstance(request, IsrChangeRequest | AlterPartitionRequest) and before and before.pending:
+            yield names.GOAL_ISR_ASKED_AGAIN
+        if isinstance(effect, FencedItself):
+            yield names.GOAL_FENCED
+        elif isinstance(effect, Unfenced):
+            yield names.GOAL_UNFENCED
+        elif isinstance(effect, Stop):
+            yield names.GOAL_STOPPED
+
+
+def _goals_of_labels(labels: list[Label]) -> Iterator[str]:
+    if any(isinstance(label, Served) and label.serves for label in labels):
+        yield names.GOAL_BEGINS_TO_SERVE

@@ -1,0 +1,105 @@
+"""Brokers and their controller as a kind of system, a :class:`kraftcheck.systems.model.Model`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from kraftcheck.checking.coverage.guards import guards_of_brokers
+from kraftcheck.engine.system import GlobalState
+from kraftcheck.reference.brokers.configuration import problems
+from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
+from kraftcheck.reference.config import Problem
+from kraftcheck.systems.brokers import coverage, explain, words
+from kraftcheck.systems.brokers.asking import step
+from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.files import BrokerFiles
+from kraftcheck.systems.brokers.history import History
+from kraftcheck.systems.brokers.liveness import BrokerLiveness
+from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
+from kraftcheck.systems.brokers.network import InFlight
+from kraftcheck.systems.brokers.places import Control, Machine, Time
+from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
+from kraftcheck.systems.brokers.step import Step
+from kraftcheck.systems.brokers.switches import BrokerVariants
+from kraftcheck.systems.brokers.system import BrokerSystem
+from kraftcheck.systems.model import Model, Place, Run
+
+
+class BrokerWords:
+    """See :class:`kraftcheck.systems.model.Words`."""
+
+    legend = words.LEGEND
+    growing: frozenset[str] = frozenset()
+    following: frozenset[str] = frozenset({"awaiting"})
+    fields = staticmethod(words.fields)
+    history_fields = staticmethod(words.history_fields)
+    label = staticmethod(words.label)
+    start_lines = staticmethod(words.start_lines)
+    describe_effect = staticmethod(words.describe_effect)
+
+    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
+        return tuple(map(words.short_event, events))
+
+
+class Brokers:
+    """See :class:`kraftcheck.systems.model.Model`."""
+
+    name = "brokers"
+    values = (
+        BrokerScenario, BrokerSystem, Control, Machine, Time, InFlight, History,
+        *get_args(ControllerEffect), *get_args(BrokerEffect),
+    )  # fmt: skip
+    faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
+    fields = words.FIELDS
+    fold = ("role", "fenced", "link", "brokers", "registrations", "partition")
+    asking = (step,)
+    words = BrokerWords()
+    files = BrokerFiles()
+    liveness = BrokerLiveness()
+    variants = BrokerVariants()
+    build = staticmethod(build)
+    guards = staticmethod(guards_of_brokers)
+    explain = staticmethod(explain.explain)
+
+    def interchangeable(self, system: BrokerSystem, scenario: BrokerScenario) -> tuple[int, ...]:
+        return ()
+
+    def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
+        done = step.execution
+        if done is None or not (done.events or step.starts):
+            return ()
+        short = self.words.short_events(done.events, local)
+        return (Run(step.starts, done.events, short, done.rules, done.effects, len(done.effects)),)
+
+    def undelivered(self, system: BrokerSystem, place: Place, runs: Sequence[Run]) -> tuple[InFlight, ...]:
+        return ()
+
+    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
+        return coverage.covered(step)
+
+    def to_cover(self, systems: Sequence[BrokerSystem]) -> Mapping[str, Sequence[str]]:
+        return coverage.to_cover({system.wiring.protocol for system in systems})
+
+    def bounds(self, scenario: BrokerScenario) -> list[tuple[str, str]]:
+        return []
+
+    def misconfigured(self, system: BrokerSystem) -> tuple[Problem, ...]:
+        return problems(system.wiring.protocol)
+
+    def promises(self, scenario: BrokerScenario) -> Iterator[tuple[str, int, BrokerScenario]]:
+        if scenario.check.serves_at_most is None:
+            return
+        for ticks in range(MOST_TICKS + 1):
+            strict = Check.model_validate({"serves-at-most": ticks, "only": (SERVES_BRIEFLY,)})
+            yield "check.serves-at-most", ticks, scenario.model_copy(update={"check": strict})
+
+    def used(self, scenario: BrokerScenario, states: Sequence[GlobalState]) -> BrokerScenario:
+        return scenario
+
+    def prelude(self, scenario: BrokerScenario) -> BrokerScenario | None:
+        return None
+
+
+#: Brokers and their controller.
+BROKERS: Model = Brokers()

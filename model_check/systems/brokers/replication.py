@@ -1,0 +1,180 @@
+"""The records of the partition: coarsely, what a leader appends, sends, and holds for committed.
+
+A message takes the whole log of a leader to a follower, which holds it from then on: a later message of the
+same epoch holds more, or the same. What protects committed records are the leader epoch, which both ends of
+a message compare with their own, and the ISR, all of which must hold a record before it is committed; an ISR
+that is asked for and not in force yet counts as well (KIP-497).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kraftcheck.engine.system import Outcome
+from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers.broker import Broker, Life
+from kraftcheck.reference.brokers.messages import IsrMember, PartitionState
+from kraftcheck.reference.brokers.work import BrokerWork
+from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.history import Committed, Label, Led
+from kraftcheck.systems.brokers.network import InFlight, Record, Replicate, Replicated
+from kraftcheck.systems.brokers.places import Machine
+from kraftcheck.systems.brokers.step import Action, Step
+from kraftcheck.systems.brokers.wiring import PARTITION, Wiring
+
+
+def _known(machine: Machine) -> PartitionState | None:
+    broker = machine.broker
+    return None if broker is None else views.partition_of(broker, PARTITION.topic, PARTITION.index)
+
+
+def led_partition(wiring: Wiring, machine: Machine) -> PartitionState | None:
+    """What a process knows of the partition, if it takes itself for the leader.
+
+    A shipped process that starts may read that its former life leads. It answers nobody before it has caught
+    up with its own registration (HBK-9), so that nobody hears what it would take for committed.
+    """
+    known = _known(machine)
+    if known is None or known.leader != machine.id or _starts(wiring, machine):
+        return None
+    return known
+
+
+def _starts(wiring: Wiring, machine: Machine) -> bool:
+    """Whether a shipped process has not caught up with its own registration: nobody hears from it yet."""
+    return not wiring.is_draft and machine.broker is not None and machine.broker.life is Life.STARTING
+
+
+def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
+    """``machine`` after its process may have learned something of the partition."""
+    if not wiring.data:
+        return machine
+    led = led_partition(wiring, machine)
+    if led is None:
+        return replace(machine, ends=(), sent=(), committed=0)
+    if any(epoch != led.leader_epoch for _, _, epoch, _ in machine.sent):
+        machine = replace(machine, ends=(), sent=())
+    return replace(machine, committed=max(machine.committed, _end_of_all(wiring, machine, led)))
+
+
+def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
+    """Up to where all hold the log who have to."""
+    if not wiring.commits_with_isr:
+        return len(machine.log)
+    assert machine.broker is not None
+    wished = {member for change in machine.broker.pending for member in change.isr}
+    ends = {member: end for member, _, end in machine.ends}
+    return min(
+        len(machine.log) if member == machine.id else ends.get(member, 0)
+        for member in {*led.isr, *wished, machine.id}
+    )
+
+
+def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
+    """What the history has to know: what has come to be committed, and that a later life leads."""
+    if after.committed > before.committed:
+        yield Committed(after.log[: after.committed])
+    later_life = wiring.data and after.starts > 1
+    if later_life and not led_partition(wiring, before) and led_partition(wiring, after):
+        yield Led()
+
+
+def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
+    """A leader takes a record of a client, or sends its log to a follower."""
+    led = led_partition(wiring, machine)
+    if not wiring.data or led is None or machine.broker is None:
+        return
+    place = wiring.places[component]
+    price = wiring.price("appends")
+    if price is not None and views.serves(wiring.protocol, machine.broker):
+        longer = replace(machine, log=(*machine.log, Record(led.leader_epoch, place)))
+        yield _step(wiring, machine, longer, Action("append", place), costs=price)
+    sent = {broker: (life, epoch, end) for broker, life, epoch, end in machine.sent}
+    for follower in wiring.replicas:
+        former = sent[follower][0] if follower in sent else -1
+        news = (_shown(wiring, machine.broker, follower, former), led.leader_epoch, len(machine.log))
+        if follower == machine.id or sent.get(follower) == news or not machine.log:
+            continue
+        noted = {**sent, follower: news}
+        after = replace(machine, sent=tuple(sorted((who, *what) for who, what in noted.items())))
+        for other, broker in zip(wiring.places[1:], wiring.ids, strict=False):
+            if broker == follower:
+                message = InFlight(place, other, Replicate(led.leader_epoch, machine.log))
+                action = Action("replicate", place, f"to {other}")
+                yield _step(wiring, machine, after, action, sends=(message,))
+
+
+def _shown(wiring: Wiring, broker: Broker, follower: int, former: int) -> int:
+    """The life of a follower that a log is sent to: what its former life was sent it need not hold."""
+    if not wiring.protocol.says_lives:
+        return -1
+    shown = next((each.life for each in broker.visible if each.broker == follower), None)
+    return former if shown is None else shown
+
+
+def follow(
+    wiring: Wiring, component: int, machine: Machine, source: str, message: Replicate, action: Action
+) -> Step:
+    """A log arrives at a process, which holds it from now on unless it starts or knows of another epoch."""
+    known = _known(machine)
+    epoch = None if known is None else known.leader_epoch
+    if _starts(wiring, machine) or (
+        wiring.compares_leader_epochs
+        and (epoch != message.epoch or led_partition(wiring, machine) is not None)
+    ):
+        return Step(Outcome(action, machine))
+    # An earlier message of the epoch, which is behind, says nothing new.
+    if machine.log[: len(message.log)] != message.log:
+        machine = replace(machine, log=message.log)
+    answer = Replicated(machine.id, _life(wiring, machine), message.epoch, len(message.log))
+    return Step(Outcome(action, machine, sends=(InFlight(wiring.places[component], source, answer),)))
+
+
+def _life(wiring: Wiring, machine: Machine) -> int:
+    """The life that a process says when it acknowledges; -1: none, before KIP-903."""
+    assert machine.broker is not None
+    return BrokerWork(wiring.protocol, machine.broker).own_life if wiring.protocol.says_lives else -1
+
+
+def acknowledge(
+    wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
+) -> Step:
+    """A leader learns up to where a follower holds its log. A former life of it has nothing more to say, and
+    a new one holds what it says itself, which may be less.
+    """
+    led = led_partition(wiring, machine)
+    if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
+        return Step(Outcome(action, machine))
+    ends = {member: (life, end) for member, life, end in machine.ends}
+    said = (message.life, min(message.end, len(machine.log)))
+    ends[message.broker] = max(ends.get(message.broker, said), said)
+    noted = tuple(sorted((who, *what) for who, what in ends.items()))
+    return _step(wiring, machine, replace(machine, ends=noted), action)
+
+
+def _step(
+    wiring: Wiring,
+    before: Machine,
+    after: Machine,
+    action: Action,
+    *,
+    sends: tuple[InFlight, ...] = (),
+    costs: tuple[int, ...] = (),
+) -> Step:
+    after = with_metadata(wiring, after)
+    return Step(Outcome(action, after, sends=sends, labels=tuple(labels(wiring, before, after)), costs=costs))
+
+
+def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
+    """Whether a leader may want this ISR: who joins it must have caught up to what is committed."""
+    led = led_partition(wiring, machine)
+    if not wiring.data or led is None:
+        return True
+    ends = {member: end for member, _, end in machine.ends}
+    joining = set(isr) - {*led.isr, machine.id}
+    return all(ends.get(member) == len(machine.log) for member in joining)
+
+
+def fetched(machine: Machine, isr: tuple[int, ...]) -> tuple[IsrMember, ...]:
+    """Which life of each member of an ISR has acknowledged last, where it said so."""
+    return tuple(IsrMember(who, life) for who, life, _ in machine.ends if who in isr and life >= 0)

@@ -1,0 +1,70 @@
+"""What steps of brokers need to know of their scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from kraftcheck.reference.frozen import Frozen
+
+
+class Name(Frozen):
+    """The name of a partition."""
+
+    topic: str
+    index: int
+
+
+#: The partition, where there is one; the only one that may have records.
+PARTITION = Name("t", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """``protocol``: what everybody runs; ``nodes``: the nodes of the controller; ``places`` and ``ids``: what
+    components are called, and the broker ids of the processes among them, from the second component on;
+    ``legacy``: brokers that register with version 4. ``costs``: the budgets by name. ``replicas``: of all
+    ``partitions``. ``hand_over_survives``: whether B-20 is judged, instead of B-13. The rest: see
+    :class:`kraftcheck.systems.brokers.scenario.EnvironmentChoice`.
+    """
+
+    protocol: BrokerProtocol
+    nodes: tuple[int, ...]
+    places: tuple[str, ...]
+    ids: tuple[int, ...]
+    legacy: frozenset[int]
+    costs: Mapping[str, int]
+    wishes: tuple[tuple[int, ...], ...]
+    partitions: tuple[Name, ...]
+    replicas: tuple[int, ...]
+    data: bool
+    compares_leader_epochs: bool
+    commits_with_isr: bool
+    newest_metadata: bool
+    sessions: bool
+    restarts: bool
+    silent_only: bool
+    spares_last: bool
+    delay: int | None
+    drift: int
+    hand_over_survives: bool
+    unbounded: frozenset[str]
+
+    @property
+    def is_draft(self) -> bool:
+        return self.protocol.liveness is BrokerLiveness.KIP343
+
+    @property
+    def is_timed(self) -> bool:
+        return self.protocol.controller_timeout is not None
+
+    def named(self, partition: Name) -> str:
+        """What tells a partition from others, where there are any."""
+        return f"{partition.topic}-{partition.index}" if len(self.partitions) > 1 else ""
+
+    def price(self, budget: str) -> tuple[int, ...] | None:
+        """What doing something once costs; ``None``: it does not happen."""
+        if budget in self.unbounded:
+            return ()
+        return (self.costs[budget],) if budget in self.costs else None

@@ -1,0 +1,132 @@
+"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``add 4 ack-when-appended``
+(KIP-1186), ``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595
+``alter 4,5,6``, ``alter cancel``.
+
+A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
+at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
+left out. The answer leaves the model; the properties see it as a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kraftcheck.reference.events import Event, RequestReceived, UpgradeKRaftVersion
+from kraftcheck.reference.messages import AddRaftVoterRequest, AlterQuorumRequest, RemoveRaftVoterRequest
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import membership
+from kraftcheck.systems.kraft.membership import Origin
+from kraftcheck.systems.kraft.network import CLIENT
+
+#: Ends a step that asks for an answer as soon as the change is in the leader's log.
+_ON_APPEND = " ack-when-appended"
+
+
+@dataclass(frozen=True, slots=True)
+class AdminStep:
+    """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade; or alter, which
+    makes ``target`` the voters (``None``: leaves them as they are by now). ``ack_when_committed`` False: the
+    answer to add is not to wait for the commit.
+    """
+
+    verb: str
+    key: ReplicaKey | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    target: tuple[int, ...] | None = None
+    ack_when_committed: bool = True
+
+    def __str__(self) -> str:
+        if self.verb == "alter":
+            return "cancel" if self.target is None else ",".join(map(str, self.target))
+        if self.key is None:
+            return ""
+        return f"{self.key.id}/{self.key.directory}" + ("" if self.ack_when_committed else _ON_APPEND)
+
+
+def first_directory(id: int) -> str:
+    """The directory id with which a replica begins; its disk is replaced by one with the next."""
+    return f"d{id}"
+
+
+def next_directory(directory: str) -> str:
+    """The directory id of the disk that replaces the one with this id: d3, d3-2, d3-3."""
+    name, _, number = directory.partition("-")
+    return f"{name}-{int(number or 1) + 1}"
+
+
+def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]], where: str) -> AdminStep:
+    """The step that ``text`` describes; a replica without a directory has its first one.
+
+    ``endpoints``: where each replica listens; ``where``: the scenario's file.
+    Raises InputError for a replica that there is not.
+    """
+    verb, _, what = text.partition(" ")
+    if what == "kraft.version":
+        return AdminStep(verb)
+    if verb == "alter":
+        target = None if what == "cancel" else tuple(map(int, what.split(",")))
+        if not set(target or ()) <= set(endpoints):
+            raise InputError(
+                f"{where}: admin.steps: '{text}' names a replica that the scenario does not have"
+            )
+        return AdminStep(verb, target=target)
+    named = what.removesuffix(_ON_APPEND)
+    word, _, directory = named.partition("/")
+    if int(word) not in endpoints:
+        raise InputError(f"{where}: admin.steps: '{text}' names no replica of the scenario")
+    key = ReplicaKey(int(word), directory or first_directory(int(word)))
+    return AdminStep(verb, key, endpoints[key.id], ack_when_committed=named == what)
+
+
+def requests(
+    steps: tuple[AdminStep, ...], listed: bool, leader: Replica
+) -> Iterator[tuple[AdminStep, Event]]:
+    """The steps that the administrator may ask ``leader`` for now, with the events that they are.
+
+    ``listed``: only the first that the leader's voter set does not show as done, once a change can begin.
+    """
+    assert isinstance(leader.role, Leader)
+    if not listed:
+        wanted = steps
+    elif _is_busy(leader):
+        wanted = ()
+    else:
+        wanted = tuple(step for step in steps if not _is_done(step, leader))[:1]
+    for step in wanted:
+        yield step, _event(step, leader, steps.index(step))
+
+
+def _is_busy(leader: Replica) -> bool:
+    """Whether the leader would refuse any change for the time being, so that asking it changes nothing."""
+    assert isinstance(leader.role, Leader)
+    committed = -1 if leader.high_watermark is None else leader.high_watermark
+    return leader.role.change is not None or leader.voters_offset >= committed or committed < 0
+
+
+def _is_done(step: AdminStep, leader: Replica) -> bool:
+    if step.key is None:
+        return leader.kraft_version == _level(step)
+    origin = Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version)
+    assert step.key is not None
+    keys = membership.in_force(origin, leader.log).keys
+    return (step.key in keys) == (step.verb == "add")
+
+
+def _level(step: AdminStep) -> int:
+    """The level of kraft.version that is asked for."""
+    return int(step.verb == "upgrade")
+
+
+def _event(step: AdminStep, leader: Replica, number: int) -> Event:
+    if step.verb == "alter":
+        # Several may wait at a leader; the number of the step tells which one an answer is about.
+        return RequestReceived(CLIENT, AlterQuorumRequest(step.target), number)
+    if step.key is None:
+        return UpgradeKRaftVersion(leader.epoch, _level(step))
+    if step.verb == "add":
+        asked = AddRaftVoterRequest(step.key, step.endpoints, step.ack_when_committed)
+        return RequestReceived(CLIENT, asked)
+    return RequestReceived(CLIENT, RemoveRaftVoterRequest(step.key))

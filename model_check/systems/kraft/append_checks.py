@@ -1,0 +1,234 @@
+"""What a leader appends where the voter set may change, and what it tells of that.
+
+Voter sets are read from the records of the log (:mod:`kraftcheck.systems.kraft.membership`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kraftcheck.reference.effects import AppendAccepted, AppendBatch, HighWatermark, Transition
+from kraftcheck.reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
+from kraftcheck.reference.messages import (
+    ApiVersionsResponse,
+    FetchRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
+from kraftcheck.reference.protocol import Protocol, VoterKeys
+from kraftcheck.reference.replica import AddingVoter, Leader, Replica
+from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
+from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft.node import Execution
+
+
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution
+) -> Iterator[str]:
+    """The names of the properties that the appends of a step violate, from the batch on that opens an epoch.
+
+    ``event`` is ``None`` for a restart.
+    """
+    led = before.epoch if isinstance(before.role, Leader) and event is not None else None
+    committed = before.high_watermark if event is not None else None
+    batches = list(before.log.batches)
+    for effect in execution.effects:
+        if isinstance(effect, HighWatermark):
+            committed = effect.offset
+        elif isinstance(effect, Transition):
+            led = effect.epoch if effect.target == "Leader" else None
+        elif isinstance(effect, AppendBatch):
+            if effect.batch.epoch == led:
+                yield from _batch_violations(protocol, before, batches, effect.batch, committed, event)
+            batches.append(effect.batch)
+        elif isinstance(effect, AppendAccepted) and isinstance(event, Append):
+            yield from _accepted_violations(event, effect.offset, execution)
+
+
+def _batch_violations(
+    protocol: Protocol,
+    before: Replica,
+    batches: list[Batch],
+    batch: Batch,
+    committed: int | None,
+    event: Event | None,
+) -> Iterator[str]:
+    """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
+    if membership.opens_epoch(batch):
+        if not _opens_as_due(before, batches, batch, starts=event is None):
+            yield names.CHANGE_AS_ASKED
+        if not _changes_keys(before, batches, batch):
+            return
+    elif _is_of_voters(batch):
+        if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
+            yield names.CHANGE_AS_ASKED
+    elif not assignments.is_in(batch):
+        return
+    if not _entrants_are_ready(before, batches, batch, event):
+        yield names.ADDED_VOTER_IS_READY
+    yield from _change_violations(before, batches, batch, committed)
+
+
+def _is_of_voters(batch: Batch) -> bool:
+    return any(isinstance(entry, Voters | KRaftVersion) for entry in batch.records)
+
+
+def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
+    _, old, _ = _history(before, batches)[-1]
+    sets = [entry.voters for entry in batch.records if isinstance(entry, Voters)]
+    return any(membership.added(old, new) or membership.removed(old, new) for new in sets)
+
+
+def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch, *, starts: bool) -> bool:
+    """P-9: an epoch opens with the leader and the ids of its voters (who granted their vote the model leaves
+    out), and with the voter set where the log has none, or another entry of the leader, and only there.
+
+    The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
+    """
+    start, *changes = _history(before, batches)
+    _, old, version = changes[-1] if changes else start
+    voters = old.ids
+    if before.log.assignments:
+        # Where voters are assigned (KIP-595) they are those of the last assignment that is known to be
+        # committed; a process that starts knows what its log shows.
+        decided = assignments.decided_in(before.log)
+        known = assignments.voters_at(membership.own_origin(before), before.log, decided)
+        voters = tuple(key.id for key in known) if starts else before.voters.ids
+    own = before.own_entry
+    recorded = bool(changes) or start[0] > 0
+    new = VoterSet(tuple(own if membership.matches(voter.key, own.key) else voter for voter in old.voters))
+    due = version >= 1 and (not recorded or new != old)
+    opening = batch.records[0]
+    named = isinstance(opening, LeaderChange) and (opening.leader, opening.voters) == (before.id, voters)
+    return named and batch.records[1:] == ((KRaftVersion(version), Voters(new)) if due else ())
+
+
+def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
+    """S-27: whoever enters the voter set has caught up. All in it support the kraft.version in force, as a
+    new voter has told just now. An assignment (KIP-595) names ids.
+    """
+    ready = _caught_up(before, event)
+    assigned = assignments.added(membership.own_origin(before), tuple(batches), change)
+    if not assigned <= {key.id for key in ready}:
+        return False
+    _, old, version = _history(before, batches)[-1]
+    for entry in change.records:
+        version = entry.version if isinstance(entry, KRaftVersion) else version
+    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    new = {key for voters in sets for key in membership.added(old, voters)}
+    told = event.source if isinstance(event, ResponseReceived) else None
+    supported = all(_supports(voter, version) for voters in sets for voter in voters.voters)
+    return supported and new <= ready and all(key.id == told for key in new)
+
+
+def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
+    """The observers that have held everything once, the one included that shows it now (KIP-836: all that
+    the leader had at its last fetch).
+    """
+    observers = before.role.observers if isinstance(before.role, Leader) else ()
+    ready = {entry.key for entry in observers if entry.caught_up}
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, FetchRequest):
+        known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
+        if request.offset >= (next(known, 0) or before.log.end_offset):
+            ready.add(request.replica)
+    return ready
+
+
+def _change_violations(
+    before: Replica, batches: list[Batch], change: Batch, committed: int | None
+) -> Iterator[str]:
+    """S-24, and of S-38 that no other change is pending when one is appended.
+
+    An upgrade of kraft.version leaves the voters as they are, and needs no commit.
+    """
+    history = _history(before, batches)
+    upgrades = any(
+        isinstance(entry, KRaftVersion) and entry.version != history[-1][2] for entry in change.records
+    )
+    ends = [batch.end_offset for batch in batches if batch.epoch == change.epoch]
+    ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == change.epoch]
+    known = committed is not None and any(end <= committed for end in ends)
+    if not known and not upgrades:
+        yield names.CHANGE_NEEDS_COMMIT
+    if any(end > (committed or 0) for end, _, _ in history[1:]):
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+
+
+def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
+    """The voter sets of ``batches``, with which the log of ``before`` goes on."""
+    log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
+    return membership.history_of(membership.own_origin(before), log)
+
+
+def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
+    """P-9: the records are what was asked for: one entry added, removed or replaced.
+
+    An upgrade of kraft.version comes in one batch with the voter set, which is as the voters described
+    themselves (KVER-5).
+    """
+    _, old, _ = _history(before, batches)[-1]
+    records: tuple[Record, ...]
+    if isinstance(event, UpgradeKRaftVersion):
+        records = (KRaftVersion(event.version), Voters(_as_described(before, old)))
+    else:
+        asked = _as_asked(before, old, event)
+        if asked == old and not _is_update(event):
+            return False
+        records = (Voters(asked),)
+    return change.records == records
+
+
+def _names_twice(protocol: Protocol, change: Batch) -> bool:
+    """P-9: whether a voter set names an id twice; with the composite keys of KIP-853, one id on one disk."""
+    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    if protocol.voter_keys is VoterKeys.COMPOSITE:
+        return any(len(set(voters.keys)) < len(voters) for voters in sets)
+    return any(len(set(voters.ids)) < len(voters) for voters in sets)
+
+
+def _is_update(event: Event | None) -> bool:
+    """Whether a voter describes itself, which may be as the log has it already."""
+    return isinstance(event, RequestReceived) and isinstance(event.request, UpdateRaftVoterRequest)
+
+
+def _as_described(before: Replica, old: VoterSet) -> VoterSet:
+    told = before.role.reported if isinstance(before.role, Leader) else ()
+    known = {entry.key.id: entry for entry in (*told, before.own_entry)}
+    return VoterSet(tuple(known.get(voter.key.id, voter) for voter in old.voters))
+
+
+def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
+    """``old`` with the one entry added, removed or replaced that ``event`` asks for or allows."""
+    voters = old.voters
+    request = event.request if isinstance(event, RequestReceived) else None
+    response = event.response if isinstance(event, ResponseReceived) else None
+    change = before.role.change if isinstance(before.role, Leader) else None
+    if isinstance(request, RemoveRaftVoterRequest):
+        voters = tuple(voter for voter in voters if voter.key != request.voter)
+    elif isinstance(request, UpdateRaftVoterRequest):
+        new = told_entry(request)
+        voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
+    elif isinstance(response, ApiVersionsResponse) and isinstance(change, AddingVoter):
+        least, most = response.kraft_versions or (0, 0)
+        voters = (*voters, replace(change.voter, min_kraft_version=least, max_kraft_version=most))
+    return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
+
+
+def told_entry(request: UpdateRaftVoterRequest) -> Voter:
+    """What a voter says of itself."""
+    return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
+
+
+def _supports(voter: Voter, version: int) -> bool:
+    return voter.min_kraft_version <= version <= voter.max_kraft_version
+
+
+def _accepted_violations(event: Append, offset: int, execution: Execution) -> Iterator[str]:
+    """S-37: success is reported when the high watermark passes the offset that the client was given."""
+    batches = [effect.batch for effect in execution.effects if isinstance(effect, AppendBatch)]
+    last = next((batch for batch in batches if batch.base_offset <= offset < batch.end_offset), None)
+    if batches and (last is None or last.records[offset - last.base_offset] != Value(event.values[-1])):
+        yield names.APPEND_IS_COMMITTED

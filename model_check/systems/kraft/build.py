@@ -1,0 +1,229 @@
+"""From a scenario to the system that the engine explores."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from kraftcheck.engine.system import Loss, Network
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import consistency, initial_states, prelude, properties
+from kraftcheck.systems.kraft import identities as identities_of
+from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.environment import Environment
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.prelude import BrokenPrelude, Prelude
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
+from kraftcheck.systems.kraft.wiring import Wiring
+
+#: The engine keeps no more counters in a state.
+MAX_BUDGETS = 7
+
+
+def build(scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
+    """The system of ``scenario``; ``absorbs``: see :class:`~kraftcheck.systems.kraft.system.KRaftSystem`.
+
+    Raises InputError where the scenario contradicts itself, and BrokenPrelude where the run that leads to
+    ``replicas.led-by`` violates a property.
+    """
+    return _Builder(scenario, where or scenario.file, absorbs).build()
+
+
+class _Builder:
+    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool) -> None:
+        self.scenario = scenario
+        self.absorbs = absorbs
+        self.where = where
+        self.ids = scenario.replicas.everybody
+
+    def build(self) -> KRaftSystem:
+        scenario = self.scenario
+        protocol = scenario.place("protocol", self.where)
+        protocols = [identities_of.protocol_of(scenario, replica, protocol) for replica in self.ids]
+        consistency.check(scenario, protocols, self._error)
+        budgets = self._budgets()
+        index = {name: number for number, name in enumerate(budgets)}
+        identities = [identities_of.identity_of(scenario, replica) for replica in self.ids]
+        cut = self._cut()
+        wiring = self._wiring(index, protocols, cut)
+        initial_states.require_one_cluster(scenario, self._error, identities)
+        begun = [
+            initial_states.begin(scenario, self._error, wiring, protocol, identity)
+            for protocol, identity in zip(protocols, identities, strict=True)
+        ]
+        history = initial_states.history_before(scenario, self._error, identities)
+        history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
+        messages = sum(len(outcome.sends) for outcome in begun)
+        if messages > scenario.network.capacity and scenario.replicas.led_by is None:
+            raise self._error(
+                f"network.capacity: {messages} messages are in flight in the beginning; allow as many"
+            )
+        network = Network(scenario.network.capacity, Loss(scenario.network.loss))
+        system = KRaftSystem(
+            scenario.name,
+            identities,
+            [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
+            protocols,
+            self._environment(index, cut),
+            wiring,
+            network,
+            Bounds(scenario.bounds.max_epoch),
+            budgets,
+            properties.requested(scenario, cut, self._error),
+            tuple(goal for goal in scenario.check.goals if goal not in reached),
+            identities_of.voters_of(scenario).keys,
+            initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
+            initial_history=history,
+            broken_at_start=broken,
+            absorbs=self.absorbs,
+        )
+        if scenario.replicas.led_by is not None:
+            self._run_prelude(system, scenario.replicas.led_by)
+        return system
+
+    def _with_clock(self, node: Node) -> Node:
+        return replace(node, clock=Clock()) if self.scenario.budgets.ticks else node
+
+    def _wiring(
+        self, index: dict[str, int], protocols: list[Protocol], cut: frozenset[tuple[int, int]]
+    ) -> Wiring:
+        scenario = self.scenario
+        targets = tuple(step.target for step in identities_of.admin_steps(scenario))
+        return Wiring(
+            component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
+            cut=cut,
+            no_pre_vote=frozenset(scenario.network.no_pre_vote),
+            flag_ignored=frozenset(
+                replica
+                for replica, protocol in zip(self.ids, protocols, strict=True)
+                if protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG
+            ),
+            forgotten_stay=scenario.network.forgotten == "stay",
+            crash=index.get("crashes"),
+            power_loss=scenario.environment.power_loss,
+            written_back=scenario.environment.write_back,
+            boundaries=scenario.environment.boundaries,
+            crashes=scenario.budgets.crashes,
+            duplicate=index.get("duplicates"),
+            wipe=index.get("wipes"),
+            restore=index.get("restores"),
+            crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
+            wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
+            origin=identities_of.origin_of(scenario),
+            addable=identities_of.addable(scenario),
+            targets=targets if scenario.admin.alters else None,
+            known_deaths=scenario.check.known_deaths,
+            any_order=scenario.environment.sends == "any-order",
+            idle_left_out=scenario.network.idle_answers == "left-out",
+        )
+
+    def _run_prelude(self, system: KRaftSystem, leader: int) -> None:
+        """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
+        replicas, prelude_scenario = self.scenario.replicas, prelude.scenario_of(self.scenario)
+        idle = (*replicas.fresh, *replicas.stopped)
+        way = Prelude(
+            _Builder(prelude_scenario, self.where, absorbs=False).build(),
+            [component for component, replica in enumerate(self.ids) if replica not in idle],
+            judged=self.scenario.check.prelude,
+        )
+        settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
+        if way.violated:
+            error = self._error(
+                f"replicas.led-by: the run that leads there violates {', '.join(way.violated)} in step "
+                f"{len(way.path)}, which 'kraftcheck check' shows; mend that, or set check.prelude = false"
+            )
+            raise BrokenPrelude(str(error), prelude_scenario, way.system, way.violations)
+        if not settled:
+            cut = "; network.cut holds on the way there too: give replicas.initial instead"
+            raise self._error(
+                f"replicas.led-by: {leader} does not come to lead all the others in epoch 1"
+                + (cut if self.scenario.network.cut else "")
+            )
+        if len(way.messages) > self.scenario.network.capacity:
+            raise self._error(
+                f"replicas.led-by: {len(way.messages)} fetches are in flight in the beginning; "
+                "network.capacity must allow them"
+            )
+        fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
+        system.begin(prelude.beginning(system, way.state, fresh))
+
+    def _error(self, message: str) -> InputError:
+        return self.scenario.error(message, self.where)
+
+    def _budgets(self) -> dict[str, int]:
+        wanted = self.scenario.budgets
+        offered = {
+            "appends": wanted.appends,
+            "crashes": wanted.crashes,
+            "timeouts": wanted.timeouts,
+            "resigns": wanted.resigns,
+            "shutdowns": wanted.shutdowns,
+            "duplicates": wanted.duplicates,
+            "admin": wanted.admin,
+            "wipes": wanted.wipes,
+            "restores": wanted.restores,
+            "snapshots": wanted.snapshots,
+            "ticks": wanted.ticks,
+        }
+        budgets = {name: value for name, value in offered.items() if value}
+        budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
+        if len(budgets) > MAX_BUDGETS:
+            raise self._error(f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}")
+        return budgets
+
+    def _cut(self) -> frozenset[tuple[int, int]]:
+        links = set()
+        for link in self.scenario.network.cut:
+            ends = link.replace(">", "-").split("-")
+            one, other = (
+                consistency.replica_named(self.scenario, self._error, "network.cut", end) for end in ends
+            )
+            if one == other:
+                raise self._error(f"network.cut: '{link}' is no link between two replicas")
+            links.add((one, other))
+            if "-" in link:
+                links.add((other, one))
+        for stopped in self.scenario.replicas.stopped:
+            links |= {(stopped, other) for other in self.ids} | {(other, stopped) for other in self.ids}
+        return frozenset(links)
+
+    def _environment(self, index: dict[str, int], cut: frozenset[tuple[int, int]]) -> Environment:
+        choice = self.scenario.environment
+        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
+        for word, allowed in choice.timers_at.items():
+            timers[int(word)] = frozenset(map(Timer, allowed))
+        return Environment(
+            timers=timers,
+            timely=choice.timely,
+            cut=cut,
+            discovery=choice.discovery,
+            servers=self._servers(),
+            steps=identities_of.admin_steps(self.scenario),
+            listed=self.scenario.admin.order == "listed",
+            asked=frozenset(self.scenario.admin.at or self.ids),
+            admin=index.get("admin"),
+            snapshots=index.get("snapshots"),
+            snapshot_size=choice.snapshot_size,
+            snapshots_anywhere=choice.snapshots == "any",
+            prefix_kept=choice.snapshot_prefix == "kept",
+            describes=self.scenario.admin.describes,
+            ticks=index.get("ticks"),
+            tick=choice.tick,
+            sets_clock_back=choice.clock == "any",
+            appends=index.get("appends"),
+            resigns=index.get("resigns"),
+            shutdowns=index.get("shutdowns"),
+            timeouts=index.get("timeouts"),
+            timer_cost=index.get("timers"),
+        )
+
+    def _servers(self) -> tuple[int, ...]:
+        """The bootstrap servers; none where the configuration names the voters themselves."""
+        replicas = self.scenario.replicas
+        if replicas.bootstrap_servers:
+            return replicas.bootstrap_servers
+        return replicas.voters if replicas.dynamic else ()

@@ -1,0 +1,279 @@
+"""Properties of single steps: judged once for each (local state, event), from what the reference did.
+
+They compare the replica before and after and look at the effects; none of them asks the reference whether
+it was right. Only that a pre-vote has no effect is judged from the request handled once more, alone: the
+poll that belongs to the same step may do something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    ArmTimer,
+    Effect,
+    HighWatermark,
+    Persist,
+    Send,
+    Transition,
+    Truncate,
+)
+from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import FetchRequest, VoteRequest
+from kraftcheck.reference.protocol import Protocol, StateMachine
+from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
+from kraftcheck.reference.step import step
+from kraftcheck.reference.voters import ReplicaKey, majority
+from kraftcheck.spec import load
+from kraftcheck.systems.kraft import leader_checks, names
+from kraftcheck.systems.kraft.node import Execution, Node
+
+
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
+) -> tuple[str, ...]:
+    """The names of the properties that a whole step violates.
+
+    ``event`` is ``None`` for a restart; ``before`` is then the replica whose process ended.
+    """
+    found = [*_effect_violations(protocol, before, event, execution)]
+    if after.replica is not None:
+        found += _state_violations(after.replica, after)
+        found += _role_violations(before, event, after.replica)
+        found += leader_checks.violations(before, event, execution)
+        found += _change_violations(before, after.replica)
+        if event is not None:
+            found += _fallen_high_watermark(before, after.replica)
+    elif after.died is not None:
+        found.append(names.NO_FATAL)
+    if isinstance(event, RequestReceived):
+        found += _request_violations(protocol, before, event, execution)
+    return tuple(dict.fromkeys(found))
+
+
+def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
+    """What a crash violates by leaving ``left`` on a disk that was as ``found`` before ``effects`` began.
+
+    S-41: the file is what it was, or what it was to be when a change of state or all effects were done. The
+    effects that did not happen any more count: the file is written before the state changes.
+    """
+    written, whole = found.quorum_state, {found.quorum_state}
+    for effect in effects:
+        if type(effect) is Persist:
+            written = effect.quorum_state
+        elif type(effect) is Transition:
+            whole.add(written)
+    return () if left.quorum_state in {*whole, written} else (names.QUORUM_STATE_IS_ATOMIC,)
+
+
+def _effect_violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution
+) -> Iterator[str]:
+    epoch = before.epoch
+    for effect in execution.effects:
+        if type(effect) is Transition:
+            yield from _transition_violations(protocol, before, epoch, effect)
+            if isinstance(event, RequestReceived | ResponseReceived) and effect.epoch > epoch:
+                yield from _disturbances(effect)
+            epoch = effect.epoch
+        elif type(effect) is Truncate:
+            known = before.high_watermark
+            if known is not None and effect.offset < known:
+                yield names.NO_TRUNCATION_BELOW_HIGH_WATERMARK
+            if execution.replica.log == before.log:
+                yield names.TRUNCATION_KEEPS_COMMITTED
+        elif type(effect) is Send and isinstance(effect.request, VoteRequest):
+            request = effect.request
+            if request.pre_vote and request.epoch > _epoch_known(before, event):
+                yield names.PRE_VOTE_CREATES_NO_EPOCH
+
+
+def _epoch_known(before: Replica, event: Event | None) -> int:
+    """The largest epoch that existed before the step, as far as this replica can know."""
+    message = getattr(event, "request", None) or getattr(event, "response", None)
+    # A Resigned replica leaves its epoch by raising it: the one other way to create an epoch (RESIGN-4).
+    own = before.epoch + 1 if isinstance(before.role, Resigned) else before.epoch
+    return max(own, getattr(message, "epoch", 0))
+
+
+def _transition_violations(
+    protocol: Protocol, before: Replica, epoch: int, effect: Transition
+) -> Iterator[str]:
+    """Judge a transition from an epoch; a start is compared by its roles only."""
+    changes = epoch_changes(epoch, effect.epoch) if effect.source != "Start" else _ANY_CHANGE
+    legal = legal_transitions(protocol.state_machine, not before.is_voter)
+    if not any((effect.source, effect.target, change) in legal for change in changes):
+        yield names.TRANSITIONS_LEGAL
+    if (
+        protocol.state_machine is StateMachine.KIP996
+        and effect.target == "Candidate"
+        and effect.source not in ("Prospective", "Start")
+    ):
+        yield names.CANDIDATE_FROM_PROSPECTIVE
+    only_voter = before.voters.ids == (before.id,)
+    if effect.source == "Resigned" and effect.epoch <= before.epoch and not only_voter:
+        yield names.RESIGNED_LEAVES_ITS_EPOCH
+
+
+def _disturbances(effect: Transition) -> Iterator[str]:
+    """What a message with a larger epoch disturbs while the leader is healthy."""
+    yield names.REMOVED_VOTER_DISTURBS_NOBODY
+    if effect.source == "Leader":
+        yield names.STABLE_LEADERSHIP
+
+
+_ANY_CHANGE = ("same", "larger", "plus-one")
+
+
+def epoch_changes(before: int, after: int) -> tuple[str, ...]:
+    """What the spec's table may call the change from one epoch to another."""
+    if after == before:
+        return ("same",)
+    if after == before + 1:
+        return ("larger", "plus-one")
+    return ("larger",) if after > before else ()
+
+
+@cache
+def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[tuple[str, str, str]]:
+    """(from, to, change of epoch) of the spec's table for voters or observers, start-up included."""
+    roles = ("observer", "any") if observer else ("voter", "any")
+    return frozenset(
+        (row.from_state, row.to_state, row.epoch)
+        for row in load().transitions
+        if row.table == state_machine.value and row.role in roles
+    )
+
+
+def _role_violations(before: Replica, event: Event | None, replica: Replica) -> Iterator[str]:
+    """An observer stands no election; a leader that removes itself leads on until that is committed."""
+    role = replica.role
+    if replica.is_voter or not isinstance(role, Prospective | Candidate | Leader):
+        return
+    led = event is not None and isinstance(before.role, Leader) and before.epoch == replica.epoch
+    if not (led and isinstance(role, Leader)):
+        yield names.OBSERVERS_STAND_NO_ELECTION
+
+
+def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
+    role = replica.role
+    if isinstance(role, Follower) and replica.quorum_state.leader == replica.id:
+        yield names.RESIGNED_LEAVES_ITS_EPOCH
+    if isinstance(role, Candidate) and replica.quorum_state.leader is not None:
+        yield names.TRANSITIONS_LEGAL
+    epochs = [batch.epoch for batch in replica.log.batches]
+    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
+        yield names.LOG_EPOCHS_MONOTONE
+    written = after.disk.quorum_state
+    if written is None or written.epoch < replica.epoch:
+        yield names.EPOCH_MONOTONE
+    if replica.high_watermark is not None:
+        yield from _high_watermark_violations(replica, replica.high_watermark, after)
+
+
+def _high_watermark_violations(replica: Replica, high_watermark: int, after: Node) -> Iterator[str]:
+    role = replica.role
+    if high_watermark > replica.log.end_offset:
+        yield names.STATE_MACHINE_SAFETY
+    if isinstance(role, Leader):
+        if high_watermark <= role.epoch_start_offset:
+            yield names.COMMITS_OWN_EPOCH
+        if replica.is_voter and high_watermark > after.disk.flushed:
+            yield names.OWN_TAIL_FLUSHED
+
+
+def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
+    """Between two moments of a replica, whether the same process runs or another on its disk."""
+    if after.epoch < before.epoch:
+        yield names.EPOCH_MONOTONE
+    if after.epoch == before.epoch:
+        voted = before.quorum_state.voted
+        own = voted is not None and voted.id == before.id
+        won_with_own_vote = own and after.quorum_state.leader == before.id
+        if voted is not None and not _remembers(after, voted) and not won_with_own_vote:
+            yield names.VOTE_KEPT
+
+
+def _remembers(replica: Replica, voted: ReplicaKey) -> bool:
+    """Whether this is still the vote. A restart loses the directory id of one that was written down at
+    kraft.version 0 (PERSIST-9), whether or not the version has been raised since.
+    """
+    known = replica.quorum_state.voted
+    forgets = replica.bootstrap_kraft_version < 1 and known is not None and known.directory is None
+    return known == (replace(voted, directory=None) if forgets else voted)
+
+
+def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:
+    same_reign = isinstance(before.role, Leader) == isinstance(after.role, Leader)
+    known, learned = before.high_watermark, after.high_watermark
+    follows = isinstance(before.role, Follower) and isinstance(after.role, Follower)
+    forgotten = follows and known is not None and learned is None
+    if forgotten or (same_reign and known is not None and learned is not None and learned < known):
+        yield names.HIGH_WATERMARK_MONOTONE
+
+
+def _request_violations(
+    protocol: Protocol, before: Replica, event: RequestReceived, execution: Execution
+) -> Iterator[str]:
+    request = event.request
+    if isinstance(request, FetchRequest):
+        yield from _fetch_violations(before, request, execution)
+    if not isinstance(request, VoteRequest):
+        return
+    # Whatever the answer: the receiver may learn the sender's epoch, and no other.
+    if request.pre_vote and execution.replica.epoch > max(before.epoch, request.epoch):
+        yield names.PRE_VOTE_CREATES_NO_EPOCH
+    if not execution.grants_vote:
+        return
+    theirs, ours = (
+        (request.last_epoch, request.end_offset),
+        (before.log.last_epoch, before.log.end_offset),
+    )
+    repeated = before.epoch == request.epoch and before.quorum_state.voted is not None
+    if theirs < ours and not (repeated and not request.pre_vote):
+        yield names.VOTE_COMPARES_EPOCH_FIRST
+    if request.pre_vote:
+        yield from _pre_vote_violations(protocol, before, event, request.epoch)
+
+
+def _pre_vote_violations(
+    protocol: Protocol, before: Replica, event: RequestReceived, epoch: int
+) -> Iterator[str]:
+    """S-31 and S-35, by the request alone: a timer that the poll after it finds expired is another matter."""
+    if epoch != before.epoch:
+        return
+    handled = step(protocol, before, event)
+    changed = any(isinstance(effect, Persist | ArmTimer | Transition) for effect in handled.effects)
+    after = handled.replica
+    same = (before.quorum_state, before.role, before.log) == (after.quorum_state, after.role, after.log)
+    if changed or not same:
+        yield names.PRE_VOTE_HAS_NO_EFFECT
+    follows = isinstance(before.role, Follower) and before.role.has_fetched
+    if follows or isinstance(before.role, Leader):
+        yield names.FETCHING_FOLLOWER_REJECTS
+
+
+def _fetch_violations(before: Replica, request: FetchRequest, execution: Execution) -> Iterator[str]:
+    if before.voters.is_voter(request.replica):
+        return
+    after = execution.replica
+    contacts = before.role.contacts if isinstance(before.role, Leader) else ()
+    contacts_after = after.role.contacts if isinstance(after.role, Leader) else ()
+    rearmed = execution.arms(Timer.CHECK_QUORUM)
+    # Whoever fetches, the voters heard from are counted anew: after a change of the voter set they may be
+    # enough, and a single voter needs nobody.
+    needed = majority(len(before.voters)) - (1 if before.is_voter else 0)
+    counted = len(contacts) < needed and (contacts != contacts_after or rearmed)
+    moved = before.high_watermark != after.high_watermark and not _appends_first(execution)
+    if moved or counted:
+        yield names.OBSERVERS_DO_NOT_COUNT
+
+
+def _appends_first(execution: Execution) -> bool:
+    """Whether the leader appends before its high watermark moves: the only voter needs no fetch for that."""
+    shown = (effect for effect in execution.effects if isinstance(effect, AppendBatch | HighWatermark))
+    return isinstance(next(shown, None), AppendBatch)

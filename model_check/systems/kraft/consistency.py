@@ -1,0 +1,154 @@
+"""Whether the keys of a scenario go with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kraftcheck.reference.protocol import Protocol, VoterChanges
+from kraftcheck.systems.kraft.properties import Error
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+
+
+def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) -> None:
+    """Raises what ``error`` makes of a sentence where they do not; ``protocols``: those of the replicas."""
+    replicas, ids = scenario.replicas, scenario.replicas.everybody
+    if len(set(ids)) != len(ids):
+        raise error("replicas: a replica is listed twice")
+    for word, view in replicas.views.items():
+        if len(set(view)) != len(view):
+            raise error(f"replicas.views.{word}: a replica is listed twice")
+    if replicas.dynamic and (replicas.views or replicas.initial):
+        raise error("replicas.dynamic: views and initial are for a static voter set")
+    _check_changes(scenario, error)
+    _check_alterations(scenario, protocols, error)
+    _check_clocks(scenario, error)
+    _check_idle_answers(scenario, error)
+    _check_relative_epochs(scenario, error)
+    _check_who_is_named(scenario, error)
+
+
+def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
+    replicas, environment = scenario.replicas, scenario.environment
+    named: dict[str, Iterable[int | str]] = {
+        "network.no-pre-vote": scenario.network.no_pre_vote,
+        "replicas.stopped": replicas.stopped,
+        "environment.crashes-at": environment.crashes_at,
+        "environment.wipes-at": environment.wipes_at,
+        "admin.at": scenario.admin.at,
+        "replicas.with-checkpoint": replicas.with_checkpoint,
+        "replicas.auto-join": replicas.auto_join,
+        "replicas.older": replicas.older,
+        "replicas.moved": replicas.moved,
+        "replicas.fresh": replicas.fresh,
+        "replicas.bootstrap-servers": replicas.bootstrap_servers,
+        "replicas.led-by": () if replicas.led_by is None else (replicas.led_by,),
+        "replicas.views": replicas.views,
+        **{f"replicas.views.{word}": view for word, view in replicas.views.items()},
+        "replicas.initial": replicas.initial,
+        "environment.timers-at": environment.timers_at,
+        "protocol.at": scenario.protocol.at,
+    }
+    for key, words in named.items():
+        for word in words:
+            replica_named(scenario, error, key, str(word))
+
+
+def replica_named(scenario: KRaftScenario, error: Error, key: str, word: str) -> int:
+    """The id that ``word`` is, of a replica of the scenario; ``key``: where it stands.
+
+    Raises what ``error`` makes of a sentence.
+    """
+    known = [str(replica) for replica in scenario.replicas.everybody]
+    if word not in known:
+        raise error(f"{key}: '{word[:40]}' is not one of the replicas {', '.join(known)}")
+    return int(word)
+
+
+def _check_changes(scenario: KRaftScenario, error: Error) -> None:
+    """What goes with a voter set that may change, and only with that."""
+    replicas, budgets = scenario.replicas, scenario.budgets
+    if replicas.dynamic and replicas.upgradable:
+        raise error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
+    alters = scenario.admin.alters
+    if scenario.admin.steps and not ((replicas.changing or alters) and budgets.admin):
+        raise error("admin.steps: needs replicas.dynamic or upgradable, and budgets.admin")
+    if budgets.admin and not scenario.admin.steps:
+        raise error("budgets.admin: there are no admin.steps to spend it on")
+    if budgets.restores and budgets.wipes != 1:
+        raise error("budgets.restores: goes with budgets.wipes = 1")
+    if ((replicas.joining and not alters) or replicas.auto_join) and not replicas.changing:
+        raise error("replicas.joining, auto-join: the voter set of this scenario never changes")
+    if set(replicas.auto_join) & set(replicas.observers):
+        raise error("replicas.auto-join: is for controllers, and an observer is none")
+    if replicas.led_by is not None and (replicas.initial or replicas.views):
+        raise error("replicas.led-by: the states in which replicas begin are given twice")
+
+
+def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
+    """What leaving out idle answers rests on."""
+    environment, budgets = scenario.environment, scenario.budgets
+    timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
+    if scenario.network.idle_answers == "left-out" and (
+        scenario.network.forgotten == "stay"
+        or environment.parking
+        or budgets.timeouts
+        or budgets.duplicates
+        or scenario.check.eventually
+        or "update-voter" in timers
+    ):
+        raise error(
+            "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
+            "environment.parking, the timer update-voter, budgets.timeouts, budgets.duplicates and "
+            "check.eventually"
+        )
+
+
+#: The goal that names an epoch.
+EPOCH_1 = "no-leader-of-epoch-1"
+
+
+def _check_relative_epochs(scenario: KRaftScenario, error: Error) -> None:
+    """Relative epochs are for *eventually* properties, and for states of which all numbers are known."""
+    budgets = scenario.budgets
+    if scenario.reduction.epochs == "relative" and (
+        not scenario.check.eventually
+        or scenario.replicas.changing
+        or scenario.admin.alters
+        or budgets.wipes
+        or budgets.snapshots
+        or budgets.ticks
+    ):
+        raise error(
+            "reduction.epochs: 'relative' is for check.eventually, and goes without replicas.dynamic, "
+            "upgradable, the step alter, budgets.wipes, budgets.snapshots and budgets.ticks"
+        )
+    named = {name for wanted in scenario.check.eventually for name in (wanted.goal, wanted.when)}
+    if scenario.reduction.epochs == "relative" and EPOCH_1 in named:
+        raise error(
+            f"reduction.epochs: with 'relative' no epoch is told from others, and '{EPOCH_1}' in "
+            "check.eventually names one; leave it out"
+        )
+
+
+def _check_alterations(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) -> None:
+    """AlterQuorum is for static voters that all replicas take for the same, and for nothing else."""
+    replicas, admin = scenario.replicas, scenario.admin
+    if not admin.alters:
+        return
+    if replicas.changing or replicas.views or replicas.initial or scenario.budgets.wipes:
+        raise error(
+            "admin.steps: alter goes without replicas.dynamic, upgradable, views and initial, and "
+            "without budgets.wipes"
+        )
+    if admin.order != "any" or not all(step.startswith("alter ") for step in admin.steps):
+        raise error("admin.steps: alter goes with no other step, and with admin.order = 'any'")
+    if any(protocol.voter_changes is not VoterChanges.ALTER_QUORUM for protocol in protocols):
+        raise error("admin.steps: alter needs protocol.preset = 'kip595'")
+
+
+def _check_clocks(scenario: KRaftScenario, error: Error) -> None:
+    """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
+    if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
+        raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
+    if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):
+        raise error("admin.describes, budgets.ticks: go without the step alter")

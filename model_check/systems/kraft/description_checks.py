@@ -1,0 +1,223 @@
+"""Properties of DescribeQuorum: what a replica answers an administrator, held against what happened.
+
+What a leader tells of itself and its voters is held against its log; what it tells of fetches against what
+its clock showed when it took them (:mod:`kraftcheck.systems.kraft.clock`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kraftcheck.reference.effects import AppendBatch, Effect, Reply
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Event, RequestReceived
+from kraftcheck.reference.log import Voters
+from kraftcheck.reference.messages import (
+    METADATA_PARTITION,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    ReplicaDescription,
+)
+from kraftcheck.reference.protocol import Protocol, QuorumDescription
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft.clock import OBSERVER_SESSION_MS, READY_WITHIN_MS, Clock, is_silent
+from kraftcheck.systems.kraft.membership import Origin
+
+
+def violations(
+    protocol: Protocol,
+    before: Replica,
+    event: Event,
+    effects: tuple[Effect, ...],
+    after: Replica,
+    clock: Clock | None,
+) -> tuple[str, ...]:
+    """The names of the properties that a step violates, after which the process goes on.
+
+    ``clock`` is as it was before the step, ``None`` where clocks do not run.
+    """
+    found = [] if clock is None else [*_moved_back(before, after), *_added_silent(before, effects, clock)]
+    answer = answer_to(event, effects)
+    if answer is not None:
+        if not _is_as_it_should(protocol, before, event, answer, clock):
+            found.append(names.DESCRIPTION_IS_THE_LEADERS)
+        if (
+            clock is not None
+            and not answer.partition_error
+            and not _times_are_true(protocol, before, answer, clock)
+        ):
+            found.append(names.DESCRIBE_TIMES_MONOTONE)
+    elif is_asked(event):
+        found.append(names.DESCRIPTION_IS_THE_LEADERS)
+    return tuple(dict.fromkeys(found))
+
+
+def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterator[str]:
+    """What an answer shows for the first time."""
+    answer = answer_to(event, effects)
+    if answer is None or answer.partition_error:
+        return
+    yield names.GOAL_QUORUM_DESCRIBED
+    for told in (*answer.voters, *answer.observers):
+        times = (told.last_fetch_time, told.last_caught_up_time)
+        if None not in times and times[0] != times[1]:
+            yield names.GOAL_TOLD_LAGGING
+    if isinstance(before.role, Leader) and len(answer.observers) < len(before.role.observers):
+        yield names.GOAL_OBSERVER_FORGOTTEN
+
+
+def is_asked(event: Event) -> bool:
+    """Whether an administrator asks how the quorum is doing."""
+    return isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
+
+
+def answer_to(event: Event, effects: tuple[Effect, ...]) -> DescribeQuorumResponse | None:
+    """What the administrator is answered, if that is what was asked."""
+    replies = (each.response for each in effects if is_asked(event) and isinstance(each, Reply))
+    return next((each for each in replies if isinstance(each, DescribeQuorumResponse)), None)
+
+
+# S-42.
+
+
+def _moved_back(before: Replica, after: Replica) -> Iterator[str]:
+    """Times that a leader has noted go back, or get lost, while it keeps its office and the entry its key."""
+    if not isinstance(before.role, Leader) or not isinstance(after.role, Leader):
+        return
+    if before.epoch != after.epoch:
+        return
+    known = {entry.key: entry for entry in (*before.role.progress, *before.role.observers)}
+    for entry in (*after.role.progress, *after.role.observers):
+        old = known.get(entry.key)
+        if old is None:
+            continue
+        fell = _is_before(entry.last_fetch_time, old.last_fetch_time)
+        if fell or _is_before(entry.last_caught_up_time, old.last_caught_up_time):
+            yield names.DESCRIBE_TIMES_MONOTONE
+
+
+def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) -> Iterator[str]:
+    """S-27: a voter that the leader takes into the set has fetched within the last hour (ADD-10)."""
+    if not isinstance(before.role, Leader):
+        return
+    old = membership.in_force(membership.own_origin(before), before.log)
+    for effect in effects:
+        records = effect.batch.records if isinstance(effect, AppendBatch) else ()
+        sets = [entry.voters for entry in records if isinstance(entry, Voters)]
+        fetches = [clock.of(key) for voters in sets for key in membership.added(old, voters)]
+        if any(known is None or clock.now - known.last >= READY_WITHIN_MS for known in fetches):
+            yield names.ADDED_VOTER_IS_READY
+
+
+def _is_before(new: int | None, old: int | None) -> bool:
+    return old is not None and (new is None or new < old)
+
+
+def _times_are_true(
+    protocol: Protocol, leader: Replica, answer: DescribeQuorumResponse, clock: Clock
+) -> bool:
+    """Whether all times lie in the past and tell what happened then.
+
+    The last fetch was when the clock showed its time. When it showed the time of being caught up the replica
+    fetched as well, and by now it holds all that the leader's log had then.
+    """
+    return all(
+        _own_times_are_true(protocol, told, clock)
+        if told.key.id == leader.id
+        else _fetch_times_are_true(told, clock)
+        for told in (*answer.voters, *answer.observers)
+    )
+
+
+def _own_times_are_true(protocol: Protocol, told: ReplicaDescription, clock: Clock) -> bool:
+    """The leader is caught up now; by the documents it has never fetched, in production it has just now."""
+    documents = protocol.quorum_description is QuorumDescription.DOCUMENTS
+    return (told.last_fetch_time, told.last_caught_up_time) == (None if documents else clock.now, clock.now)
+
+
+def _fetch_times_are_true(told: ReplicaDescription, clock: Clock) -> bool:
+    known = clock.of(told.key)
+    fetched, caught_up = told.last_fetch_time, told.last_caught_up_time
+    if known is None:
+        return fetched is None and caught_up is None
+    if fetched != known.last:
+        return False
+    end = dict(known.ends).get(-1 if caught_up is None else caught_up)
+    return caught_up is None or (end is not None and end <= known.held)
+
+
+# P-10.
+
+
+def _is_as_it_should(
+    protocol: Protocol,
+    replica: Replica,
+    event: Event,
+    answer: DescribeQuorumResponse,
+    clock: Clock | None,
+) -> bool:
+    """Whether an answer is the right refusal, or tells what the leader knows."""
+    assert isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
+    if event.request.partition != METADATA_PARTITION:
+        return answer == DescribeQuorumResponse(partition_error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if isinstance(replica.role, Leader):
+        return _is_complete(replica, answer) and (clock is None or _knows_fetches(replica, answer, clock))
+    refusal = DescribeQuorumResponse(partition_error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if protocol.quorum_description is QuorumDescription.DOCUMENTS:
+        state = replica.quorum_state
+        refusal = DescribeQuorumResponse(
+            state.epoch, state.leader, partition_error=ErrorCode.NOT_LEADER_OR_FOLLOWER
+        )
+    return answer == refusal
+
+
+def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
+    """Whether a leader names itself, its epoch and high watermark, and its voters with their endpoints."""
+    voters = membership.in_force(Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version), leader.log)
+    own = (each.end_offset for each in (*answer.voters, *answer.observers) if each.key.id == leader.id)
+    told = {*_keys(answer.voters), *_keys(answer.observers)}
+    return (
+        (answer.epoch, answer.leader, answer.high_watermark)
+        == (leader.epoch, leader.id, leader.high_watermark)
+        and not (answer.partition_error or answer.error)
+        and sorted(_keys(answer.voters)) == sorted(map(_sortable, voters.keys))
+        and not set(_keys(answer.voters)) & set(_keys(answer.observers))
+        and {node.id: node.endpoints for node in answer.nodes}
+        == {v.key.id: v.endpoints for v in voters.voters}
+        and _sortable(leader.key) in told
+        and all(end == leader.log.end_offset for end in own)
+    )
+
+
+def _keys(told: tuple[ReplicaDescription, ...]) -> list[tuple[int, str]]:
+    return [_sortable(each.key) for each in told]
+
+
+def _sortable(key: ReplicaKey) -> tuple[int, str]:
+    return key.id, key.directory or ""
+
+
+def _knows_fetches(leader: Replica, answer: DescribeQuorumResponse, clock: Clock) -> bool:
+    """Whether every replica is told as far as it has fetched, and caught up when it was.
+
+    Observers are those that have fetched and are not silent (DESCRIBE-8).
+    """
+    told = {each.key: each for each in (*answer.voters, *answer.observers) if each.key.id != leader.id}
+    for each in told.values():
+        known = clock.of(each.key)
+        if each.end_offset != (None if known is None else known.offset):
+            return False
+        if known is not None and _is_before(each.last_caught_up_time, known.caught_up):
+            return False
+    wanted = {
+        known.key
+        for known in clock.fetches
+        if not leader.voters.is_voter(known.key) and not is_silent(clock, known)
+    }
+    observers = {each.key for each in answer.observers}
+    # Who was a voter and has never fetched counts as silent since -1, except the leader itself.
+    silent = {key for key in observers - wanted if key != leader.key}
+    never = clock.now + 1 < OBSERVER_SESSION_MS and not any(map(clock.of, silent))
+    return wanted <= observers and (never or not silent)

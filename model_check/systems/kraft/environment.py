@@ -1,0 +1,195 @@
+"""What may happen to a node without a message: timers, input of the state machine, administration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kraftcheck.reference.events import (
+    Append,
+    BackoffExpired,
+    CreateSnapshot,
+    Event,
+    FetchWaitExpired,
+    Poll,
+    RequestReceived,
+    RequestTimedOut,
+    Resign,
+    Shutdown,
+    Timer,
+)
+from kraftcheck.reference.log import SnapshotId
+from kraftcheck.reference.messages import DescribeQuorumRequest
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Replica,
+    Resigned,
+    Unattached,
+)
+from kraftcheck.systems.kraft import administration, membership
+from kraftcheck.systems.kraft.administration import AdminStep
+from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Which events the environment offers, and which budget (index) each spends; ``None``: never.
+
+    timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
+    expires only if a link between it and its leader is cut: the network is otherwise fast enough.
+    discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
+    instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
+    order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes;
+    snapshots_anywhere: whether state machines ask for them at any offset, to be refused; prefix_kept: whether
+    the log keeps what they stand for. describes: whether the administrator asks DescribeQuorum of every
+    replica, at any time, which costs nothing. ticks: how often clocks move, by ``tick`` ms each time;
+    sets_clock_back: also to an earlier time.
+    """
+
+    timers: dict[int, frozenset[Timer]]
+    timely: bool = False
+    cut: frozenset[tuple[int, int]] = frozenset()
+    discovery: bool = False
+    servers: tuple[int, ...] = ()
+    appends: int | None = None
+    resigns: int | None = None
+    shutdowns: int | None = None
+    timeouts: int | None = None
+    timer_cost: int | None = None
+    steps: tuple[AdminStep, ...] = ()
+    listed: bool = True
+    asked: frozenset[int] = frozenset()
+    admin: int | None = None
+    snapshots: int | None = None
+    snapshot_size: int = 1
+    snapshots_anywhere: bool = False
+    prefix_kept: bool = False
+    describes: bool = False
+    ticks: int | None = None
+    tick: int = 1
+    sets_clock_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An event the environment offers: what to call it, and the budgets it spends."""
+
+    kind: str
+    detail: str
+    event: Event
+    costs: tuple[int, ...] = ()
+
+
+#: What the requests of an administrator are called.
+_NAMES = {
+    "add": "add voter",
+    "remove": "remove voter",
+    "upgrade": "upgrade kraft.version",
+    "downgrade": "downgrade kraft.version",
+    "alter": "alter quorum",
+}
+
+
+def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
+    """The events that may happen to ``replica`` now, in a fixed order."""
+    for timer in _running_timers(environment, protocol, replica):
+        costs = () if environment.timer_cost is None else (environment.timer_cost,)
+        yield Offer("timer", timer.value, Poll((timer,)), costs)
+    for connection in replica.connections:
+        if not connection.awaiting:
+            yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))
+        elif environment.timeouts is not None:
+            costs = (environment.timeouts,)
+            yield Offer("request timed out", f"to {connection.node}", RequestTimedOut(connection.node), costs)
+    for parked in replica.parked:
+        expired = FetchWaitExpired(parked.source, parked.correlation)
+        who = "nobody waits" if parked.correlation == NOBODY_WAITS else f"of {parked.source}"
+        yield Offer("fetch wait over", who, expired)
+    yield from _discoveries(environment, replica)
+    yield from _inputs(environment, replica)
+
+
+def _running_timers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Timer]:
+    allowed = environment.timers[replica.id]
+    role = replica.role
+    running: tuple[Timer, ...]
+    if isinstance(role, Leader):
+        running = (Timer.BEGIN_QUORUM_EPOCH,)
+        if protocol.counts_contacts:
+            running += (Timer.CHECK_QUORUM,)
+        if role.change is not None:
+            running += (Timer.VOTER_CHANGE,)
+    elif isinstance(role, Follower):
+        running = () if _is_fed(environment, replica) else (Timer.FETCH,)
+    elif isinstance(role, Unattached):
+        # An observer that has voted waits for the outcome; nothing comes of it.
+        waits = replica.is_voter or replica.quorum_state.voted is not None
+        running = (Timer.ELECTION,) if waits else ()
+    else:
+        assert isinstance(role, Prospective | Candidate | Resigned)
+        running = (Timer.ELECTION,)
+    if replica.shutting_down:
+        running = ()
+    yield from (timer for timer in running if timer in allowed)
+
+
+def _is_fed(environment: Environment, replica: Replica) -> bool:
+    """Whether the network is fast enough for this follower to hear from its leader in time."""
+    leader = replica.quorum_state.leader
+    if not environment.timely or leader is None:
+        return False
+    here = replica.id
+    return (here, leader) not in environment.cut and (leader, here) not in environment.cut
+
+
+def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    if not environment.discovery or any(connection.awaiting for connection in replica.connections):
+        return
+    role = replica.role
+    lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
+    busy = {connection.node for connection in replica.connections}
+    for server in (environment.servers or replica.voters.ids) if lost else ():
+        if server != replica.id and server not in busy:
+            yield Offer("looks for the leader", f"at {server}", Poll((), server))
+
+
+def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    if isinstance(replica.role, Leader):
+        if environment.appends is not None and not replica.shutting_down:
+            event = Append(replica.epoch, (replica.id,))
+            yield Offer("append", "", event, (environment.appends,))
+        if environment.resigns is not None:
+            yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
+        if environment.admin is not None and replica.id in environment.asked:
+            for step, asked in administration.requests(environment.steps, environment.listed, replica):
+                name = _NAMES[step.verb]
+                yield Offer(name, str(step), asked, (environment.admin,))
+    if environment.describes:
+        yield Offer("describe quorum", "", RequestReceived(CLIENT, DescribeQuorumRequest()))
+        other = DescribeQuorumRequest("other-0")
+        yield Offer("describe quorum", "of another partition", RequestReceived(CLIENT, other))
+    yield from _snapshots(environment, replica)
+    if environment.shutdowns is not None and not replica.shutting_down:
+        yield Offer("shutdown", "", Shutdown(), (environment.shutdowns,))
+
+
+def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
+    """The state machine writes down its state, unless it has done so: at the high watermark, or anywhere."""
+    log, end = replica.log, replica.high_watermark
+    if environment.snapshots is None or end is None or replica.shutting_down:
+        return
+    newest = log.snapshots[-1] if log.snapshots else None
+    at = 0 if newest is None else newest.id.end_offset
+    batches = [batch for batch in log.batches if at < batch.end_offset]
+    ends = [batch.end_offset for batch in batches if batch.end_offset <= end]
+    for asked in range(at + 1, log.end_offset + 1) if environment.snapshots_anywhere else ends[-1:]:
+        applied = [batch for batch in batches if batch.base_offset < asked]
+        values = (() if newest is None else newest.values) + membership.values_of(applied)
+        for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + environment.snapshots_anywhere]:
+            id, size = SnapshotId(asked, epoch), environment.snapshot_size
+            event = CreateSnapshot(id, values, size, delete_prefix=not environment.prefix_kept)
+            yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))

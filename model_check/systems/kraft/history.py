@@ -1,0 +1,267 @@
+"""What properties need to know beyond the current state, and the properties judged on it.
+
+The history is kept as small as it can be: in a correct protocol most of it is a function of the current
+state, so that it adds few states.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from kraftcheck.engine.system import Recorded
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.log import KRaftVersion, Snapshot, Voters
+from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
+from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft.labels import (
+    Acknowledged,
+    Altered,
+    Committed,
+    Elected,
+    Label,
+    Refused,
+    Restored,
+    Snapshotted,
+    Truncated,
+    Voted,
+    Wiped,
+)
+from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
+
+
+class History(Frozen):
+    """leaders: who led which epoch; votes: the last epoch each replica voted in, and for whom;
+    committed: the longest prefix known to be committed; committed_epoch: the latest epoch whose leader
+    decided so.
+
+    Where the voter set may change or snapshots are taken, ``origin`` is what is in force before any record.
+    voters: the set by which the last commit was decided; gone: the replicas that have lost their disks, and
+    what was on them, from which offset on; gone_votes: the last votes of these replicas.
+    """
+
+    leaders: tuple[tuple[int, int], ...] = ()
+    votes: tuple[tuple[int, int, ReplicaKey], ...] = ()
+    committed: Prefix = ()
+    committed_epoch: int = 0
+    origin: Origin | None = None
+    voters: Keys = ()
+    gone: tuple[tuple[ReplicaKey, Prefix, int], ...] = ()
+    gone_votes: tuple[tuple[ReplicaKey, int, ReplicaKey], ...] = ()
+
+
+def record(history: History, label: Label) -> Recorded:
+    """``history`` after ``label``, and what the label violates or reaches."""
+    if isinstance(label, Elected):
+        return _record_elected(history, label)
+    if isinstance(label, Voted):
+        return _record_voted(history, label)
+    if isinstance(label, Committed):
+        return _record_committed(history, label)
+    if isinstance(label, Snapshotted):
+        violated = not _is_committed_prefix(history, label.snapshot)
+        return Recorded(history, (names.SNAPSHOT_IS_COMMITTED,) if violated else ())
+    if isinstance(label, Acknowledged):
+        violated = not _may_acknowledge(history, label)
+        return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
+    if isinstance(label, Altered):
+        assert history.origin is not None
+        violated = not assignments.has_named(history.origin, history.committed, label.target)
+        return Recorded(history, (names.ALTER_REACHES_TARGET,) if violated else ())
+    if isinstance(label, Refused):
+        return _record_refused(history, label)
+    if isinstance(label, Wiped):
+        return Recorded(_after_wipe(history, label))
+    if isinstance(label, Restored):
+        return Recorded(_after_restoring(history, label.key))
+    return _record_truncated(history, label)
+
+
+def _may_acknowledge(history: History, label: Acknowledged) -> bool:
+    """S-38: the change is what was asked for and committed, or the client asked not to wait for that."""
+    if label.batch is None:
+        return False
+    sets = [entry.voters for entry in label.batch.records if isinstance(entry, Voters)]
+    if label.added is not None and not any(label.added in voters.keys for voters in sets):
+        return False
+    return label.early or label.batch in history.committed
+
+
+def _record_truncated(history: History, label: Truncated) -> Recorded:
+    start = label.before[0].base_offset if label.before else 0
+    committed = membership.from_offset(history.committed, start)
+    held = label.before[: len(committed)]
+    agree = next((n for n, batch in enumerate(held) if batch != committed[n]), len(held))
+    goals: tuple[str, ...] = (names.GOAL_TRUNCATED,)
+    cut = [batch for batch in label.before[label.kept :] if not membership.opens_epoch(batch)]
+    if any(membership.has_voters(batch) or assignments.is_in(batch) for batch in cut):
+        goals += (names.GOAL_CHANGE_REVERTED,)
+    violated = label.kept < agree
+    return Recorded(history, (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (), goals)
+
+
+def _record_elected(history: History, label: Elected) -> Recorded:
+    violations: list[str] = []
+    for epoch, leader in history.leaders:
+        if epoch == label.epoch:
+            same = leader == label.replica
+            violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN if same else names.SINGLE_LEADER)
+    if history.leaders:
+        violations += [names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY]
+    goals: tuple[str, ...] = (names.GOAL_LEADER_ELECTED,)
+    sets = committed_sets(history)
+    if sets and any(sets[-1].find(leader) is None for _, leader in history.leaders):
+        goals += (names.GOAL_REMOVED_LEADER_REPLACED,)
+    leaders = tuple(sorted({*history.leaders, (label.epoch, label.replica)}))
+    return Recorded(replace(history, leaders=leaders), tuple(violations), goals)
+
+
+def _record_voted(history: History, label: Voted) -> Recorded:
+    violations: list[str] = []
+    for voter, epoch, candidate in history.votes:
+        if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(
+            voter, candidate, label.candidate
+        ):
+            own = candidate.id == voter
+            violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
+            violations.append(names.VOTED_ONCE)
+    reborn = any(key.id == label.voter for key, _, _ in history.gone)
+    led = (label.epoch, label.voter) in history.leaders
+    if led and label.candidate.id != label.voter and not reborn:
+        violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN)
+    others = tuple(vote for vote in history.votes if vote[0] != label.voter or vote[1] > label.epoch)
+    newest = any(vote[0] == label.voter for vote in others)
+    vote = (label.voter, label.epoch, label.candidate)
+    votes = others if newest else tuple(sorted((*others, vote), key=_by_voter))
+    return Recorded(replace(history, votes=votes), tuple(dict.fromkeys(violations)))
+
+
+def is_same_vote(voter: int, one: ReplicaKey, other: ReplicaKey) -> bool:
+    """Whether two votes of ``voter`` are for one candidate: for one key, or both for the voter itself.
+
+    What a replica on another disk is to itself is another property's (S-28).
+    """
+    return membership.same_voter(one, other) or one.id == voter == other.id
+
+
+def _record_committed(history: History, label: Committed) -> Recorded:
+    violations: list[str] = []
+    known = membership.from_offset(history.committed, label.start)
+    known_end, end = membership.end_of(history.committed), membership.end_of(label.prefix, label.start)
+    common = min(len(known), len(label.prefix))
+    if known[:common] != label.prefix[:common] or known_end < label.start:
+        violations.append(names.STATE_MACHINE_SAFETY)
+    committed_epoch, voters = history.committed_epoch, history.voters
+    if label.leader_epoch is not None:
+        if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
+            violations.append(names.COMMITS_OWN_EPOCH)
+        # What an old leader finds out was committed before; it may be further behind.
+        if end > known_end and not assignments.may_be_in_force(history.committed, label.assignment):
+            violations.append(names.ALTER_REACHES_TARGET)
+        if label.leader_epoch > committed_epoch and end < known_end:
+            violations.append(names.HIGH_WATERMARK_MONOTONE)
+        committed_epoch = max(committed_epoch, label.leader_epoch)
+        voters = label.voters if end > known_end else voters
+    longer = history.committed
+    if end > known_end:
+        longer = history.committed[: len(history.committed) - len(known)] + label.prefix
+    after = replace(history, committed=longer, committed_epoch=committed_epoch, voters=voters)
+    return Recorded(after, tuple(violations), _commit_goals(after, label))
+
+
+def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
+    goals = [names.GOAL_COMMITTED]
+    if membership.values_of(label.prefix):
+        goals.append(names.GOAL_VALUE_COMMITTED)
+    sets = committed_sets(history)
+    for before, after in pairwise(sets):
+        new = membership.added(before, after)
+        goals += [names.GOAL_VOTER_ADDED] if new else []
+        goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
+        if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
+            goals.append(names.GOAL_DISK_REPLACED)
+        if any(entry.key in before.keys and entry not in before.voters for entry in after.voters):
+            goals.append(names.GOAL_VOTER_UPDATED)
+    if history.origin is not None:
+        goals += assignments.goals(history.committed)
+        finalized = _finalized(history.origin, history.committed)[1]
+        goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
+    return tuple(dict.fromkeys(goals))
+
+
+def _record_refused(history: History, label: Refused) -> Recorded:
+    agree = [_agrees(known, label) for known in committed_sets(history)]
+    about_the_request = label.adding == label.has_id
+    told = any(agree) and about_the_request
+    violations: tuple[str, ...] = () if told else (names.REFUSAL_TELLS_COMMITTED_SET,)
+    if not agree[-1]:
+        violations += (names.REFUSAL_IS_UP_TO_DATE,)
+    goal = names.GOAL_TOLD_DUPLICATE_VOTER if label.has_id else names.GOAL_TOLD_VOTER_NOT_FOUND
+    return Recorded(history, violations, (goal,))
+
+
+def _agrees(voters: VoterSet, label: Refused) -> bool:
+    if label.has_id:
+        return label.key.id in voters.ids
+    return label.key not in voters.keys or len(voters) == 1
+
+
+def committed_sets(history: History) -> list[VoterSet]:
+    """The voter sets that were committed, the one before any record first; none where they cannot change."""
+    if history.origin is None:
+        return []
+    entries = (entry for batch in history.committed for entry in batch.records)
+    assigned = [static_voters(each.voters) for _, each in assignments.assignments_of(history.committed)]
+    sets = [entry.voters for entry in entries if isinstance(entry, Voters)]
+    return [history.origin.voters, *sets, *assigned]
+
+
+def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:
+    voters, version = origin.voters, origin.kraft_version
+    for batch in prefix:
+        for entry in batch.records:
+            if isinstance(entry, Voters):
+                voters = entry.voters
+            elif isinstance(entry, KRaftVersion):
+                version = entry.version
+    return voters, version
+
+
+def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
+    """Whether a snapshot says what the committed records before its end say."""
+    end = snapshot.id.end_offset
+    below = tuple(batch for batch in history.committed if batch.end_offset <= end)
+    if history.origin is None or not below or membership.end_of(below) != end:
+        return False
+    voters, version = _finalized(history.origin, below)
+    expected = (below[-1].epoch, voters if version >= 1 else None, version, membership.values_of(below))
+    return expected == (snapshot.id.epoch, snapshot.voters, snapshot.kraft_version, snapshot.values)
+
+
+def _after_wipe(history: History, label: Wiped) -> History:
+    """A key with a directory is gone for good; without one, the same voter goes on with nothing."""
+    if not label.another:
+        return history
+    gone = tuple(sorted((*history.gone, (label.key, label.held, label.start)), key=lambda one: one[0]))
+    votes = tuple(vote for vote in history.votes if vote[0] != label.key.id)
+    own = {(label.key, *vote[1:]) for vote in history.votes if vote[0] == label.key.id}
+    gone_votes = tuple(sorted({*history.gone_votes, *own}, key=_by_key))
+    return replace(history, gone=gone, votes=votes, gone_votes=gone_votes)
+
+
+def _after_restoring(history: History, key: ReplicaKey) -> History:
+    """The disk of ``key`` is in its place again: so are its votes, for a replica keeps them on its disk."""
+    gone = tuple(one for one in history.gone if one[0] != key)
+    own = {(key.id, *vote[1:]) for vote in history.gone_votes if vote[0] == key}
+    gone_votes = tuple(vote for vote in history.gone_votes if vote[0] != key)
+    votes = tuple(sorted({*history.votes, *own}, key=_by_voter))
+    return replace(history, gone=gone, votes=votes, gone_votes=gone_votes)
+
+
+def _by_voter(vote: tuple[int, int, ReplicaKey]) -> tuple[int, int, int, str]:
+    voter, epoch, candidate = vote
+    return (voter, epoch, candidate.id, candidate.directory or "")
+
+
+def _by_key(vote: tuple[ReplicaKey, int, ReplicaKey]) -> tuple[int, str, int, int, str]:
+    key, epoch, candidate = vote
+    return (key.id, key.directory or "", epoch, candidate.id, candidate.directory or "")

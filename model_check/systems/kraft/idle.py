@@ -1,0 +1,67 @@
+"""Answers that tell nothing: leaving them out of the network merges states that behave alike.
+
+* A follower that has fetched from its leader, and is told nothing new, asks the very same again. Until it
+  does so, the answer on its way stands for the request that follows, which may arrive as late as one likes:
+  the request stays in flight. So it does where the leader has resigned and says so, of which the follower can
+  make no use.
+* A replica that has resigned and is told that somebody knows it does not say it again. It would do so only if
+  the request timed out. Who answers that it takes itself for no voter (KIP-595) is told again after a
+  back-off, in which a resigned replica does nothing else: there, too, the request stays in flight.
+
+It takes requests that do not wait at the leader and that are lost when they are forgotten.
+``tests/systems/kraft`` compares the reachable states with and without.
+"""
+
+from __future__ import annotations
+
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Event, RequestReceived
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import (
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Request,
+    Response,
+)
+from kraftcheck.reference.replica import Follower, Replica
+
+
+def as_sent(request: Request, sender: Replica, to: int) -> Request:
+    """``request`` as it is in flight: with the high watermark of a follower that has fetched from ``to``."""
+    if not isinstance(request, FetchRequest):
+        return request
+    role = sender.role
+    settled = isinstance(role, Follower) and role.has_fetched and sender.quorum_state.leader == to
+    return request if settled else replace(request, high_watermark=None)
+
+
+def asked_again(event: Event, replier: int, response: Response) -> Request | None:
+    """The request that the receiver of ``response`` makes next, if that is the one just answered."""
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, EndQuorumEpochRequest) and isinstance(response, EndQuorumEpochResponse):
+        same = (response.epoch, response.leader) == (request.epoch, request.leader)
+        return request if same and response.partition_error is ErrorCode.INCONSISTENT_VOTER_SET else None
+    if not isinstance(request, FetchRequest) or not isinstance(response, FetchResponse):
+        return None
+    if request.high_watermark is None or response.error is not ErrorCode.NONE:
+        return None
+    same = (response.epoch, response.leader) == (request.epoch, replier)
+    return request if same and _tells_nothing(request, response) else None
+
+
+def _tells_nothing(request: FetchRequest, response: FetchResponse) -> bool:
+    if response.partition_error is not ErrorCode.NONE:
+        return response.partition_error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    new = response.batches or response.diverging is not None or response.snapshot is not None
+    return not new and response.high_watermark == request.high_watermark
+
+
+def is_unread(event: Event, response: Response) -> bool:
+    """Whether ``response`` acknowledges a resignation in the epoch in which it was announced."""
+    request = event.request if isinstance(event, RequestReceived) else None
+    if not isinstance(request, EndQuorumEpochRequest) or not isinstance(response, EndQuorumEpochResponse):
+        return False
+    errors = {response.error, response.partition_error}
+    return errors == {ErrorCode.NONE} and (response.epoch, response.leader) == (request.epoch, request.leader)

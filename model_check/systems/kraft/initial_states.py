@@ -1,0 +1,208 @@
+"""The initial states of a scenario: replicas begin by their first start, or in the state that is given."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from kraftcheck.engine.system import Outcome
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Poll
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, LeaderChange, Log
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems import shortform
+from kraftcheck.systems.kraft import given_states, membership, names
+from kraftcheck.systems.kraft import identities as identities_of
+from kraftcheck.systems.kraft.history import History, record
+from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
+from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.outcomes import steps
+from kraftcheck.systems.kraft.properties import Error
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.starts import crash_matters, restart
+from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.kraft.unread import without_unread_fields
+from kraftcheck.systems.kraft.wiring import Wiring
+
+
+def begin(
+    scenario: KRaftScenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica
+) -> Outcome:
+    """What the replica does first: it starts on an empty disk, or polls in the state that is given.
+
+    Where a crash within the first start leaves something behind the replica has yet to start. Raises what
+    ``error`` makes of a sentence where a replica cannot begin so.
+    """
+    text = scenario.replicas.initial.get(str(identity.id))
+    if identity.id in scenario.replicas.stopped:
+        disk = Disk(directory=identity.key.directory)
+        if text is not None:
+            given = _given(scenario, error, identity, text)
+            disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
+        return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
+    if text is None:
+        node = Node(None, Disk(directory=identity.key.directory))
+        taken = None if scenario.replicas.led_by is None else scenario.replicas.fresh
+        if (taken is None or identity.id in taken) and crash_matters(wiring, protocol, node, identity):
+            return Outcome("not started", node)
+        outcome = next(restart(wiring, protocol, node, identity)).outcome
+    else:
+        outcome = first_poll(wiring, protocol, given_node(scenario, error, identity, text)).outcome
+    begun = cast(Node, outcome.local)
+    if begun.died is not None:
+        raise error(f"replica {identity.id} cannot be in the state that is given: {begun.died}")
+    if begun.replica is not None and begun.replica.epoch > scenario.bounds.max_epoch:
+        raise error(
+            f"replica {identity.id} begins in epoch {begun.replica.epoch}, beyond bounds.max-epoch "
+            f"{scenario.bounds.max_epoch}"
+        )
+    return outcome
+
+
+def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> None:
+    """Raises what ``error`` makes of a sentence where no cluster has the states that are given."""
+    given = {
+        identity.id: _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
+        for identity in identities
+        if (text := scenario.replicas.initial.get(str(identity.id))) is not None
+    }
+    given_states.check(scenario, given, error)
+
+
+def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Node:
+    """The state that is given of a replica, all of it on its disk. Raises what ``error`` makes of a sentence
+    where there is no such state.
+    """
+    replica = _given(scenario, error, identity, text)
+    disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, identity.key.directory)
+    return Node(replica, disk)
+
+
+def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
+    """What a replica that is in a given state does first."""
+    assert node.replica is not None
+    event = Poll()
+    execution = execute(protocol, node.replica, event, wiring.addable)
+    action = Action("poll", node.replica.id)
+    return next(steps(wiring, protocol, node, event, execution, action))
+
+
+def history_before(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> History:
+    """What must have happened before the initial states that are given: reigns, votes and commits.
+
+    Raises what ``error`` makes of a sentence where they contradict each other.
+    """
+    history = History(origin=identities_of.origin_of(scenario))
+    for identity in identities:
+        text = scenario.replicas.initial.get(str(identity.id))
+        if text is None:
+            continue
+        replica = _given(scenario, error, identity, text)
+        leads = isinstance(replica.role, Leader)
+        labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
+        if replica.high_watermark is not None:
+            prefix = tuple(b for b in replica.log.batches if b.end_offset <= replica.high_watermark)
+            epoch = replica.epoch if leads else None
+            keys = identity.bootstrap_voters.keys if history.origin else ()
+            labels.append(Committed(replica.id, prefix, epoch, voters=keys))
+        voted = replica.quorum_state.voted
+        if voted is not None:
+            labels.append(Voted(replica.id, replica.epoch, voted))
+        for label in labels:
+            recorded = record(history, label)
+            if set(recorded.violations) & set(names.ALWAYS):
+                raise error(f"the initial states contradict {', '.join(recorded.violations)}")
+            history = cast(History, recorded.history)
+    return history
+
+
+def after_first_polls(
+    scenario: KRaftScenario, history: History, begun: list[Outcome]
+) -> tuple[History, frozenset[str], frozenset[str]]:
+    """The history after what the replicas did first, and the goals and violations of it.
+
+    What a replica begins with is judged by what the scenario says of it (P-7).
+
+    A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
+    file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
+    ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
+    reach no goal.
+    """
+    goals: set[str] = set()
+    violations: set[str] = set()
+    led, fresh = scenario.replicas.led_by is not None, scenario.replicas.fresh
+    for replica, outcome in zip(scenario.replicas.everybody, begun, strict=True):
+        starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
+        counts = starts and not led
+        goals.update(outcome.goals if counts else ())
+        violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
+        if not _begins_as_formatted(scenario, replica, cast(Node, outcome.local)):
+            violations.add(names.VOTERS_OF_THE_LOG)
+        for label in outcome.labels:
+            recorded = record(history, cast(Label, label))
+            goals.update(recorded.goals if counts else ())
+            violations.update(recorded.violations)
+            history = cast(History, recorded.history)
+    return history, frozenset(goals), frozenset(violations)
+
+
+def _begins_as_formatted(scenario: KRaftScenario, replica: int, node: Node) -> bool:
+    """Whether a replica has begun with the key and the voters that the scenario gives it (P-7)."""
+    if node.replica is None:
+        return True
+    wanted = identities_of.key_of(scenario, replica), identities_of.formatted_for(scenario, replica)
+    return (node.replica.key, membership.own_origin(node.replica)) == wanted
+
+
+def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Replica:
+    """The state that is given. Its role knows the replica's own voters; its log was written by others."""
+    written = _parsed(error, identity.id, text, scenario.replicas.voters)
+    given = _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
+    carried = ("quorum_state", "role", "high_watermark", "connections")
+    ours = {name: getattr(given, name) for name in carried}
+    replica = replace(identity, log=_as_led(scenario, error, written.log), **ours)
+    expected = replace(
+        replica,
+        key=given.key,
+        endpoints=given.endpoints,
+        bootstrap_voters=given.bootstrap_voters,
+        log=given.log,
+    )
+    if replace(expected, can_become_voter=given.can_become_voter) != given:
+        raise error(
+            f"replicas.initial.{identity.id}: a scenario gives role, epoch, leader, vote, log, high "
+            "watermark and requests under way, and nothing else"
+        )
+    return without_unread_fields(replica)
+
+
+def _as_led(scenario: KRaftScenario, error: Error, log: Log) -> Log:
+    """``log`` with each epoch opened by its leader, if any of the given states knows it.
+
+    A short form alone knows no leader of other epochs, nor of its own if it names none.
+    """
+    leaders: dict[int, int] = {}
+    for one, text in scenario.replicas.initial.items():
+        state = _parsed(error, one, text, scenario.replicas.voters).quorum_state
+        if state.leader is not None:
+            leaders[state.epoch] = state.leader
+
+    def led(batch: Batch) -> Batch:
+        records = tuple(
+            replace(each, leader=leaders.get(batch.epoch, each.leader))
+            if isinstance(each, LeaderChange)
+            else each
+            for each in batch.records
+        )
+        return replace(batch, records=records)
+
+    return replace(log, batches=tuple(map(led, log.batches)))
+
+
+def _parsed(error: Error, replica: int | str, text: str, voters: tuple[int, ...]) -> Replica:
+    try:
+        return shortform.parse_replica(f"{text} id={replica} voters={','.join(map(str, voters))}")
+    except InputError as problem:
+        raise error(f"replicas.initial.{replica}: {str(problem).rstrip('.')}") from None

@@ -1,0 +1,115 @@
+"""What replicas do that the history is told of: the labels of steps."""
+
+from __future__ import annotations
+
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.log import Batch, Snapshot
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft.membership import Keys, Prefix
+
+
+class Elected(Frozen):
+    """``replica`` became Leader of ``epoch``."""
+
+    replica: int
+    epoch: int
+
+
+class Voted(Frozen):
+    """``voter`` let somebody know that it votes for ``candidate`` in ``epoch``."""
+
+    voter: int
+    epoch: int
+    candidate: ReplicaKey
+
+
+class Committed(Frozen):
+    """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
+
+    ``start``: where its log begins; ``voters``: the voter set in its log, where that may change;
+    ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of what it takes to be in force.
+    """
+
+    replica: int
+    prefix: Prefix
+    leader_epoch: int | None
+    start: int = 0
+    voters: Keys = ()
+    assignment: int | None = None
+
+
+class Truncated(Frozen):
+    """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
+
+    replica: int
+    before: Prefix
+    kept: int
+
+
+class Snapshotted(Frozen):
+    """``replica`` has written or loaded ``snapshot``."""
+
+    replica: int
+    snapshot: Snapshot
+
+
+class Acknowledged(Frozen):
+    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded.
+
+    ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
+    """
+
+    replica: int
+    batch: Batch | None
+    added: ReplicaKey | None = None
+    early: bool = False
+
+
+class Altered(Frozen):
+    """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
+
+    replica: int
+    target: tuple[int, ...] | None
+
+
+class Refused(Frozen):
+    """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
+    such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
+    become of it. ``adding``: the client wanted ``key`` added, not removed.
+    """
+
+    key: ReplicaKey
+    adding: bool
+    has_id: bool
+
+
+class Wiped(Frozen):
+    """``key`` has lost its disk, with the log ``held`` from ``start`` on.
+
+    ``another``: the voter set names directories, so that its successor is another replica.
+    """
+
+    key: ReplicaKey
+    held: Prefix
+    start: int
+    another: bool
+
+
+class Restored(Frozen):
+    """The disk of ``key``, which had been taken out, is in its place again."""
+
+    key: ReplicaKey
+
+
+Label = (
+    Elected
+    | Voted
+    | Committed
+    | Truncated
+    | Snapshotted
+    | Acknowledged
+    | Altered
+    | Refused
+    | Wiped
+    | Restored
+)

@@ -1,0 +1,82 @@
+"""Messages in flight between replicas, and what becomes of them when a replica forgets its requests.
+
+Production pairs answers with requests by correlation id and drops answers nobody awaits (RESP-7). Here no
+counter is needed for that: when a replica forgets its requests, answers on their way to it leave the
+network and its undelivered requests become unanswerable (they may still arrive, but their answer goes
+nowhere). With at most one outstanding request per destination this is exact.
+
+Most forgotten requests are void: a pre-vote that would not be answered has no effect unless it shows its
+receiver a larger epoch, and a request of an older epoch has none at all. Such messages expire with the
+epoch of their receiver; dropping them at once merges states that behave alike. A receiver that loses its disk
+would go back in time: where that may happen, nothing expires.
+"""
+
+from __future__ import annotations
+
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.messages import (
+    ApiVersionsRequest,
+    Message,
+    PartitionRequest,
+    Request,
+    UpdateRaftVoterRequest,
+    VoteRequest,
+)
+from kraftcheck.reference.replica import QuorumState
+
+#: The correlation of a request whose sender does not await the answer any more.
+NOBODY_WAITS = -1
+
+#: The node that an administrator's requests come from; answers to it leave the model.
+CLIENT = -1
+
+
+class InFlight(Frozen):
+    """A message from one replica id to another; ``answerable`` is False for a forgotten request."""
+
+    source: int
+    destination: int
+    payload: Message
+    answerable: bool = True
+
+    @property
+    def is_request(self) -> bool:
+        return isinstance(self.payload, Request)
+
+    def __str__(self) -> str:
+        return f"{type(self.payload).__name__} {self.source}→{self.destination}"
+
+
+def after_forgetting(
+    message: InFlight, forgetful: int, peer: int | None, requests_stay: bool
+) -> InFlight | None:
+    """``message`` after replica ``forgetful`` forgets its requests to ``peer`` (``None``: to everybody)."""
+    if message.is_request:
+        concerned = message.source == forgetful and peer in (None, message.destination)
+        if not concerned:
+            return message
+        return replace(message, answerable=False) if requests_stay else None
+    concerned = message.destination == forgetful and peer in (None, message.source)
+    return None if concerned else message
+
+
+def clock(stored: QuorumState) -> int:
+    """How late it is at a replica: its epoch, and within the epoch whether it has voted or knows the leader.
+
+    Neither ever goes back, except that a leader does not keep the vote for itself.
+    """
+    return 2 * stored.epoch + (stored.voted is not None or stored.leader is not None)
+
+
+def expiry(message: InFlight) -> int | None:
+    """The clock of the receiver from which on an unanswerable request has no effect."""
+    if message.answerable or not message.is_request:
+        return None
+    payload = message.payload
+    if isinstance(payload, ApiVersionsRequest):
+        return 0
+    if not isinstance(payload, PartitionRequest | UpdateRaftVoterRequest):
+        return None
+    if isinstance(payload, VoteRequest):
+        return 2 * payload.epoch if payload.pre_vote else 2 * payload.epoch + 1
+    return 2 * payload.epoch + 2

@@ -1,0 +1,164 @@
+"""A node: a replica that runs on a disk; and how one event runs to its end.
+
+An event is handled the way production's loop handles it: the message or timer first, then the poll routine
+of the role, until the node has nothing left to do without another event. Sends that would come a poll
+later are part of the same atomic step; a message that is never delivered makes up for the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
+from kraftcheck.reference.events import Event, Poll, Timer
+from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.messages import VoteResponse
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft import unread
+from kraftcheck.systems.kraft.clock import Clock
+
+_MAX_POLLS = 8
+
+#: Told of every question to the reference: what the replica was (of a start, what it is configured to be),
+#: what happened to it (of a start, the disk that is found), and the outcome.
+Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Meanwhile ``listener`` is told of all that nodes ask the reference in this process."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def _ask(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+    outcome = step(protocol, replica, event)
+    for listener in _listeners:
+        listener(protocol, replica, event, outcome)
+    return outcome
+
+
+def _start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
+    outcome = start(protocol, identity, disk)
+    for listener in _listeners:
+        listener(protocol, identity, disk, outcome)
+    return outcome
+
+
+class Node(Frozen):
+    """A replica (``None``: the process does not run) and what its disk holds.
+
+    ``died`` is why the process ended, if it did not end gracefully; ``replaced`` the disk that was taken out
+    last, where it may be put back in; ``clock`` that of the machine, where clocks run.
+    """
+
+    replica: Replica | None
+    disk: Disk
+    died: str | None = None
+    replaced: Disk | None = None
+    clock: Clock | None = None
+
+    def key(self, id: int) -> ReplicaKey:
+        """Who this is, for the replica with this id: the directory is that of the disk."""
+        return ReplicaKey(id, self.disk.directory)
+
+
+class Execution(Frozen):
+    """An event carried through: the events fed to the reference, all effects, the rules, the replica."""
+
+    events: tuple[Event, ...]
+    effects: tuple[Effect, ...]
+    rules: tuple[str, ...]
+    replica: Replica
+
+    @property
+    def ended(self) -> Fatal | Stop | None:
+        """How the process ended in this execution, or ``None``."""
+        last = self.effects[-1] if self.effects else None
+        return last if isinstance(last, Fatal | Stop) else None
+
+    @property
+    def grants_vote(self) -> bool:
+        """Whether a vote or pre-vote is granted in this execution."""
+        responses = (effect.response for effect in self.effects if isinstance(effect, Reply))
+        return any(isinstance(each, VoteResponse) and each.granted for each in responses)
+
+    def arms(self, timer: Timer) -> bool:
+        """Whether ``timer`` is armed in this execution."""
+        return any(isinstance(effect, ArmTimer) and effect.timer is timer for effect in self.effects)
+
+
+def execute(
+    protocol: Protocol,
+    replica: Replica,
+    event: Event,
+    addable: frozenset[int] = frozenset(),
+    expired: tuple[Timer, ...] = (),
+    now: int | None = None,
+) -> Execution:
+    """Feed ``event`` and then poll until nothing changes any more.
+
+    ``addable``: see :func:`kraftcheck.systems.kraft.unread.without_unread_fields`; ``expired`` are timers
+    that the first poll finds expired besides; ``now`` is what the replica's clock shows, where clocks run.
+    """
+    return _poll_on(protocol, (event,), _ask(protocol, replica, event), addable, expired, now)
+
+
+def boot(
+    protocol: Protocol,
+    identity: Replica,
+    disk: Disk,
+    addable: frozenset[int] = frozenset(),
+    expired: tuple[Timer, ...] = (),
+) -> Execution:
+    """Start the process on ``disk``, which is as the process finds it; the rest as for :func:`execute`."""
+    return _poll_on(protocol, (), _start(protocol, identity, disk), addable, expired)
+
+
+def _poll_on(
+    protocol: Protocol,
+    events: tuple[Event, ...],
+    outcome: Outcome,
+    addable: frozenset[int],
+    overdue: tuple[Timer, ...],
+    now: int | None = None,
+) -> Execution:
+    effects, rules = list(outcome.effects), list(outcome.rules)
+    timed = now is not None
+    replica = unread.without_unread_fields(outcome.replica, addable, timed=timed)
+    expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
+    for _ in range(_MAX_POLLS):
+        if effects and isinstance(effects[-1], Fatal | Stop):
+            break
+        event = Poll(expired, now=now)
+        polled = _ask(protocol, replica, event)
+        if not polled.effects and polled.replica == replica:
+            break
+        events += (event,)
+        effects += polled.effects
+        rules += [rule for rule in polled.rules if rule not in rules]
+        replica = unread.without_unread_fields(polled.replica, addable, timed=timed)
+        expired = (Timer.LINGER,)
+    else:
+        raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")
+    return Execution(events, tuple(effects), tuple(rules), replica)
+
+
+def _expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
+    """Timers armed with no time at all: the poll routine that follows finds them expired."""
+    found = []
+    for effect in effects:
+        if isinstance(effect, ArmTimer):
+            first_successor = isinstance(effect.duration, SuccessorBackoff) and effect.duration.position == 0
+            if effect.duration is Duration.NONE or first_successor:
+                found.append(effect.timer)
+    return tuple(found)

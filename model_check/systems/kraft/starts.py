@@ -1,0 +1,259 @@
+"""Starts of a process: in full, and cut short by a crash after each effect that matters; and the crashes
+after which they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import cast
+
+from kraftcheck.engine.system import Outcome, Signal
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.startup import configured
+from kraftcheck.reference.voters import ReplicaKey, VoterSet
+from kraftcheck.systems.kraft import assignments, checks, goals, membership, verdicts
+from kraftcheck.systems.kraft.crash_points import CrashPoint, happen
+from kraftcheck.systems.kraft.labels import Label
+from kraftcheck.systems.kraft.network import InFlight, after_forgetting
+from kraftcheck.systems.kraft.node import Execution, Node, boot
+from kraftcheck.systems.kraft.step import Action, CutStart, Step
+from kraftcheck.systems.kraft.wiring import Wiring
+from kraftcheck.systems.kraft.world import Left, World
+
+
+def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+    """A process that does not run is started: in full first, then cut short by each crash that may be."""
+    known = identity_on(identity, node.disk)
+    disk = disks.as_found(node.disk, written_back=wiring.written_back)
+    for start in booted(wiring, protocol, known, disk, Action("start", identity.id)):
+        if start.cut:
+            yield start
+        else:
+            assert start.restarted is not None
+            yield Step(start.outcome, start.restarted, len(start.restarted.effects))
+
+
+def crash_matters(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> bool:
+    """Whether a crash within the start of a stopped process leaves something behind.
+
+    Otherwise the next start comes to the same, and the crash costs no more than a crash of the budget.
+    """
+    full, *cut = restart(wiring, protocol, node, identity)
+    expected = _left_behind(full.outcome)
+    return any(_left_behind(step.outcome) != expected for step in cut)
+
+
+def _left_behind(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.local, outcome.sends, outcome.labels, outcome.violations
+
+
+def identity_on(identity: Replica, disk: Disk) -> Replica:
+    """``identity`` as a process on ``disk`` has it, with the state and log that it finds there.
+
+    A disk that was empty has no checkpoint with a voter set.
+    """
+    stored = disk.quorum_state or QuorumState()
+    if disk.directory == identity.key.directory:
+        return replace(identity, quorum_state=stored, log=disk.log)
+    key = ReplicaKey(identity.id, disk.directory)
+    reborn = replace(identity, key=key, quorum_state=stored, log=disk.log)
+    if identity.bootstrap_kraft_version < 1:
+        return reborn
+    return replace(reborn, bootstrap_voters=VoterSet(), bootstrap_kraft_version=0)
+
+
+def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
+    """``crashes`` that differ in what they leave behind, of the budgets as well."""
+    seen = set()
+    for crashed in crashes:
+        left = crashed.outcome
+        key = (left.local, left.sends, left.labels, left.costs, left.violations)
+        if key not in seen:
+            seen.add(key)
+            yield crashed
+
+
+def judged(crashes: Iterable[Step], violated: tuple[str, ...]) -> Iterator[Step]:
+    """``crashes``, with what they violate by what they leave on the disk, whatever a start makes of it."""
+    for crashed in crashes:
+        found = (*violated, *crashed.outcome.violations)
+        yield replace(crashed, outcome=replace(crashed.outcome, violations=found)) if violated else crashed
+
+
+def crashes(
+    wiring: Wiring,
+    left: Left,
+    protocol: Protocol,
+    before: Replica,
+    action: Action,
+    costs: tuple[int, ...] = (),
+    execution: Execution | None = None,
+    completed: int = 0,
+) -> Iterator[Step]:
+    """The process is killed after ``completed`` effects of ``execution``, and starts on what is ``left``.
+
+    Once without and, where that makes a difference, once with the loss of the unflushed tail.
+    """
+    if wiring.crash is None or before.id not in wiring.crashes_at:
+        return
+    for loses in _losses(wiring, left.disk):
+        disk = _disk_found(wiring, left.disk, loses)
+        cause = _cause(loses)
+        if execution is not None:
+            cause += f" after effect {completed} of {len(execution.effects)}"
+        budget = (*costs, wiring.crash)
+        found = booted(wiring, protocol, before, disk, _named(action, cause), budget, left.sends, left.labels)
+        for start in found:
+            yield replace(start, execution=execution, completed=completed, loses_power=loses)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a start on a disk comes to, whatever was before: the node ``after`` it and what is ``left``, and
+    the crashes within it that leave something else.
+    """
+
+    execution: Execution
+    after: Node
+    left: Left
+    crash_points: tuple[CrashPoint, ...]
+
+
+def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Course:
+    """The start of the process that ``identity`` configures on ``disk``.
+
+    Many crashes leave the same disk; each start is carried out once.
+    """
+    # Of a replica's configuration only this changes with its disk; its protocol never does.
+    key = identity.key, identity.bootstrap_kraft_version, disk
+    found = wiring.starts.get(key)
+    if found is None:
+        process = configured(identity)
+        execution = boot(protocol, process, disk, wiring.addable)
+        decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
+        world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
+        points = happen(world, execution)
+        left = world.left()
+        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
+        other = tuple(point for point in points if point.left != left)
+        found = wiring.starts[key] = Course(execution, world.node_after(execution), left, other)
+    return cast(Course, found)
+
+
+def booted(
+    wiring: Wiring,
+    protocol: Protocol,
+    identity: Replica,
+    disk: Disk,
+    action: Action,
+    costs: tuple[int, ...] = (),
+    sends_before: Sequence[InFlight] = (),
+    labels_before: Sequence[Label] = (),
+) -> Iterator[Step]:
+    """A start on ``disk``: in full, then cut short by a crash after each effect that matters.
+
+    What the process before had sent is on its way, its requests unanswerable.
+    """
+    started = course(wiring, protocol, identity, disk)
+    execution, after, left = started.execution, started.after, started.left
+    violations, reached = _verdict(wiring, protocol, identity, disk, started)
+    orphans = _unanswerable(wiring, identity.id, sends_before)
+    outcome = Outcome(
+        action=action,
+        local=after,
+        sends=(*orphans, *left.sends),
+        labels=(*labels_before, *left.labels),
+        costs=costs,
+        signals=(Signal(wiring.component(identity.id)),),
+        violations=violations,
+        goals=reached,
+    )
+    full = Step(outcome, None, 0, execution)
+    yield full
+    if not isinstance(execution.ended, Fatal) and _may_crash(wiring, identity.id, costs):
+        found = (
+            judged(
+                _cut_short(point, wiring, protocol, identity, full, orphans, labels_before),
+                checks.cut_short(disk, point.execution.effects, point.left.disk),
+            )
+            for point in started.crash_points
+        )
+        yield from distinct(chain.from_iterable(found))
+
+
+def _verdict(
+    wiring: Wiring, protocol: Protocol, before: Replica, disk: Disk, started: Course
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a start violates and which goals it reaches, after a process that was as ``before``.
+
+    Of one replica many steps are cut short with the same on its disk; each start is judged once.
+    """
+    found = wiring.start_verdicts.get((before, disk))
+    if found is None:
+        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        known = replace(before, log=disk.log)
+        violated = verdicts.violations(wiring, protocol, known, None, started.execution, started.after)
+        found = wiring.start_verdicts[before, disk] = violated, goals.reached(before, started.execution)
+    return found
+
+
+def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
+    """Whether a crash is left, after ``costs``, that may fall within a start of this replica."""
+    if wiring.crash is None or not wiring.boundaries or replica_id not in wiring.crashes_at:
+        return False
+    return costs.count(wiring.crash) < wiring.crashes
+
+
+def _cut_short(
+    crash: CrashPoint,
+    wiring: Wiring,
+    protocol: Protocol,
+    identity: Replica,
+    full: Step,
+    orphans: tuple[InFlight, ...],
+    labels_before: Sequence[Label],
+) -> Iterator[Step]:
+    """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
+    left, completed = crash.left, crash.completed
+    assert wiring.crash is not None
+    sends, labels = (*orphans, *left.sends), (*labels_before, *left.labels)
+    costs = (*full.outcome.costs, wiring.crash)
+    for loses in _losses(wiring, left.disk):
+        disk = _disk_found(wiring, left.disk, loses)
+        cut = CutStart(crash.execution, completed, loses)
+        when = f"after effect {completed} of {len(crash.execution.effects)} of its start"
+        named = _named(cast(Action, full.outcome.action), f"{_cause(loses)} {when}")
+        for start in booted(wiring, protocol, identity, disk, named, costs, sends, labels):
+            yield replace(start, cut=(cut, *start.cut))
+
+
+def _losses(wiring: Wiring, disk: Disk) -> tuple[bool, ...]:
+    """Whether power is lost in the crashes that may happen: only where that makes a difference."""
+    return (False, True) if wiring.power_loss and disk.flushed < disk.log.end_offset else (False,)
+
+
+def _disk_found(wiring: Wiring, disk: Disk, loses_power: bool) -> Disk:
+    """What a process finds that starts after a crash which left ``disk``."""
+    left = disks.lose_power(disk) if loses_power else disk
+    return disks.as_found(left, written_back=wiring.written_back)
+
+
+def _cause(loses_power: bool) -> str:
+    return "loses power" if loses_power else "crashes"
+
+
+def _named(action: Action, detail: str) -> Action:
+    return replace(action, detail=f"{action.detail}, {detail}".removeprefix(", "))
+
+
+def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) -> tuple[InFlight, ...]:
+    """What is left of ``sends`` when the process that made them has ended."""
+    left = (after_forgetting(sent, replica_id, None, wiring.forgotten_stay) for sent in sends)
+    return tuple(sent for sent in left if sent is not None)

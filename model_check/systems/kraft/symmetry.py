@@ -1,0 +1,196 @@
+"""Which replicas of a scenario are interchangeable, and what a state is with each in the place of another.
+
+Voters are interchangeable as far as nothing tells them apart: the scenario says the same with one in the
+place of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true
+of the rules of the reference, but for those named in :func:`_ordered_by_id`; the engine compares what the
+reference does with what it does for the images, and gives up where that differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import combinations, permutations
+from typing import cast
+
+from kraftcheck.engine.system import Outcome, SymmetryError
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.replica import Resigned
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import identities as identities_of
+from kraftcheck.systems.kraft import renaming
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.system import KRaftSystem
+
+#: With more replicas than this the permutations cost more than the states that they save.
+MOST = 5
+
+Ids = dict[int, int]
+
+
+class SymmetricSystem(KRaftSystem):
+    """A system some of whose voters are interchangeable; :func:`symmetric` makes it."""
+
+    ids: tuple[Ids, ...]
+
+    def renamed(self, permutation: int, value: Hashable) -> Hashable:
+        """``value`` (a node, message, label or history) under a permutation, given by its number."""
+        return cast(Hashable, renaming.renamed(value, self.ids[permutation]))
+
+    def judge(self, component: int, outcome: Outcome) -> Outcome:
+        replica = cast(Node, outcome.local).replica
+        if replica is not None and isinstance(replica.role, Resigned):
+            successors = replica.role.preferred_successors
+            if len(successors) > 1:
+                raise SymmetryError(f"replica {replica.id} resigns, and {_SUCCESSORS}")
+        return super().judge(component, outcome)
+
+
+_SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
+
+
+def refused(scenario: KRaftScenario, reason: str) -> InputError:
+    """The error for a scenario whose states cannot be looked at up to renaming."""
+    return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
+
+
+def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
+    """Let ``system``, that of ``scenario``, name what leaves it as it is; the interchangeable replicas.
+
+    Raises InputError where a scenario that asks for it has no interchangeable replicas, or where they make a
+    difference.
+    """
+    reason = _refusal(scenario)
+    if reason is not None:
+        raise refused(scenario, reason)
+    found, apart = _interchangeable(system, scenario)
+    moved = tuple(
+        replica for replica in scenario.replicas.voters if any(ids[replica] != replica for ids in found)
+    )
+    if not moved:
+        raise refused(scenario, f"no two voters are interchangeable ({'; '.join(apart)})")
+    place = {identity.id: component for component, identity in enumerate(system.identities)}
+    system.__class__ = SymmetricSystem
+    reduced = cast(SymmetricSystem, system)
+    reduced.ids = tuple(found)
+    reduced.permutations = tuple(tuple(place[ids[each]] for each in place) for ids in found)
+    return moved
+
+
+def _refusal(scenario: KRaftScenario) -> str | None:
+    """Why the states of ``scenario`` cannot be looked at up to renaming, whoever its voters are."""
+    if scenario.check.eventually:
+        return "check.eventually is judged on the graph of all states; leave one of them out"
+    if len(scenario.replicas.voters) < 2:
+        return "there is one voter, and nobody to be in its place"
+    return next(_ordered_by_id(scenario), None)
+
+
+def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
+    """Where production, and so the reference, decides between replicas by their ids."""
+    if scenario.admin.alters:
+        yield "AlterQuorum exchanges voters one by one, in order of id"
+    budgets, environment = scenario.budgets, scenario.environment
+    if budgets.crashes and environment.boundaries and environment.sends == "listed":
+        yield (
+            "a crash may fall between requests that go out in order of id; let them go out in any order "
+            "(environment.sends = 'any-order')"
+        )
+    if len(scenario.replicas.voters) < 3:
+        return
+    if budgets.resigns or budgets.shutdowns:
+        budget = "resigns" if budgets.resigns else "shutdowns"
+        yield f"{_SUCCESSORS}, so it goes without budgets.{budget}"
+    protocols = [
+        identities_of.protocol_of(scenario, each, scenario.file) for each in scenario.replicas.voters
+    ]
+    timers = {*environment.timers, *(each for timers in environment.timers_at.values() for each in timers)}
+    if Timer.CHECK_QUORUM.value in timers and any(each.counts_contacts for each in protocols):
+        yield f"{_SUCCESSORS}, so it goes without the timer check-quorum"
+
+
+def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list[Ids], list[str]]:
+    """All permutations of voters that change nothing, the identity first; what tells two voters apart.
+
+    Where there are many voters, some of those that may change places with another stay in their own.
+    """
+    voters = sorted(scenario.replicas.voters)
+    everybody = {replica: replica for replica in scenario.replicas.everybody}
+    alike: set[int] = set()
+    apart: dict[str, str] = {}
+    for one, other in combinations(voters, 2):
+        difference = _difference(system, scenario, everybody | {one: other, other: one})
+        if difference is None:
+            alike |= {one, other}
+        else:
+            apart.setdefault(difference, f"{one} and {other} differ in {difference}")
+    moved = voters if len(voters) <= MOST else sorted(alike)[:MOST]
+    found = [everybody | dict(zip(moved, order, strict=True)) for order in permutations(moved)]
+    return [ids for ids in found if _difference(system, scenario, ids) is None], list(apart.values())
+
+
+def _difference(system: KRaftSystem, scenario: KRaftScenario, ids: Ids) -> str | None:
+    """What is not the same with the replicas renamed: a key of the scenario, or what replicas begin with."""
+    before, after = _said(scenario, {}), _said(scenario, ids)
+    for key, value in before.items():
+        if after[key] != value:
+            return key
+    return None if _begins_alike(system, ids) else "what they begin with"
+
+
+def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
+    """What the keys say that name replicas, with those renamed; ``replicas.initial`` shows in the nodes."""
+    replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
+
+    def some(named: Iterable[int]) -> frozenset[int]:
+        return frozenset(ids.get(each, each) for each in named)
+
+    def table(named: Mapping[str, Hashable]) -> frozenset[tuple[int, Hashable]]:
+        return frozenset((ids.get(int(word), int(word)), value) for word, value in named.items())
+
+    links = [(re.split("[->]", link), "-" in link) for link in network.cut]
+    cut = [(int(one), int(other)) for (one, other), _ in links]
+    cut += [(int(other), int(one)) for (one, other), both in links if both]
+    return {
+        "protocol.at": table(
+            {word: tuple(sorted(each.items())) for word, each in scenario.protocol.at.items()}
+        ),
+        "replicas.voters": some(replicas.voters),
+        "replicas.observers": some(replicas.observers),
+        "replicas.views": table({word: some(view) for word, view in replicas.views.items()}),
+        "replicas.stopped": some(replicas.stopped),
+        "replicas.joining": some(replicas.joining),
+        "replicas.with-checkpoint": some(replicas.with_checkpoint),
+        "replicas.auto-join": some(replicas.auto_join),
+        "replicas.bootstrap-servers": some(replicas.bootstrap_servers),
+        "replicas.led-by": some(() if replicas.led_by is None else (replicas.led_by,)),
+        "replicas.fresh": some(replicas.fresh),
+        "replicas.older": some(replicas.older),
+        "replicas.moved": some(replicas.moved),
+        "network.cut": frozenset((ids.get(one, one), ids.get(other, other)) for one, other in cut),
+        "network.no-pre-vote": some(network.no_pre_vote),
+        "environment.timers-at": table({w: frozenset(each) for w, each in environment.timers_at.items()}),
+        "environment.crashes-at": some(environment.crashes_at),
+        "environment.wipes-at": some(environment.wipes_at),
+        "admin.steps": tuple(
+            (step, ids.get(int(word), int(word)))
+            for step in scenario.admin.steps
+            for word in re.findall(r"(?<= )\d+", step)
+        ),
+        "admin.at": some(scenario.admin.at),
+    }
+
+
+def _begins_alike(system: KRaftSystem, ids: Ids) -> bool:
+    """Whether the initial state is what it is with the replicas renamed."""
+    place = {identity.id: component for component, identity in enumerate(system.identities)}
+    (state,) = system.initial_states()
+    nodes = {place[ids[each]]: renaming.renamed(state.locals[place[each]], ids) for each in place}
+    messages = Counter(renaming.renamed(message, ids) for message in state.messages)
+    return (
+        nodes == dict(enumerate(state.locals))
+        and messages == Counter(state.messages)
+        and renaming.renamed(state.history, ids) == state.history
+    )

@@ -1,0 +1,363 @@
+"""KRaft as the engine sees it: nodes that run the reference, a network, faults with budgets, properties."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Send
+from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+)
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
+from kraftcheck.systems.kraft import clock as clocks
+from kraftcheck.systems.kraft import description_checks, invariants, names, outcomes, replacements, starts
+from kraftcheck.systems.kraft import history as histories
+from kraftcheck.systems.kraft.environment import Environment, Offer, offers
+from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.labels import Label
+from kraftcheck.systems.kraft.membership import Keys
+from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
+from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.kraft.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """State constraints: successors beyond them are cut, counted and reported."""
+
+    max_epoch: int
+
+
+#: What a follower sends when its timer for its own entry in the voter set is over. Between two steps it
+#: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
+_OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
+
+#: A node that has left the bounds, where ``absorbs`` keeps such steps.
+BEYOND = Node(None, Disk(), "beyond the bounds")
+
+
+class KRaftSystem:
+    """A quorum of replicas as a :class:`kraftcheck.engine.system.System`.
+
+    identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
+    nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
+    the true voter set before any record, of which committed records need a majority.
+    ``broken_at_start``: what the replicas violated by their first steps. With
+    ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
+    *eventually* properties a step that the bounds hide must still count as possible.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        identities: Sequence[Replica],
+        nodes: Sequence[Node],
+        protocols: Sequence[Protocol],
+        environment: Environment,
+        wiring: Wiring,
+        network: Network,
+        bounds: Bounds,
+        budgets: Mapping[str, int],
+        properties: tuple[str, ...],
+        goals: tuple[str, ...],
+        voters: Keys,
+        initial_messages: tuple[InFlight, ...] = (),
+        initial_history: History | None = None,
+        broken_at_start: frozenset[str] = frozenset(),
+        absorbs: bool = False,
+    ) -> None:
+        self.name = name
+        self.components = len(identities)
+        self.network = network
+        self.budgets = tuple(budgets.values())
+        self.budget_names = tuple(budgets)
+        self.properties = properties
+        self.goals = goals
+        self.identities = tuple(identities)
+        self.nodes = tuple(nodes)
+        self.protocols = tuple(protocols)
+        self.environment = environment
+        self.wiring = wiring
+        self.bounds = bounds
+        self.absorbs = absorbs
+        self.permutations: tuple[tuple[int, ...], ...] = ()
+        self._initial_messages = initial_messages
+        self._initial_history = initial_history or History()
+        self.voters = voters
+        self._judged = frozenset(properties)
+        self.invariants: tuple[Invariant, ...] = tuple(
+            invariant
+            for invariant in (*self._all_invariants(), *map(invariants.NeverHolds, sorted(broken_at_start)))
+            if invariant.name in self._judged
+        )
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The ids of the replicas."""
+        return tuple(identity.id for identity in self.identities)
+
+    def _all_invariants(self) -> tuple[Invariant, ...]:
+        ids = tuple(identity.id for identity in self.identities)
+        changing = self.wiring.origin is not None
+        majority = invariants.CommittedOnMajority(
+            names.HIGH_WATERMARK_ON_MAJORITY, self.voters, ids, changing=changing
+        )
+        return (
+            invariants.SingleKnownLeader(),
+            invariants.RecordIdentity(),
+            invariants.LogMatching(),
+            invariants.LeaderCompleteness(),
+            invariants.LeaderCompleteness(names.COMMITTED_SURVIVES_CHANGES),
+            invariants.AddedVoterHoldsEpoch(ids),
+            majority,
+            replace(majority, name=names.ACKNOWLEDGED_IS_DURABLE, durable=True),
+            replace(majority, name=names.REMOVED_LEADER_DOES_NOT_COUNT, removed=True),
+        )
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        """One initial state: the nodes, messages and history that the scenario gives."""
+        return [
+            GlobalState(
+                self.nodes,
+                tuple(sorted(self._initial_messages, key=repr)),
+                self._initial_history,
+                self.budgets,
+            )
+        ]
+
+    def destination(self, message: Hashable) -> int:
+        """The component of the replica that ``message`` is addressed to."""
+        return self.wiring.component(cast(InFlight, message).destination)
+
+    def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
+        """What may happen when a message arrives; nothing while the process does not run."""
+        steps = self.deliver_steps(component, cast(Node, local), cast(InFlight, message))
+        return [self.judge(component, step.outcome) for step in steps]
+
+    def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
+        """Timers, input, administration and faults."""
+        steps = self.action_steps(component, cast(Node, local))
+        return [self.judge(component, step.outcome) for step in steps]
+
+    def deliver_steps(self, component: int, node: Node, message: InFlight) -> list[Step]:
+        """As :meth:`deliver`, with what a trace shows of each outcome."""
+        if node.replica is None:
+            return []
+        correlation = None if message.answerable else NOBODY_WAITS
+        event: Event
+        if message.is_request:
+            event = RequestReceived(message.source, cast(Request, message.payload), correlation)
+        else:
+            event = ResponseReceived(message.source, cast(Response, message.payload))
+        kind = type(message.payload).__name__
+        action = Action(kind, node.replica.id, f"from {message.source}")
+        steps = self._steps(component, node, event, action, ())
+        if message.is_request and self.wiring.duplicate is not None:
+            steps += [self._duplicated(step, message) for step in steps]
+        return _carried_over(steps, node)
+
+    def _duplicated(self, step: Step, message: InFlight) -> Step:
+        """``step``, after which a copy of the request is still on its way; nobody awaits its answer."""
+        assert self.wiring.duplicate is not None
+        outcome = step.outcome
+        action = cast(Action, outcome.action)
+        copied = replace(
+            outcome,
+            action=replace(action, detail=f"{action.detail}, a copy stays in flight"),
+            sends=(*outcome.sends, replace(message, answerable=False)),
+            costs=(*outcome.costs, self.wiring.duplicate),
+        )
+        return replace(step, outcome=copied)
+
+    def action_steps(self, component: int, node: Node) -> list[Step]:
+        """As :meth:`actions`, with what a trace shows of each outcome."""
+        identity = self.identities[component]
+        protocol = self.protocols[component]
+        if node.replica is None:
+            if node.died is not None:
+                return []
+            found = [*starts.restart(self.wiring, protocol, node, identity)]
+            return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
+        found = []
+        for offer in offers(self.environment, protocol, node.replica):
+            found += self.offered(component, node, offer)
+        found += outcomes.crash(self.wiring, protocol, node, identity.id)
+        found += self._ticks(node, identity.id)
+        return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
+
+    def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
+        """Time passes where somebody reads the clock, which is where a replica leads; it may be set back."""
+        budget, clock = self.environment.ticks, node.clock
+        leads = node.replica is not None and isinstance(node.replica.role, Leader)
+        if budget is None or clock is None or not leads:
+            return
+        readings = [clock.now + self.environment.tick]
+        if self.environment.sets_clock_back and clock.now > 0:
+            readings.append(clock.now - self.environment.tick)
+        for now in readings:
+            action = Action("clock", replica_id, f"shows {now}")
+            moved = replace(node, clock=replace(clock, now=now))
+            yield Step(Outcome(action, moved, costs=(budget,)), None, 0)
+
+    def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
+        yield from replacements.wipe(self.wiring, protocol, node, identity)
+        yield from replacements.restore(self.wiring, protocol, node, identity)
+
+    def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
+        """What may become of an event that the environment offers to a running replica."""
+        action = Action(offer.kind, self.identities[component].id, offer.detail)
+        return self._steps(component, node, offer.event, action, offer.costs)
+
+    def judge_nothing(self) -> None:
+        """Leave safety properties out: no step and no state violates anything."""
+        self.properties, self.goals, self.invariants, self._judged = (), (), (), frozenset()
+
+    def begin(self, state: GlobalState) -> None:
+        """Begin in ``state``."""
+        self.nodes = tuple(cast(Node, local) for local in state.locals)
+        self._initial_messages = cast(tuple[InFlight, ...], state.messages)
+        self._initial_history = cast(History, state.history)
+
+    def _steps(
+        self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
+    ) -> list[Step]:
+        assert node.replica is not None
+        protocol, addable = self.protocols[component], self.wiring.addable
+        now = None if node.clock is None else node.clock.now
+        if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
+            event = replace(event, now=now)
+        execution = execute(protocol, node.replica, event, addable, now=now)
+        found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
+        allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
+        armed = node.replica.max_kraft_version > 0
+        if allowed and armed and isinstance(execution.replica.role, Follower):
+            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,), now)
+            if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
+                detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
+                cost = self.environment.timer_cost
+                paid = costs if cost is None else (*costs, cost)
+                later = replace(action, detail=detail)
+                found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
+        if node.clock is not None or description_checks.is_asked(event):
+            return [_described(protocol, node, event, step) for step in found]
+        return found
+
+    def judge(self, component: int, outcome: Outcome) -> Outcome:
+        """``outcome`` with the violations that this scenario asks about."""
+        if self.absorbs and not self.within(component, outcome.local):
+            return Outcome(outcome.action, BEYOND, costs=outcome.costs)
+        kept = tuple(name for name in outcome.violations if name in self._judged)
+        if kept == outcome.violations:
+            return outcome
+        return replace(outcome, violations=kept)
+
+    def within(self, component: int, local: Hashable) -> bool:
+        """Whether the replica's epoch is within the bound."""
+        node = cast(Node, local)
+        return node.replica is None or node.replica.epoch <= self.bounds.max_epoch
+
+    def signal_message(self, signal: Signal, message: Hashable) -> Hashable | None:
+        """See :func:`kraftcheck.systems.kraft.network.after_forgetting`."""
+        forgetful, peer = self._ids(signal)
+        return after_forgetting(cast(InFlight, message), forgetful, peer, self.wiring.forgotten_stay)
+
+    def signal_local(self, signal: Signal, component: int, local: Hashable) -> Hashable:
+        """What a replica is to answer later to one that has forgotten it will be answered to nobody."""
+        node = cast(Node, local)
+        if node.replica is None:
+            return local
+        role = node.replica.role
+        change = role.change if isinstance(role, Leader) else None
+        if not node.replica.parked and change is None:
+            return local
+        forgetful, peer = self._ids(signal)
+        if peer not in (None, node.replica.id):
+            return local
+        return _with_abandoned_change(_with_abandoned_fetches(node, forgetful), forgetful)
+
+    def _ids(self, signal: Signal) -> tuple[int, int | None]:
+        peer = None if signal.destination is None else self.identities[signal.destination].id
+        return self.identities[signal.component].id, peer
+
+    def clock(self, component: int, local: Hashable) -> int:
+        """See :func:`kraftcheck.systems.kraft.network.clock`."""
+        node = cast(Node, local)
+        stored = node.disk.quorum_state if node.replica is None else node.replica.quorum_state
+        return 0 if stored is None else clock(stored)
+
+    def expiry(self, message: Hashable) -> int | None:
+        """See :func:`kraftcheck.systems.kraft.network.expiry`."""
+        return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
+
+    def renamed(self, permutation: int, value: Hashable) -> Hashable:
+        """``value``: there is only the identity; others are in :mod:`kraftcheck.systems.kraft.symmetry`."""
+        return value
+
+    def record(self, history: Hashable, label: Hashable) -> Recorded:
+        """See :func:`kraftcheck.systems.kraft.history.record`."""
+        recorded = histories.record(cast(History, history), cast(Label, label))
+        kept = tuple(name for name in recorded.violations if name in self._judged)
+        return Recorded(recorded.history, kept, recorded.goals)
+
+
+def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step:
+    """``step`` with what was noted of the time, and judged by what an administrator is told."""
+    execution, before, after = step.execution, node.replica, cast(Node, step.outcome.local).replica
+    if execution is None or before is None or after is None or step.restarted is not None:
+        return step
+    violated = description_checks.violations(protocol, before, event, execution.effects, after, node.clock)
+    reached = tuple(description_checks.goals(before, event, execution.effects))
+    outcome = replace(
+        step.outcome,
+        violations=tuple(dict.fromkeys((*step.outcome.violations, *violated))),
+        goals=tuple(dict.fromkeys((*step.outcome.goals, *reached))),
+    )
+    if node.clock is not None:
+        clock = clocks.after(node.clock, before, event, execution.effects, after)
+        outcome = replace(outcome, local=replace(cast(Node, outcome.local), clock=clock))
+    return replace(step, outcome=outcome)
+
+
+def _carried_over(steps: list[Step], node: Node) -> list[Step]:
+    """``steps``, none of which loses the disk that lies beside the machine, or its clock."""
+    if node.replaced is None and node.clock is None:
+        return steps
+    stopped = None if node.clock is None else replace(node.clock, fetches=())
+    found = []
+    for step in steps:
+        local = cast(Node, step.outcome.local)
+        kept = replace(local, replaced=local.replaced or node.replaced, clock=local.clock or stopped)
+        found.append(replace(step, outcome=replace(step.outcome, local=kept)))
+    return found
+
+
+def _with_abandoned_fetches(node: Node, forgetful: int) -> Node:
+    assert node.replica is not None
+    parked = tuple(
+        replace(fetch, correlation=NOBODY_WAITS) if fetch.source == forgetful else fetch
+        for fetch in node.replica.parked
+    )
+    return replace(node, replica=replace(node.replica, parked=parked))
+
+
+def _with_abandoned_change(node: Node, forgetful: int) -> Node:
+    assert node.replica is not None
+    role = node.replica.role
+    if not isinstance(role, Leader) or not isinstance(role.change, AddingVoter | RemovingVoter):
+        return node
+    if role.change.source != forgetful:
+        return node
+    role = replace(role, change=replace(role.change, correlation=NOBODY_WAITS))
+    return replace(node, replica=replace(node.replica, role=role))

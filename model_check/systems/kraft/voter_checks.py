@@ -1,0 +1,215 @@
+"""Properties of single steps where the voter set may change or snapshots are taken.
+
+Voter sets are read from the records of the log (:mod:`kraftcheck.systems.kraft.membership`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kraftcheck.reference.effects import Effect, LoadSnapshot, Reply, Transition
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
+from kraftcheck.reference.messages import (
+    AddRaftVoterResponse,
+    AlterQuorumRequest,
+    AlterQuorumResponse,
+    FetchRequest,
+    FetchSnapshotResponse,
+    RemoveRaftVoterResponse,
+    VoteRequest,
+)
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import (
+    AddingVoter,
+    AlteringQuorum,
+    Follower,
+    Leader,
+    RemovingVoter,
+    Replica,
+    VoterChange,
+)
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft import append_checks, assignments, membership, names, update_checks
+from kraftcheck.systems.kraft.administration import first_directory
+from kraftcheck.systems.kraft.node import Execution, Node
+
+
+def violations(
+    protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
+) -> Iterator[str]:
+    """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
+    if after.replica is not None:
+        replica = after.replica
+        _, known, version = membership.history_of(membership.own_origin(replica), replica.log)[-1]
+        assigned = assignments.assignments_of(replica.log.batches)
+        # An assignment is in force once it is committed (KIP-595), which S-40 is about.
+        other_voters = replica.voters != known and not assigned
+        if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
+            yield names.VOTERS_OF_THE_LOG
+        yield from _log_violations(after.replica)
+        yield from _snapshot_violations(after.replica)
+    yield from _loading_violations(before, event, execution)
+    yield from append_checks.violations(protocol, before, event, execution)
+    if isinstance(before.role, Leader) and event is not None:
+        yield from _unanswered_change(before.role, event, execution)
+        if _is_given_up_too_early(before.role, event, execution):
+            yield names.CHANGE_ANSWERED
+        yield from _unanswered_alterations(before.role, event, execution)
+    yield from update_checks.violations(before, event, execution)
+    if _leads_for_another(before, execution):
+        yield names.WIPED_REPLICA_IS_ANOTHER
+    if isinstance(event, RequestReceived):
+        yield from _identity_violations(before, event, execution)
+
+
+def _log_violations(replica: Replica) -> Iterator[str]:
+    """S-23, S-29, S-38, S-39: what a log says of voters and versions."""
+    history = membership.history_of(membership.own_origin(replica), replica.log)
+    for (_, old, version), (_, new, later) in pairwise(history):
+        if len(old) and not len(new):
+            yield names.VOTER_SET_NOT_EMPTY
+        if len(old) and max(len(membership.added(old, new)), len(membership.removed(old, new))) > 1:
+            yield names.ONE_CHANGE_AT_A_TIME
+        if later < max(version, 1):
+            yield names.KRAFT_VERSION_MONOTONE
+    yield from assignments.violations(membership.own_origin(replica), replica)
+    pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
+    if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
+        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+
+
+def _snapshot_violations(replica: Replica) -> Iterator[str]:
+    """S-22: what holds of the offsets; what is in a snapshot is judged against the history."""
+    log, committed = replica.log, replica.high_watermark
+    ends = [snapshot.id.end_offset for snapshot in log.snapshots]
+    too_late = committed is not None and ends and max(ends) > committed
+    if too_late or log.start_offset > min(ends, default=0):
+        yield names.SNAPSHOT_IS_COMMITTED
+
+
+def _loading_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """S-22: a snapshot that is loaded has arrived from its first byte to its last."""
+    if not any(isinstance(effect, LoadSnapshot) for effect in execution.effects):
+        return
+    part = event.response if isinstance(event, ResponseReceived) else None
+    partial = before.role.fetching_snapshot if isinstance(before.role, Follower) else None
+    assert isinstance(part, FetchSnapshotResponse)
+    if partial is None or (partial.position, partial.position + part.length) != (part.position, part.size):
+        yield names.SNAPSHOT_IS_COMMITTED
+
+
+def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
+    """P-8: a change that is under way no more has one answer, unless the process has ended."""
+    change = role.change
+    if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
+        return
+    after = execution.replica.role
+    due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
+    if isinstance(change, AddingVoter) and not change.ack_when_committed:
+        # Who does not wait for the commit is told on append, and not again.
+        later = after.change if isinstance(after, Leader) else None
+        appended = isinstance(later, AddingVoter) and later.offset is not None
+        due = change.offset is None and (due or appended)
+    told = any(_answers(effect, change) for effect in execution.effects)
+    if told != due and not (
+        told and isinstance(event, RequestReceived)
+    ):  # which may be about another request
+        yield names.CHANGE_ANSWERED
+
+
+def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
+    """P-8 for AlterQuorum: whoever asks waits, or has one answer."""
+    if execution.ended is not None:
+        return
+    after = execution.replica.role
+    waiting = [_asker(each) for each in after.alterations] if isinstance(after, Leader) else []
+    told = [
+        (effect.to, effect.correlation)
+        for effect in execution.effects
+        if isinstance(effect, Reply) and isinstance(effect.response, AlterQuorumResponse)
+    ]
+    asked = [_asker(each) for each in role.alterations]
+    if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
+        asked.append((event.source, event.correlation))
+    if Counter(asked) != Counter(waiting + told):
+        yield names.CHANGE_ANSWERED
+
+
+def _asker(waiting: AlteringQuorum) -> tuple[int, int | None]:
+    """To whom the answer goes, and for which request."""
+    return waiting.source, waiting.correlation
+
+
+#: What leaves open what becomes of a change.
+_OPEN = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> bool:
+    """P-8: a change whose voter set is in the log may still commit, and nobody is told that it has failed."""
+    change = role.change
+    if not isinstance(change, AddingVoter | RemovingVoter) or change.offset is None:
+        return False
+    if isinstance(event, RequestReceived) and event.source == change.source:
+        return False  # the answer may be about that request
+    answers = [effect.response for effect in execution.effects if isinstance(effect, Reply)]
+    told = [one for one in answers if isinstance(one, AddRaftVoterResponse | RemoveRaftVoterResponse)]
+    return any(answer.error not in _OPEN for answer in told)
+
+
+def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:
+    if isinstance(change, AddingVoter) and isinstance(after, AddingVoter):
+        return change.voter.key == after.voter.key and change.source == after.source
+    return change == after
+
+
+def _answers(effect: Effect, change: AddingVoter | RemovingVoter) -> bool:
+    kind = AddRaftVoterResponse if isinstance(change, AddingVoter) else RemoveRaftVoterResponse
+    return isinstance(effect, Reply) and effect.to == change.source and isinstance(effect.response, kind)
+
+
+def _identity_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:
+    """S-28: nothing that a replica does counts for the voter whose disk it has lost."""
+    request = event.request
+    if isinstance(request, FetchRequest) and _counts_for_another(before, request, execution):
+        yield names.WIPED_REPLICA_IS_ANOTHER
+    if isinstance(request, VoteRequest) and request.voter is not None and execution.grants_vote:
+        another = not membership.same_voter(request.voter, before.key)
+        if another or _is_replaced(before, request):
+            yield names.WIPED_REPLICA_IS_ANOTHER
+
+
+def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
+    """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
+    assert request.voter is not None
+    return _is_on_another_disk(replica.key) and request.voter.directory is None and replica.kraft_version == 0
+
+
+def _is_on_another_disk(key: ReplicaKey) -> bool:
+    return key.directory not in (None, first_directory(key.id))
+
+
+def _leads_for_another(before: Replica, execution: Execution) -> bool:
+    """Whether a static voter is elected, by votes for itself among others, that has lost its disk."""
+    elected = any(isinstance(e, Transition) and e.target == "Leader" for e in execution.effects)
+    return elected and before.kraft_version == 0 and _is_on_another_disk(before.key)
+
+
+def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:
+    """Whether a leader counts what one replica holds for another: of static voters, for the one whose disk is
+    gone.
+    """
+    after = execution.replica.role
+    if not isinstance(before.role, Leader) or not isinstance(after, Leader):
+        return False
+    static = before.kraft_version == 0 and _is_on_another_disk(request.replica)
+    ends = {entry.key: entry.end_offset for entry in before.role.progress}
+    return any(
+        entry.id == request.replica.id
+        and (not membership.matches(entry.key, request.replica) or (static and request.offset > 0))
+        and entry.key in ends
+        and entry.end_offset != ends[entry.key]
+        for entry in after.progress
+    )

@@ -1,0 +1,130 @@
+"""Messages, nodes and history of replicas as the views of a trace print them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kraftcheck.query import fields, short_log
+from kraftcheck.query.describe import describe_event, describe_request, describe_response
+from kraftcheck.query.words import print_key
+from kraftcheck.reference.events import Event, Poll
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import Request, VoteResponse
+from kraftcheck.reference.replica import Leader, Progress, Replica
+from kraftcheck.reference.voters import ReplicaKey, VoterSet
+from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.network import InFlight
+from kraftcheck.systems.kraft.node import Node
+
+NOTHING = fields.NOTHING
+
+#: Fields that follow from what is shown anyway: hidden unless nothing else of the replica changed.
+FOLLOWING = frozenset({"end offset", "leader endpoints", "awaiting"})
+
+LEGEND = (
+    "→2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that ends at offset 4 "
+    "with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5: replica 2 holds "
+    "the log up to offset 5. 'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). "
+    "The sender of an 'unanswerable' request has stopped waiting for the answer. End offsets, endpoints and "
+    "answers awaited are left out unless nothing else changed."
+)
+_NOBODY = Replica(ReplicaKey(0), VoterSet(()))
+
+
+def label(message: InFlight) -> str:
+    """A message in a few words: ``VoteRequest(e1 last=0@0)``."""
+    payload = message.payload
+    words = describe_request(payload)[1:] if isinstance(payload, Request) else describe_response(payload)
+    words = [word for word in words if not word.startswith(("from=", "to=", "endpoints=", "max-wait="))]
+    words = [f"e{word[6:]}" if word.startswith("epoch=") else word for word in words]
+    if (
+        isinstance(payload, VoteResponse)
+        and not payload.granted
+        and not any("error=" in word for word in words)
+    ):
+        words.append("rejected")
+    return f"{type(payload).__name__}({' '.join(words)})" + ("" if message.answerable else " unanswerable")
+
+
+def short_events(events: Sequence[Event], node: Node) -> tuple[str, ...]:
+    """Events in the short form, as they happen to the replica of ``node``."""
+    if node.replica is None:  # after a start, which only poll rounds follow
+        return tuple(describe_event(each, _NOBODY) for each in events if isinstance(each, Poll))
+    return tuple(describe_event(each, node.replica) for each in events)
+
+
+def node_fields(node: Node) -> Mapping[str, str]:
+    """The fields of a node: those of its replica, or of its disk while the process does not run."""
+    if node.replica is not None:
+        found = dict(fields.fields_of(_with_known_progress(node.replica, timed=node.clock is not None)))
+        found["process"] = "running"
+    else:
+        state = node.disk.quorum_state
+        found = {
+            "role": NOTHING,
+            "process": "stopped" if node.died is None else f"ended: {node.died}",
+            "epoch": NOTHING if state is None else str(state.epoch),
+            "leader": NOTHING if state is None or state.leader is None else str(state.leader),
+            "voted": NOTHING if state is None or state.voted is None else str(state.voted.id),
+            "log": short_log.describe_log(node.disk.log),
+            "end offset": str(node.disk.log.end_offset),
+        }
+    found["flushed"] = str(node.disk.flushed)
+    if node.clock is not None:
+        found["clock"] = str(node.clock.now)
+    return found
+
+
+def _with_known_progress(replica: Replica, timed: bool) -> Replica:
+    """``replica`` without the notes that nodes do not keep: who has not acknowledged the leader, and
+    unless it is ``timed`` times, of which there is one at most.
+    """
+    role = replica.role
+    if not isinstance(role, Leader):
+        return replica
+    progress = tuple(_as_known(entry, timed) for entry in role.progress)
+    observers = tuple(_as_known(entry, timed) for entry in role.observers)
+    return replace(replica, role=replace(role, progress=progress, observers=observers))
+
+
+def _as_known(entry: Progress, timed: bool) -> Progress:
+    if timed:
+        return replace(entry, acknowledged=True)
+    return replace(entry, acknowledged=True, last_fetch_time=None, last_caught_up_time=None)
+
+
+def batches(prefix: tuple[Batch, ...]) -> str:
+    """A prefix of a log: ``1@1,2@2``."""
+    return short_log.describe_batches(prefix) if prefix else NOTHING
+
+
+def history_fields(history: History) -> Mapping[str, str]:
+    """What the properties remember: leaders by epoch, the last votes, what is committed, and where voters
+    change by which of them, and which replicas have lost their disks.
+    """
+    return {
+        "leaders": ", ".join(f"{leader} of epoch {epoch}" for epoch, leader in history.leaders) or NOTHING,
+        "votes": ", ".join(
+            f"{voter} for {print_key(who)} in epoch {epoch}" for voter, epoch, who in history.votes
+        )
+        or NOTHING,
+        "committed": batches(history.committed),
+        "epoch of the last commit": str(history.committed_epoch or NOTHING),
+        "voters of the last commit": ",".join(map(print_key, history.voters)) or NOTHING,
+        "disks lost": ", ".join(print_key(key) for key, _, _ in history.gone) or NOTHING,
+    }
+
+
+def start_lines(node: Node) -> list[str]:
+    """A replica at the beginning: its role and epoch, and what is not empty."""
+    found = node_fields(node)
+    if node.replica is None:
+        return [found["process"]]
+    lines = [f"{found['role']}, epoch {found['epoch']}"]
+    shown = ("leader", "voted", "log", "high watermark")
+    lines += [f"{name}: {found[name]}" for name in shown if found[name] != NOTHING]
+    if int(found["flushed"]) != node.disk.log.end_offset:
+        lines.append(f"flushed: {found['flushed']}")
+    voters = node.replica.voters.ids
+    return [*lines, f"voters: {','.join(map(str, voters))}"]

@@ -1,0 +1,300 @@
+"""What the effects of a replica do to the world around it: its disk, the network and the history.
+
+The effects of an execution happen one after the other, so that a crash may fall between any two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from kraftcheck.engine.system import Signal
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference import versions
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    DeleteBefore,
+    Effect,
+    Fatal,
+    Flush,
+    ForgetRequests,
+    HighWatermark,
+    LoadSnapshot,
+    Persist,
+    Reply,
+    Send,
+    StoreSnapshot,
+    Transition,
+    Truncate,
+)
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Event, RequestReceived
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    AlterQuorumResponse,
+    FetchRequest,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    Response,
+    VoteRequest,
+    VoteResponse,
+)
+from kraftcheck.reference.replica import AddingVoter, Leader, Replica
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft import assignments, idle, membership
+from kraftcheck.systems.kraft.labels import (
+    Acknowledged,
+    Altered,
+    Committed,
+    Elected,
+    Label,
+    Refused,
+    Snapshotted,
+    Truncated,
+    Voted,
+)
+from kraftcheck.systems.kraft.membership import Origin
+from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forgetting
+from kraftcheck.systems.kraft.node import Execution, Node
+from kraftcheck.systems.kraft.wiring import Wiring
+
+#: After these effects a crash leaves something else behind than before them.
+_BOUNDARIES = {
+    Persist,
+    AppendBatch,
+    Truncate,
+    Flush,
+    StoreSnapshot,
+    DeleteBefore,
+    LoadSnapshot,
+    Send,
+    Reply,
+    HighWatermark,
+}
+
+#: The versions of Vote that a peer without pre-vote supports.
+_VOTE_WITHOUT_PRE_VOTE = (0, 1)
+
+#: Refusals that tell a client what the voter set is.
+_TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crash leaves behind: the disk, the messages that were sent, what the history knows."""
+
+    disk: Disk
+    sends: tuple[InFlight, ...] = ()
+    labels: tuple[Label, ...] = ()
+
+
+@dataclass(slots=True)
+class World:
+    """What has happened to the disk, the network and the history after some effects of ``replica_id``.
+
+    ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
+    being handled, ``asked`` the replica about which a client's request is that is being handled or waits,
+    ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica
+    leads by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
+    of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and ``after`` the
+    replica at the end, where idle answers are left out.
+    """
+
+    wiring: Wiring
+    replica_id: int
+    disk: Disk
+    origin: Origin
+    sends: list[InFlight] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
+    vote_request: VoteRequest | None = None
+    asked: ReplicaKey | None = None
+    addition: AddRaftVoterRequest | AddingVoter | None = None
+    leader_epoch: int | None = None
+    change: Batch | None = None
+    assignment: int = -1
+    event: Event | None = None
+    after: Replica | None = None
+
+    def copy(self) -> World:
+        """As it is now, whatever happens later."""
+        return replace(self, sends=list(self.sends), labels=list(self.labels), signals=list(self.signals))
+
+    def left(self) -> Left:
+        """What a crash leaves behind here."""
+        return Left(self.disk, tuple(self.sends), tuple(self.labels))
+
+    def node_after(self, execution: Execution) -> Node:
+        """The node when all effects of ``execution`` have happened."""
+        ended = execution.ended
+        if ended is None:
+            return Node(execution.replica, self.disk)
+        return Node(None, self.disk, ended.reason if isinstance(ended, Fatal) else None)
+
+    def happen(self, effect: Effect) -> None:
+        """``effect`` reaches the disk, the network or the history."""
+        log_before = self.disk.log.batches
+        self.disk = disks.apply(self.disk, effect)
+        # The most frequent first, by comparisons alone: this is done some times for every step.
+        if type(effect) is Send:
+            self._send(effect)
+        elif type(effect) is Reply:
+            self._reply(effect)
+        elif type(effect) is Transition:
+            leads = effect.target == "Leader"
+            self.leader_epoch = effect.epoch if leads else None
+            self.labels += [Elected(self.replica_id, effect.epoch)] if leads else []
+        elif type(effect) is HighWatermark:
+            self._commit(effect.offset)
+        elif type(effect) is Truncate:
+            self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches)))
+        elif isinstance(effect, StoreSnapshot | LoadSnapshot):
+            self.labels.append(Snapshotted(self.replica_id, effect.snapshot))
+        elif isinstance(effect, ForgetRequests):
+            self._forget(effect.node)
+
+    def _commit(self, offset: int) -> None:
+        log = self.disk.log
+        prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
+        if self.wiring.targets is None:
+            voters = () if self.wiring.origin is None else membership.in_force(self.origin, log).keys
+            self.labels.append(
+                Committed(self.replica_id, prefix, self.leader_epoch, log.start_offset, voters)
+            )
+            return
+        voters = assignments.voters_at(self.origin, log, self.assignment)
+        self.labels.append(
+            Committed(self.replica_id, prefix, self.leader_epoch, log.start_offset, voters, self.assignment)
+        )
+        self.assignment = assignments.newest_below(log, offset, self.assignment)
+
+    def _forget(self, node: int | None) -> None:
+        """Requests sent earlier in the same step are forgotten as well."""
+        here, stay = self.replica_id, self.wiring.forgotten_stay
+        peer = None if node is None else self.wiring.component(node)
+        self.signals.append(Signal(self.wiring.component(here), peer))
+        after = (after_forgetting(sent, here, node, stay) for sent in self.sends)
+        self.sends = [sent for sent in after if sent is not None]
+
+    def _send(self, effect: Send) -> None:
+        request = effect.request
+        if isinstance(request, VoteRequest) and not request.pre_vote:
+            self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
+        if (self.replica_id, effect.to) in self.wiring.cut:
+            return
+        if isinstance(request, VoteRequest) and effect.to in self.wiring.no_pre_vote:
+            sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
+            if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
+                # The own network client answers: the flag cannot be sent to this peer (RESP-9).
+                self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
+                return
+            request = replace(request, pre_vote=False)
+        if self.after is not None:
+            request = idle.as_sent(request, self.after, effect.to)
+        elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
+            # A request that does not wait is answered at once, whatever high watermark it carries.
+            request = replace(request, high_watermark=None)
+        self.sends.append(InFlight(self.replica_id, effect.to, request))
+
+    def _reply(self, effect: Reply) -> None:
+        response = effect.response
+        if effect.to == CLIENT:
+            self._answer_client(effect)
+            return
+        if effect.correlation == NOBODY_WAITS or (self.replica_id, effect.to) in self.wiring.cut:
+            return
+        asked = self.vote_request
+        if asked is not None and isinstance(response, VoteResponse) and response.granted:
+            self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate))
+        if self.event is not None:
+            again = idle.asked_again(self.event, self.replica_id, response)
+            if again is not None:
+                self.sends.append(InFlight(effect.to, self.replica_id, again))
+            if again is not None or idle.is_unread(self.event, response):
+                return
+        self.sends.append(InFlight(self.replica_id, effect.to, response))
+
+    def _answer_client(self, effect: Reply) -> None:
+        """A success is about the newest voter set of the leader's log: one change is under way at a time."""
+        response = effect.response
+        if isinstance(response, AddRaftVoterResponse) and not response.error:
+            self.labels.append(self._acknowledged())
+        elif isinstance(response, RemoveRaftVoterResponse) and not response.error:
+            self.labels.append(Acknowledged(self.replica_id, self.change))
+        elif isinstance(response, AlterQuorumResponse) and not response.error:
+            assert self.wiring.targets is not None and effect.correlation is not None
+            self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
+        elif self.asked is not None and _is_telling(response):
+            adding = isinstance(response, AddRaftVoterResponse)
+            self.labels.append(Refused(self.asked, adding, response.error is ErrorCode.DUPLICATE_VOTER))
+
+    def _acknowledged(self) -> Acknowledged:
+        assert self.addition is not None
+        asked, early = self.addition.voter, not self.addition.ack_when_committed
+        key = asked if isinstance(asked, ReplicaKey) else asked.key
+        return Acknowledged(self.replica_id, self.change, key, early)
+
+
+def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
+    """The world before the effects of ``execution``, in which ``replica`` handles ``event``."""
+    return World(
+        wiring,
+        replica.id,
+        disk,
+        membership.own_origin(replica),
+        vote_request=_standard_vote(event),
+        asked=_asked(replica, event),
+        addition=_addition(replica, event),
+        leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
+        change=_newest_change(execution) if wiring.origin else None,
+        assignment=replica.assignment_offset,
+        event=event if wiring.idle_left_out else None,
+        after=execution.replica if wiring.idle_left_out else None,
+    )
+
+
+def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRaftVoterResponse]:
+    """Whether an administrator learns from this refusal what the voter set is."""
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return isinstance(response, kinds) and response.error in _TELLING
+
+
+def is_boundary(effect: Effect) -> bool:
+    """Whether a crash after ``effect`` leaves something else behind than one before it."""
+    return type(effect) in _BOUNDARIES
+
+
+def _standard_vote(event: Event) -> VoteRequest | None:
+    request = event.request if isinstance(event, RequestReceived) else None
+    return request if isinstance(request, VoteRequest) and not request.pre_vote else None
+
+
+def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
+    """The replica that an administrator wants added or removed now, or that one who waits wants added."""
+    request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
+    if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
+        return request.voter
+    waiting = _addition_under_way(replica)
+    return waiting.voter.key if waiting is not None else None
+
+
+def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:
+    """The addition of a voter that a reply may be about."""
+    request = event.request if isinstance(event, RequestReceived) else None
+    if isinstance(request, AddRaftVoterRequest):
+        return request
+    return _addition_under_way(before)
+
+
+def _addition_under_way(replica: Replica) -> AddingVoter | None:
+    change = replica.role.change if isinstance(replica.role, Leader) else None
+    return change if isinstance(change, AddingVoter) else None
+
+
+def _newest_change(execution: Execution) -> Batch | None:
+    batches = reversed(execution.replica.log.batches)
+    return next((batch for batch in batches if membership.has_voters(batch)), None)

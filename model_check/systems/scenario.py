@@ -1,0 +1,256 @@
+"""Scenario files: what to explore, within which bounds, and the verdict that is expected.
+
+A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Here is what all scenarios share; each
+kind of system adds tables of its own, one of which tells the kind (:data:`KINDS`). Files are hostile until
+parsed: unknown keys, values out of range or a file that is not TOML raise :class:`InputError
+<kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the file, the line and
+the key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
+
+from kraftcheck.support.closest import did_you_mean
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_text
+from kraftcheck.support.validation import parse_toml, place_of, refusal, spelled, validated
+from kraftcheck.systems.property_names import catalogued
+
+MAX_FILE_BYTES = 1_000_000
+#: The largest ``network.capacity``.
+MOST_IN_FLIGHT = 12
+#: What to do about a bad scenario file.
+HINT = "see docs/scenarios.md"
+
+#: The kinds of scenarios: by the table that only they have, the module and the class that describe them. A
+#: module is imported when a scenario of its kind is read.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "replicas": ("kraftcheck.systems.kraft.scenario", "KRaftScenario"),
+    "brokers": ("kraftcheck.systems.brokers.scenario", "BrokerScenario"),
+}
+
+Budget = Annotated[int, Field(ge=0, le=50)]
+NAME = r"[a-z0-9][a-z0-9-]{0,60}"
+Name = Annotated[str, spelled(NAME, "a name: small letters, digits and '-', such as 'two-voters'")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class Table(BaseModel):
+    """A table of a scenario file: no key but those of its class."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Budgets(Table):
+    """How often the environment may do something; 0: never. Each kind of system has its own."""
+
+
+class NetworkChoice(Table):
+    """The network: ``capacity`` messages in flight at most, and when one may be lost."""
+
+    capacity: Annotated[int, Field(ge=1, le=MOST_IN_FLIGHT)] = 4
+    loss: Literal["never", "when-full", "always"] = "when-full"
+
+
+class Fairness(Table):
+    """Which actions happen for ever if they stay possible (``weak``) or are possible again and again
+    (``strong``): ``deliveries`` per link and kind of message, ``timers`` per replica and timer.
+    """
+
+    deliveries: Literal["weak", "strong", "none"] = "strong"
+    timers: Literal["weak", "strong", "none"] = "strong"
+
+
+class Eventually(Table):
+    """An *eventually* property. ``form``: that ``goal`` is reached sooner or later from every state on, from
+    the first one, or from each that satisfies ``when`` on; or that it can be from every state.
+    """
+
+    property: str
+    goal: str
+    form: Literal["always-eventually", "eventually", "leads-to", "recoverable"] = "always-eventually"
+    when: str | None = None
+    fairness: Fairness = Fairness()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Eventually:
+        if (self.form == "leads-to") != (self.when is not None):
+            raise ValueError("when goes with the form 'leads-to', which needs it")
+        return self
+
+
+class Check(Table):
+    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``without`` those
+    that a finding shows to be violated; ``goals`` to be reached,
+    transitions written as "Follower->Prospective"; ``eventually`` properties.
+    """
+
+    properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    only: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    without: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Check:
+        for name in self.without:
+            if name in (*self.only, *self.properties):
+                raise ValueError(f"without: '{name}' is asked for in only or properties; choose one")
+        return self
+
+
+class Reduction(Table):
+    """Which states are left out because others stand for them: with ``symmetry`` those that differ from
+    another only in which of the voters is which that nothing in the scenario tells apart. ``epochs``: with
+    "relative" *eventually* properties are judged up to how many elections there have been.
+    """
+
+    symmetry: bool = False
+    epochs: Literal["absolute", "relative"] = "absolute"
+
+
+class Expected(Table):
+    """The expected verdict; of a violation also the properties, and optionally the number of its steps.
+    ``states`` pins the exact number of distinct states, those included for which others stand. ``covers``:
+    what some step that is taken must exercise ("rule VOTE-10", see
+    :mod:`kraftcheck.checking.coverage.items`).
+    """
+
+    verdict: Annotated[Literal["holds", "violated"], Field(examples=["holds"])]
+    violates: Annotated[tuple[Annotated[str, AfterValidator(catalogued)], ...], Field(strict=False)] = ()
+    steps: Annotated[int, Field(ge=0)] | None = None
+    states: Annotated[int, Field(ge=1)] | None = None
+    covers: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Expected:
+        if self.verdict == "holds" and (self.violates or self.steps is not None):
+            raise ValueError("violates and steps go with the verdict 'violated' only")
+        if self.verdict == "violated" and (not self.violates or self.states is not None):
+            raise ValueError("the verdict 'violated' needs violates, and states goes with 'holds' only")
+        return self
+
+
+class Scenario(Table):
+    """A scenario file, as far as all kinds have the same tables."""
+
+    #: The order in which files give the tables.
+    order: ClassVar[tuple[str, ...]] = ()
+
+    name: Annotated[Name, Field(examples=["two-voters"])]
+    about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
+    source: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    tags: Annotated[
+        tuple[Literal["ci", "twin", "nightly", "bench", "mutants", "finding"], ...], Field(strict=False)
+    ] = ()
+    network: NetworkChoice = NetworkChoice()
+    budgets: Budgets = Budgets()
+    check: Check = Check()
+    reduction: Reduction = Reduction()
+    expect: Annotated[Expected, Field(examples=['{ verdict = "holds" }'])]
+    _file: str = PrivateAttr("")
+    _text: str = PrivateAttr("")
+
+    @model_serializer(mode="wrap")
+    def _in_order(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = handler(self)
+        return {name: data[name] for name in self.order if name in data}
+
+    @property
+    def file(self) -> str:
+        """What errors call this scenario: the file that it was read from."""
+        return self._file or self.name
+
+    def error(self, message: str, where: str | None = None) -> InputError:
+        """The error that says ``message``, which begins with the key that is wrong ("network.cut: ...").
+
+        ``where``: what it calls this scenario, if not by its file.
+        """
+        return refusal(message, where or self.file, HINT, self._text)
+
+    def place(self, key: str, where: str | None = None) -> str:
+        """What an error says before a sentence about ``key``: the file, the line and the key."""
+        return f"{place_of(key, where or self.file, self._text)}: {key}"
+
+    def __eq__(self, other: object) -> bool:
+        """Two scenarios are equal if they say the same, wherever they were read."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def parse(text: str, where: str = "the scenario") -> Scenario:
+    """The scenario that a TOML ``text`` describes, with the keys of ``docs/scenarios.md``.
+
+    ``where`` is what errors call it. Raises InputError, whose message has a line for each mistake.
+    """
+    return from_data(parse_toml(text, where, HINT), where, text)
+
+
+def from_data(data: dict[str, Any], where: str, text: str = "") -> Scenario:
+    """A scenario from parsed TOML or JSON; ``text``: the TOML, for the lines of mistakes.
+
+    Raises InputError.
+    """
+    scenario = validated(_kind_of(data, where), data, where, HINT, text)
+    scenario._file, scenario._text = where, text
+    return scenario
+
+
+def _kind_of(data: Mapping[str, Any], where: str) -> type[Scenario]:
+    """The class of the scenarios that have the tables of ``data``."""
+    told = [table for table in KINDS if table in data]
+    if len(told) > 1:
+        raise InputError(
+            f"{where}: {' and '.join(told)} are tables of different scenarios; leave one out; {HINT}."
+        )
+    # What says nothing of its kind lacks the table of the first one.
+    module, name = KINDS[told[0] if told else next(iter(KINDS))]
+    return cast(type[Scenario], getattr(import_module(module), name))
+
+
+def load(path: str | Path) -> Scenario:
+    """The scenario in the file ``path``. Raises InputError, whose message has a line for each mistake."""
+    return parse(read_text(Path(path), "a scenario file", most=MAX_FILE_BYTES), str(path))
+
+
+def shipped() -> dict[str, Scenario]:
+    """The scenarios that come with the package, by name, in alphabetical order."""
+    folder = resources.files("kraftcheck") / "scenarios"
+    found = {}
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(".toml"):
+            scenario = parse(entry.read_text(encoding="utf-8"), entry.name)
+            found[scenario.name] = scenario
+    return found
+
+
+def find(word: str) -> Scenario:
+    """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
+    # A shipped scenario is in the file of its name.
+    name = f"{word}.toml" if re.fullmatch(NAME, word) else ""
+    if name and (file := resources.files("kraftcheck") / "scenarios" / name).is_file():
+        return parse(file.read_text(encoding="utf-8"), name)
+    if "/" in word or word.endswith(".toml") or os.path.exists(word):
+        return load(Path(word))
+    hint = did_you_mean(word, shipped(), most=3) or "; 'kraftcheck check --list' lists them."
+    raise InputError(f"there is no scenario '{word[:80]}'{hint}")

@@ -1,0 +1,251 @@
+"""Which part of a violated property does not hold, in words: who, which epoch, which record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import cast
+
+from kraftcheck.engine.system import GlobalState, Outcome
+from kraftcheck.query.words import print_key
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft.history import History, is_same_vote, record
+from kraftcheck.systems.kraft.labels import (
+    Acknowledged,
+    Committed,
+    Elected,
+    Label,
+    Refused,
+    Snapshotted,
+    Truncated,
+    Voted,
+)
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.traces.explain_steps import explain_step
+from kraftcheck.traces.model import Run
+
+
+def explain(
+    system: KRaftSystem,
+    violated: str,
+    before: GlobalState,
+    after: GlobalState,
+    outcome: Outcome | None,
+    run: Run | None,
+) -> tuple[str, ...]:
+    """The sentences that say what is wrong with ``after``, or with the step that led there."""
+    if violated in _STATES:
+        return tuple(_STATES[violated](system, after))
+    found: list[str] = []
+    if outcome is not None:
+        found = list(_explain_labels(violated, cast(History, before.history), outcome))
+        found = found or list(_explain_outcome(system, violated, before, after, outcome, run))
+    step = "first step of a replica" if outcome is None else "last step"
+    return tuple(dict.fromkeys(found)) or (f"The {step} violates it.",)
+
+
+def _explain_outcome(
+    system: KRaftSystem,
+    violated: str,
+    before: GlobalState,
+    after: GlobalState,
+    outcome: Outcome,
+    run: Run | None,
+) -> Iterator[str]:
+    replica_id: int = outcome.action.replica  # type: ignore[attr-defined]
+    component = system.wiring.component(replica_id)
+    old, new = cast(Node, before.locals[component]), cast(Node, after.locals[component])
+    if run is not None:
+        yield from explain_step(violated, replica_id, old, new, run)
+
+
+# The history.
+
+
+def _explain_labels(violated: str, history: History, outcome: Outcome) -> Iterator[str]:
+    for label in cast(tuple[Label, ...], outcome.labels):
+        recorded = record(history, label)
+        if violated in recorded.violations:
+            yield from _explain_label(violated, history, label)
+        history = cast(History, recorded.history)
+
+
+def _explain_label(violated: str, history: History, label: Label) -> Iterator[str]:
+    if isinstance(label, Elected):
+        yield from _explain_election(violated, history, label)
+    elif isinstance(label, Voted):
+        yield from _explain_vote(violated, history, label)
+    elif isinstance(label, Truncated):
+        yield f"Replica {label.replica} truncates a committed record: {_batch(label.before[label.kept])}."
+    elif isinstance(label, Snapshotted):
+        end = label.snapshot.id.end_offset
+        yield f"The snapshot of replica {label.replica} that ends at offset {end} is not what was committed."
+    elif isinstance(label, Acknowledged):
+        what = "a voter set that is in no log" if label.batch is None else _batch(label.batch)
+        yield f"Leader {label.replica} reports success for {what}, which is not committed."
+    elif isinstance(label, Refused):
+        said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
+        yield f"An administrator is told that {said}, which the newest committed voter set does not say."
+    elif isinstance(label, Committed):
+        yield from _explain_commit(violated, history, label)
+
+
+def _explain_election(violated: str, history: History, label: Elected) -> Iterator[str]:
+    become = f"Replica {label.replica} becomes Leader of epoch {label.epoch}"
+    if violated in names.ON_REQUEST:
+        epoch, leader = history.leaders[-1]
+        yield f"{become} although replica {leader} leads epoch {epoch}."
+        return
+    for epoch, leader in history.leaders:
+        if epoch == label.epoch and leader == label.replica:
+            yield f"{become} although it has led this epoch before."
+        elif epoch == label.epoch:
+            yield f"{become}, which replica {leader} has led before."
+
+
+def _explain_vote(violated: str, history: History, label: Voted) -> Iterator[str]:
+    votes = f"Replica {label.voter} votes for replica {print_key(label.candidate)} in epoch {label.epoch}"
+    if violated == names.EX_LEADER_NEVER_LEADS_AGAIN:
+        yield f"{votes}, which it has led itself."
+        return
+    for voter, epoch, candidate in history.votes:
+        again = (voter, epoch) == (label.voter, label.epoch)
+        if again and not is_same_vote(voter, candidate, label.candidate):
+            earlier = "for itself" if candidate.id == voter else f"for replica {print_key(candidate)}"
+            yield f"{votes}, in which it has voted {earlier} before."
+
+
+def _explain_commit(violated: str, history: History, label: Committed) -> Iterator[str]:
+    who = f"Replica {label.replica}"
+    if label.leader_epoch is not None:
+        who += f", Leader of epoch {label.leader_epoch},"
+    if violated == names.STATE_MACHINE_SAFETY:
+        committed = membership.from_offset(history.committed, label.start)
+        for mine, known in zip(label.prefix, committed, strict=False):
+            if mine != known:
+                yield f"{who} commits {_batch(mine)}, where {_batch(known)} was committed before."
+                return
+    elif violated == names.COMMITS_OWN_EPOCH:
+        end = f"{_batch(label.prefix[-1])}, of an earlier epoch" if label.prefix else "the start of the log"
+        yield f"{who} commits up to {end}."
+    elif violated == names.HIGH_WATERMARK_MONOTONE:
+        yield f"{who} knows only {_end(label.prefix)} as committed; the log was committed up to " + (
+            f"{_end(history.committed)} before."
+        )
+
+
+def _end(prefix: tuple[Batch, ...]) -> str:
+    return f"offset {prefix[-1].end_offset if prefix else 0}"
+
+
+def _batch(batch: Batch) -> str:
+    kinds = {type(entry).__name__ for entry in batch.records}
+    kind = kinds.pop() if len(kinds) == 1 else "records"
+    last = batch.end_offset - 1
+    where = f"offset {last}" if last == batch.base_offset else f"offsets {batch.base_offset} to {last}"
+    return f"the {kind} at {where} of epoch {batch.epoch}"
+
+
+# States.
+
+
+def _replicas(system: KRaftSystem, state: GlobalState) -> Iterator[tuple[int, Node]]:
+    for identity, local in zip(system.identities, state.locals, strict=True):
+        yield identity.id, cast(Node, local)
+
+
+def _log(node: Node) -> tuple[Batch, ...]:
+    return node.disk.log.batches if node.replica is None else node.replica.log.batches
+
+
+def _known_leaders(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+    beliefs = [
+        (replica_id, node.replica.epoch, node.replica.quorum_state.leader)
+        for replica_id, node in _replicas(system, state)
+        if node.replica is not None and node.replica.quorum_state.leader is not None
+    ]
+    for one, other in combinations(beliefs, 2):
+        if one[1] == other[1] and one[2] != other[2]:
+            yield f"In epoch {one[1]}, replica {one[0]} takes replica {one[2]} for the leader and " + (
+                f"replica {other[0]} takes replica {other[2]}."
+            )
+
+
+def _record_identity(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+    for (one, mine), (other, theirs) in combinations(_replicas(system, state), 2):
+        for batch in _log(mine):
+            for another in _log(theirs):
+                same = (batch.base_offset, batch.epoch) == (another.base_offset, another.epoch)
+                if same and batch != another:
+                    yield f"At offset {batch.base_offset} of epoch {batch.epoch}, replica {one} holds " + (
+                        f"{batch.records} and replica {other} holds {another.records}."
+                    )
+
+
+def _log_matching(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+    for (one, mine), (other, theirs) in combinations(_replicas(system, state), 2):
+        pairs = list(zip(_log(mine), _log(theirs), strict=False))
+        same = [a for a, b in pairs if (a.base_offset, a.epoch) == (b.base_offset, b.epoch)]
+        differing = next(((a, b) for a, b in pairs if a != b), None)
+        if differing and same and same[-1].base_offset >= differing[0].base_offset:
+            yield f"Replicas {one} and {other} both hold {_batch(same[-1])}, and differ before it: " + (
+                f"{_batch(differing[0])} against {_batch(differing[1])}."
+            )
+
+
+def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+    history = cast(History, state.history)
+    for replica_id, node in _replicas(system, state):
+        replica: Replica | None = node.replica
+        if replica is None or not isinstance(replica.role, Leader):
+            continue
+        if replica.epoch < history.committed_epoch:
+            continue
+        log = replica.log.batches
+        wanted = membership.from_offset(history.committed, replica.log.start_offset)
+        for index, committed in enumerate(wanted):
+            if log[index : index + 1] != (committed,):
+                yield (
+                    f"Replica {replica_id}, Leader of epoch {replica.epoch}, lacks {_batch(committed)}, "
+                    f"which was committed by the leader of epoch {history.committed_epoch}."
+                )
+                break
+
+
+def _on_majority(durable: bool) -> Callable[[KRaftSystem, GlobalState], Iterator[str]]:
+    def explain_majority(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
+        history = cast(History, state.history)
+        committed, voters = history.committed, history.voters or system.voters
+        holders = []
+        for replica_id, node in _replicas(system, state):
+            log, start = _log(node), node.disk.log.start_offset
+            if durable:
+                log = tuple(b for b in node.disk.log.batches if b.end_offset <= node.disk.flushed)
+            if membership.is_among(node.key(replica_id), voters) and membership.has_all(
+                log, start, committed
+            ):
+                holders.append(replica_id)
+        where = "on disk, flushed," if durable else "in the log"
+        who = ", ".join(f"replica {each}" for each in holders) or "no replica"
+        yield (
+            f"The log is committed up to {_end(committed)}, but {where} only {who} of {len(voters)} voters "
+            f"has it all; a majority is {majority(len(voters))}."
+        )
+
+    return explain_majority
+
+
+_STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {
+    names.SINGLE_KNOWN_LEADER: _known_leaders,
+    names.RECORD_IDENTITY: _record_identity,
+    names.LOG_MATCHING: _log_matching,
+    names.LEADER_COMPLETENESS: _leader_completeness,
+    names.COMMITTED_SURVIVES_CHANGES: _leader_completeness,
+    names.HIGH_WATERMARK_ON_MAJORITY: _on_majority(durable=False),
+    names.ACKNOWLEDGED_IS_DURABLE: _on_majority(durable=True),
+    names.REMOVED_LEADER_DOES_NOT_COUNT: _on_majority(durable=False),
+}

@@ -1,0 +1,312 @@
+"""How a mutant is made, explored and judged, and what is said where that is not possible."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kraftcheck
+from kraftcheck.checking.mutation import campaign, catalogue, patch
+from kraftcheck.checking.mutation.campaign import Result, Status
+from kraftcheck.checking.mutation.catalogue import Edit, Mutant
+from kraftcheck.checking.mutation.worker import judging
+from kraftcheck.cli import main as cli
+from kraftcheck.cli.commands import mutate
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.forks import interpreter
+from kraftcheck.systems.scenario import find
+
+SOURCE = """
+def one():
+    return 1 + 1
+
+
+def two():
+    return 1 + 1
+"""
+
+
+def edit(find: str, replace: str, function: str | None = None) -> Edit:
+    return Edit(module="kraftcheck.reference.voters", function=function, find=find, replace=replace)
+
+
+def mutant(*edits: Edit, expect: tuple[str, ...] = ("NoFatal",), equivalent: str | None = None) -> Mutant:
+    return Mutant(
+        id="mine",
+        rules=("VOTE-8",),
+        about="For a test.",
+        scenario="mutants-old-file",
+        expect=() if equivalent else expect,
+        equivalent=equivalent,
+        edit=edits,
+    )
+
+
+# Edits.
+
+
+def test_edit_within_a_function() -> None:
+    changed = patch.apply(SOURCE, [edit("1 + 1", "2", "two")], "mine")
+    assert changed == SOURCE.replace("return 1 + 1\n", "return 2\n").replace("return 2", "return 1 + 1", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (edit("1 + 1", "2"), "occurs 2 times in reference.voters, not once"),
+        (edit("1 + 2", "2"), "occurs 0 times"),
+        (edit("1 + 1", "2", "three"), "has no function three"),
+        (edit("1 + 1", "(2", "one"), "does not parse"),
+        (edit("def one():", "def one():  # the same"), "change nothing"),
+    ],
+)
+def test_edits_that_do_not_apply_are_refused_in_one_sentence(wrong: Edit, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        patch.apply(SOURCE, [wrong], "mine")
+    assert "mutant 'mine'" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_unknown_module_is_refused() -> None:
+    wrong = mutant(Edit(module="kraftcheck.reference.nowhere", find="a", replace="b"))
+    with pytest.raises(InputError, match="there is no module"):
+        patch.mutated_sources(wrong)
+
+
+def test_a_mutant_is_never_made_after_the_reference_was_imported() -> None:
+    import kraftcheck.reference.voters  # noqa: F401
+
+    before = list(sys.meta_path)
+    with pytest.raises(RuntimeError, match="imported before"):
+        patch.install(mutant(edit("return voters // 2 + 1", "return 1")))
+    assert sys.meta_path == before
+
+
+# The catalogue.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mutant = 1", "mutant"),
+        ("[[mutant]]\nid = 'a'", "mutant.0"),
+        ("nonsense", ":1: each line is a table"),
+        ("[[mutant]]\nid='a'\nrules=['VOTE-8']\nabout='b'\nscenario='c'\nedit=[]", "mutant.0"),
+    ],
+)
+def test_a_damaged_catalogue_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mutants.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        catalogue.shipped(file)
+
+
+def test_an_id_is_given_once(tmp_path: Path) -> None:
+    twice = entry("twice", 'expect = ["NoFatal"]', "a", "b")
+    with pytest.raises(InputError, match="two mutants have the id 'twice'"):
+        catalogue.shipped(written(tmp_path, twice, twice))
+
+
+def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
+    command, environment = interpreter(
+        "kraftcheck.evidence.adapters.adapter", "--mutant", "fenced-broker-serves"
+    )
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 2
+    assert "changes reference.brokers.views, which no question to a replica reaches" in done.stderr
+
+
+def test_a_mutant_is_either_refuted_or_equivalent() -> None:
+    with pytest.raises(ValueError, match="either"):
+        mutant(edit("a", "b"), expect=())
+
+
+# Workers and campaigns.
+
+
+def written(tmp_path: Path, *mutants: str) -> Path:
+    file = tmp_path / "mutants.toml"
+    file.write_text("\n".join(mutants), encoding="utf-8")
+    return file
+
+
+def entry(
+    id_: str, outcome: str, find: str, replace: str, module: str = "kraftcheck.reference.startup"
+) -> str:
+    return f"""
+[[mutant]]
+id = "{id_}"
+rules = ["INIT-2"]
+about = "For a test."
+scenario = "mutants-old-file"
+{outcome}
+[[mutant.edit]]
+module = "{module}"
+find = '{find}'
+replace = '{replace}'
+"""
+
+
+GUARD = "if stored.epoch < replica.log.last_epoch:"
+
+
+def only_result(file: Path) -> Result:
+    (result,) = campaign.run(catalogue.shipped(file).values(), catalogue=file)
+    return result
+
+
+@pytest.mark.slow
+def test_a_mutant_that_does_nothing_survives(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("idle", 'expect = ["NoFatal"]', GUARD, GUARD.replace("<", "< 0 +")))
+    result = only_result(file)
+    assert result.status is Status.SURVIVED
+    assert result.reason == "NoFatal not violated"
+
+
+@pytest.mark.slow
+def test_a_claim_of_equivalence_is_checked(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("wrong", 'equivalent = "So I say."', GUARD, "if False:"))
+    result = only_result(file)
+    assert result.status is Status.FAILED
+    assert result.reason == "said to be equivalent, yet violates LogEpochsMonotone"
+
+
+@pytest.mark.slow
+def test_a_mutant_that_breaks_python_is_no_refutation(tmp_path: Path) -> None:
+    file = written(tmp_path, entry("broken", 'expect = ["NoFatal"]', GUARD, "if 1 / 0:"))
+    result = only_result(file)
+    assert result.status is Status.FAILED
+    assert "ZeroDivisionError" in result.reason
+
+
+@pytest.mark.slow
+def test_a_mutant_that_never_ends_is_undetermined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "GRACE_SECONDS", 3.0)
+    endless = entry("endless", 'expect = ["NoFatal"]', GUARD, "if sum(iter(int, 1)):")
+    file = written(tmp_path, endless)
+    mutant = catalogue.shipped(file)["endless"]
+    (result,) = campaign.run([mutant], catalogue=file, timeout=2.0)
+    assert (result.status, result.reason) == (Status.UNDETERMINED, "no result in time")
+
+
+def test_a_server_that_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: Iterator[dict[str, Any] | None] = iter([None, {"found": [], "in_time": True, "status": 0}])
+    closed = []
+
+    class Deaf:
+        def __init__(self, module: str, *arguments: str) -> None: ...
+
+        def ask(self, request: str) -> dict[str, Any] | None:
+            return next(answers)
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(campaign, "Server", Deaf)
+    workers = campaign.Workers()
+    assert workers.work(["vote"], 1.0, 1).limit is not None
+    assert workers.work(["vote"], 1.0, 1).limit is None
+    workers.close()
+    assert len(closed) == 2 and closed[0] is not closed[1]
+
+
+@pytest.mark.slow
+def test_nothing_leaks_out_of_a_worker() -> None:
+    command = [sys.executable, "-m", "kraftcheck.checking.mutation.worker", "start-behind-the-log"]
+    assert kraftcheck.__file__ is not None
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(kraftcheck.__file__).parent.parent, check=True
+    )
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["property"] == "LogEpochsMonotone"
+    from kraftcheck.reference import startup
+
+    assert "if False:" not in Path(startup.__file__).read_text(encoding="utf-8")
+    (result,) = campaign.run([catalogue.shipped()["start-behind-the-log"]])
+    assert result.status is Status.REFUTED
+
+
+def test_judging_one_property_alone() -> None:
+    zombie = find("zombie-leader")
+    assert judging(zombie, "LeaderWithoutMajorityStepsDown").check.eventually == zombie.check.eventually
+    assert judging(zombie, "NoFatal").check.only == ("NoFatal",)
+    elect = find("three-voters-elect")
+    assert judging(elect, "GoalRecordCommitted").check.goals == ("GoalRecordCommitted",)
+    assert judging(elect, None).check.goals == ()
+
+
+@pytest.mark.parametrize("name", ["NoFatal", "LeaderEventuallyElected", "GoalVoterRemoved", None])
+def test_a_known_death_refutes_no_mutant(name: str | None) -> None:
+    shrink = find("shrink-and-restart")
+    assert shrink.check.known_deaths
+    assert judging(shrink, name).check.known_deaths == shrink.check.known_deaths
+
+
+# The command.
+
+
+def test_choosing_by_id_and_by_rule() -> None:
+    known = catalogue.shipped()
+    chosen = mutate.choose(["HWM-1", "no-check-quorum"], known)
+    assert [each.id for each in chosen] == ["no-check-quorum", "majority-index-rounded-down"]
+    with pytest.raises(InputError, match="did you mean 'no-check-quorum'"):
+        mutate.choose(["no-chek-quorum"], known)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ([Status.REFUTED, Status.EQUIVALENT], 0),
+        ([Status.REFUTED, Status.SURVIVED, Status.UNDETERMINED], 1),
+        ([Status.FAILED], 1),
+        ([Status.REFUTED, Status.UNDETERMINED], 3),
+    ],
+)
+def test_exit_status(statuses: list[Status], status: int) -> None:
+    some = mutant(edit("a", "b"))
+    assert campaign.exit_status(Result(some, each, "") for each in statuses) == status
+
+
+def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "--list", "--json", "HWM-1"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["id"] == "majority-index-rounded-down"
+    assert cli.main(["mutate", "--list", "VOTE-11"]) == 0
+    assert "equivalent:" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_result_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.main(["mutate", "start-behind-the-log", "--jobs", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[1].startswith("    violates LogEpochsMonotone in 1 step; ")
+
+
+@pytest.mark.slow
+def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "start-behind-the-log", "-v"]) == 0
+    out = capsys.readouterr().out
+    assert "+ if False:" in out
+    assert "LogEpochsMonotone is violated after 1 step" in out
+    assert "1 mutant: 1 refuted" in out
+    assert cli.main(["mutate", "start-behind-the-log", "--json", "--jobs", "1"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["status"] == "refuted" and data["runs"][0]["steps"] == 1
+
+
+def test_bad_input_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "no-such-mutant"]) == 2
+    assert cli.main(["mutate", "all", "--list"]) == 0
+    assert capsys.readouterr().err.count("\n") == 1
+    assert cli.main(["mutate", "--jobs", "0"]) == 2

@@ -1,0 +1,195 @@
+"""Generated sequences: deterministic, drivable, and covering what the scenarios reach."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraftcheck.checking.mutation.catalogue import shipped as mutants
+from kraftcheck.cli.main import main
+from kraftcheck.engine.steps import initial_states, steps
+from kraftcheck.evidence.adapters import files
+from kraftcheck.evidence.adapters.asked import Asking
+from kraftcheck.evidence.adapters.coverage import NOT_REACHED, carried_out, not_exercised
+from kraftcheck.evidence.adapters.generate import LED, Generated, generate
+from kraftcheck.evidence.adapters.probes import probes
+from kraftcheck.evidence.adapters.process import AdapterProcess
+from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.serving import ReferenceAdapter
+from kraftcheck.evidence.adapters.session import Session
+from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
+from kraftcheck.evidence.adapters.witness import deed, witnesses
+from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.scenario import shipped
+from tests.evidence.adapters.in_process import InProcess
+
+REFERENCE = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adapter"])
+
+#: The presets whose messages have a form on the wire.
+DRIVEN = [name for name in PRESETS if name != "kip595"]
+#: Said to be equivalent, and no sequence of events tells it from the reference.
+INDISTINGUISHABLE = {"candidate-vote-rule-removed"}
+
+
+def generated(*names: str, preset: str = "kafka", seed: int = 0) -> Generated:
+    return generate([scenario.shipped()[name] for name in names], preset, {}, seed, max_states=20_000)
+
+
+def rules_of(sequences: list[DriveSequence]) -> set[str]:
+    outcomes = [q.outcome for each in sequences for q in Asking(each).questions()]
+    return {rule for outcome in outcomes if outcome is not None for rule in outcome.rules}
+
+
+def test_the_same_seed_gives_the_same_sequences() -> None:
+    one, other = (generated("mutants-observer").sequences for _ in range(2))
+    assert one == other
+
+
+def test_a_witness_is_found_for_every_deed_of_a_small_system() -> None:
+    """Held against a plain search through all states."""
+    system = build(scenario.shipped()["ping-pong"])
+    states = list(initial_states(system))
+    seen, deeds = set(states), set()
+    while states:
+        state = states.pop()
+        for step in steps(system, state):
+            component = step.path.component
+            local, message = state.locals[component], step.path.message
+            if step.cut is not None or step.path.kind == "lose":
+                continue
+            offered = (
+                system.action_steps(component, local)  # type: ignore[arg-type]
+                if message is None
+                else system.deliver_steps(component, local, message)  # type: ignore[arg-type]
+            )
+            deeds.add(deed(component, local, offered[step.path.choice]))  # type: ignore[arg-type]
+            if not step.violations and step.target not in seen:
+                seen.add(step.target)
+                states.append(step.target)
+    shown, complete = witnesses(system, frozenset(), 10_000)
+    assert complete
+    assert {each.deed for each in shown} == deeds
+
+
+def test_a_sequence_starts_the_process_and_none_is_out_of_reach() -> None:
+    """A prologue leads into every state in which these scenarios begin."""
+    found = generated("scenario-a", "mutants-diverged", "zombie-leader")
+    assert not found.left_out
+    assert all(isinstance(sequence.stimuli[0], Start) for sequence in found.sequences)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", DRIVEN)
+def test_the_reference_agrees_with_itself(preset: str) -> None:
+    sequences = generated("mutants-observer", "single-voter", "ping-pong", preset=preset).sequences
+    assert len(sequences) > 10
+    sequences += list(scripts(PRESETS[preset]))[::3]
+    session = Session(InProcess(ReferenceAdapter()))
+    for sequence in sequences:
+        driven = session.drive(sequence)
+        assert driven.failed is None, (sequence.name, driven.failed)
+        assert driven.steps > 0
+
+
+def test_scripts_exercise_every_rule_of_what_scenarios_have_no_notion_of() -> None:
+    areas = ("ADD-", "REMOVE-", "UPDATE-", "KVER-", "SNAP-", "VSET-", "FETCH-12", "FETCH-13")
+    rules = [rule for rule in carried_out() if rule.startswith(areas)]
+    assert len(rules) > 50
+    assert set(rules) <= rules_of(list(scripts(KAFKA)))
+
+
+@pytest.mark.parametrize("preset", DRIVEN)
+def test_every_step_of_a_script_happens_until_the_process_ends(preset: str) -> None:
+    """A stimulus that finds nothing to happen to is a slip of whoever wrote it."""
+    found = list(scripts(PRESETS[preset]))
+    assert len({each.name for each in found}) == len(found)
+    for sequence in found:
+        questions = list(Asking(sequence).questions())
+        ended = [each.position for each in questions if each.ended and each.outcome is not None]
+        asked = {each.position for each in questions}
+        last = ended[-1] if ended else len(sequence.stimuli)
+        missed = [n for n in range(len(sequence.stimuli)) if n not in asked and n < last]
+        assert not missed, (sequence.name, [sequence.stimuli[n] for n in missed])
+
+
+def test_what_has_no_form_on_the_wire_is_not_driven(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["drive", "--adapter", REFERENCE, "--protocol", "kip595"]) == 2
+    assert "never released" in capsys.readouterr().err
+
+
+def test_traces_are_saved_and_driven_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "saved"
+    arguments = ["drive", "--adapter", REFERENCE]
+    assert main([*arguments, "--scenario", "scenario-a", "--save", str(folder)]) == 0
+    saved = files.load(folder)
+    assert saved and rules_of(saved) == rules_of(generated("scenario-a").sequences)
+    assert main([*arguments, "--traces", str(folder), "--json"]) == 0
+    assert '"verdict": "agrees"' in capsys.readouterr().out
+    assert main([*arguments, "--traces", str(folder), "--limit", "3"]) == 3
+    assert "UNDETERMINED" in capsys.readouterr().out
+
+
+def test_a_trace_file_is_driven_for_each_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "trace.json"
+    assert main(["trace", "show", "finding-restart-as-candidate", "--path", "0,1,1,1", "--json"]) == 0
+    trace.write_text(capsys.readouterr().out)
+    assert len(files.load(trace)) >= 2
+    assert main(["drive", "--adapter", REFERENCE, "--traces", str(trace)]) == 0
+    trace.write_text("{}")
+    assert main(["drive", "--adapter", REFERENCE, "--traces", str(trace)]) == 2
+    assert "not a trace file" in capsys.readouterr().err
+
+
+def test_what_an_adapter_does_not_show_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adapter = tmp_path / "shy.py"
+    adapter.write_text(
+        "import sys\n"
+        "from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve\n"
+        "class Shy(ReferenceAdapter):\n"
+        "    def hello(self):\n"
+        "        shown = {'events': ['start', 'request', 'poll'], 'effects': ['response'],\n"
+        "                 'state': ['epoch'], 'ordered': False}\n"
+        "        return {'protocol': 1, 'name': 'shy', 'capabilities': shown}\n"
+        "serve(Shy(), sys.stdin, sys.stdout)\n"
+    )
+    command = shlex.join([sys.executable, str(adapter)])
+    assert main(["drive", "--adapter", command, "--scenario", "mutants-observer"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "events response, requestTimedOut" in text
+    assert "effects persist, append" in text
+    assert "state state, leader" in text
+    assert "the order of effects" in text
+    assert "steps from a step of the kind 'response' to the next start" in text
+    assert "not exercised, in steps of which the adapter shows nothing: FETCH-2" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", [KAFKA, KIP996], ids=["kafka", "kip996"])
+def test_all_rules_in_force_are_exercised(protocol: Protocol) -> None:
+    preset = next(name for name, value in PRESETS.items() if value == protocol)
+    found = generate(shipped().values(), preset, {}, 0)
+    assert set(found.left_out.values()) == {LED}
+    sequences = [*found.sequences, *probes(protocol), *scripts(protocol)]
+    assert NOT_REACHED not in not_exercised(rules_of(sequences), protocol)
+    with AdapterProcess(REFERENCE, 20) as process:
+        session = Session(process)
+        assert not [s.name for s in sequences if session.drive(s).failed is not None]
+
+
+@pytest.mark.nightly
+def test_every_mutant_of_the_reference_is_caught() -> None:
+    """All that the checker refutes, and of those said to be equivalent all but one: here a replica also meets
+    messages that no correct quorum sends.
+    """
+    generated = generate(shipped().values(), "kafka", {}, 0).sequences
+    sequences = [*generated, *probes(KAFKA), *scripts(KAFKA)]
+    missed = set()
+    for mutant in mutants().values():
+        with AdapterProcess(f"{REFERENCE} --mutant {mutant.id}", 60) as process:
+            session = Session(process)
+            if all(session.drive(sequence).failed is None for sequence in sequences):
+                missed.add(mutant.id)
+    assert missed == INDISTINGUISHABLE

@@ -1,0 +1,223 @@
+"""Each property that is judged on recordings: a good recording passes, and one bent step is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kraftcheck import spec
+from kraftcheck.checking.findings import known_findings
+from kraftcheck.evidence.recordings.properties.catalogue import GOALS, JUDGED, NOT_JUDGED, why_not
+from kraftcheck.evidence.recordings.properties.causes import explained
+from kraftcheck.evidence.recordings.properties.finding import Finding
+from kraftcheck.evidence.recordings.properties.judge import judge
+from kraftcheck.evidence.recordings.recording import read
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.scenario import shipped
+from tests.evidence.recordings.bent_recordings import CASES, Bent, candidate, elect_alone, second_leader
+from tests.evidence.recordings.cluster_recording import Cluster, leader_with_a_value, value
+from tests.evidence.recordings.small_recording import eventful_recording, write
+
+
+def found_in(cluster: Cluster, folder: Path) -> list[Finding]:
+    return judge(cluster.recording(folder)).findings
+
+
+@pytest.mark.parametrize(
+    ("properties", "build"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_a_bent_step_violates_exactly(
+    properties: frozenset[str], build: Callable[[], Bent], tmp_path: Path
+) -> None:
+    cluster, line = build()
+    found = found_in(cluster, tmp_path)
+    assert {finding.property for finding in found} == properties
+    assert line["seq"] in {finding.seq for finding in found}
+    assert all(finding.evidence and finding.nodes and not finding.hazard for finding in found)
+
+
+def test_every_property_judged_can_fail() -> None:
+    assert {name for _, properties, _ in CASES for name in properties} == set(JUDGED)
+
+
+def test_every_property_of_the_catalogue_is_judged_or_has_a_reason() -> None:
+    known = {each.name: each for each in spec.load().properties.values()}
+    assert set(JUDGED) | set(NOT_JUDGED) | set(GOALS) <= set(known)
+    assert not set(JUDGED) & set(NOT_JUDGED)
+    assert {known[name].kind for name in GOALS} == {"sometimes"}
+    for name in known:
+        assert (why_not(name) is None) == (name in JUDGED or name in GOALS)
+
+
+def test_the_documentation_lists_what_is_judged() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "conform.md").read_text(encoding="utf-8")
+    ids = {each.name: each.id for each in spec.load().properties.values()}
+    for name, how in JUDGED.items():
+        assert f"| {ids[name]} | `{name}` | {how} |" in page
+    for name in ids:
+        assert (why_not(name) or "") in page
+
+
+# Good recordings.
+
+
+def test_a_simulated_cluster_with_faults_violates_nothing(tmp_path: Path) -> None:
+    result = judge(read(write(tmp_path, list(eventful_recording()))))
+    assert [finding for finding in result.findings if not finding.hazard] == []
+    assert result.goals["GoalRecordCommitted"] and result.unexplained == []
+
+
+def test_a_quiet_cluster_violates_nothing(tmp_path: Path) -> None:
+    cluster, _ = leader_with_a_value(observers=(101,))
+    cluster.follow(101, 1)
+    cluster.replicate(101, 1)
+    result = judge(cluster.recording(tmp_path))
+    assert result.findings == [] and result.unexplained == []
+    reached = {name for name, is_reached in result.goals.items() if is_reached}
+    assert reached == set(GOALS) - {"GoalDivergenceTruncated"}
+
+
+def test_a_change_of_leader_with_a_divergence_violates_nothing(tmp_path: Path) -> None:
+    cluster, _ = leader_with_a_value()
+    cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
+    cluster.elect(2, 3)
+    cluster.follow(1, 2)
+    request = cluster.fetch(1, 2)
+    cluster.step(1, out=[request], changes={"progress": None})
+    answer = cluster.fetch_answer(2, 1, request, [])
+    cluster.receive(2, request, out=[answer])
+    cluster.logs[1].pop()
+    cluster.receive(1, answer, log=[{"op": "truncate", "to": 2}])
+    cluster.replicate(1, 2)
+    cluster.replicate(1, 2, high_watermark=3)
+    result = judge(cluster.recording(tmp_path))
+    assert result.findings == []
+    assert result.goals["GoalDivergenceTruncated"]
+
+
+def test_a_wiped_disk_may_vote_again(tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.elect(1, 2)
+    cluster.end(2)
+    cluster.files[2] = None
+    cluster.directories[2] = "new-disk"
+    cluster.line(ev="wipe", n=2, dirId="new-disk")
+    cluster.start(2)
+    candidate(cluster, 3, 1)
+    request = cluster.vote(3, 2)
+    cluster.step(3, out=[request])
+    changes = {"epoch": 1, "voted": cluster.key(3)}
+    answer = cluster.vote_answer(2, 3, request)
+    cluster.receive(2, request, out=[answer], file=cluster.file(1, voted=3), changes=changes)
+    assert found_in(cluster, tmp_path) == []
+
+
+def test_an_unflushed_tail_that_is_lost_is_no_finding(tmp_path: Path) -> None:
+    cluster, _ = leader_with_a_value()
+    appended = {"op": "append", "by": "leader", "batches": [value(2, 1, 9)]}
+    cluster.end(1, "crash:preFlush", log=[appended], powerLoss=True)
+    cluster.start(1, "Resigned", leader=1)
+    assert found_in(cluster, tmp_path) == []
+
+
+def test_what_a_leader_told_before_it_died_was_committed(tmp_path: Path) -> None:
+    """A quorum of one dies behind its flush; an observer heard of the record, the state shows it nowhere."""
+    cluster = Cluster(voters=(1,), observers=(101,))
+    elect_alone(cluster)
+    cluster.follow(101, 1)
+    request = cluster.fetch(101, 1, 0)
+    cluster.step(101, out=[request])
+    cluster.receive(1, request)
+    log = cluster.append(1, value(1, 1, 7))
+    answer = cluster.fetch_answer(1, 101, request, list(cluster.logs[1]), high_watermark=2)
+    cluster.end(1, "crash:postFlush", log=log, powerLoss=True, out=[cluster.sending(answer)])
+    cluster.logs[101] = list(cluster.logs[1])
+    cluster.receive(
+        101, answer, log=[{"op": "append", "by": "follower", "base": 0, "end": 2}], changes={"hw": 2}
+    )
+    assert found_in(cluster, tmp_path) == []
+
+
+# Hazards, causes, notes.
+
+
+def test_a_restart_as_candidate_is_a_hazard_with_its_scenario(tmp_path: Path) -> None:
+    cluster, _ = leader_with_a_value()
+    cluster.end(2)
+    cluster.files[2] = cluster.file(1, leader=1, voted=2)
+    line = cluster.start(2, "Candidate", voted=cluster.key(2))
+    found = [each for each in found_in(cluster, tmp_path) if each.hazard]
+    assert [(each.property, each.seq, each.nodes) for each in found] == [("NoFatal", line["seq"], (2, 1))]
+    assert found[0].scenario == "finding-restart-as-candidate"
+
+
+@pytest.mark.parametrize(
+    "known", [each for each in known_findings() if each.recorded], ids=lambda each: each.id
+)
+def test_the_scenario_of_a_cause_is_shipped_and_violates_its_property_or_what_follows(known: Any) -> None:
+    scenario = shipped()[known.scenarios[0]]
+    assert scenario.expect.verdict == "violated"
+    follows = {"OwnTailCountsWhenFlushed": "StateMachineSafety"}
+    for each in known.recorded:
+        assert each.property in JUDGED
+        assert follows.get(each.property, each.property) in scenario.expect.violates
+
+
+def test_a_known_exception_is_explained() -> None:
+    evidence = "ends as Unattached: Expected to be Follower, but the current state is UnattachedState(epoch=1"
+    found = explained(Finding("run", "NoFatal", 1, 1, (101,), evidence))
+    assert found.scenario == "finding-observer-without-voter-set"
+    assert explained(Finding("run", "NoFatal", 1, 1, (1,), "another exception")).scenario is None
+
+
+def test_a_note_without_a_finding_is_reported(tmp_path: Path) -> None:
+    cluster, _ = leader_with_a_value()
+    note = cluster.line(ev="note", what="two leaders")
+    (remark,) = judge(cluster.recording(tmp_path)).unexplained
+    assert remark.seq == note["seq"] and "two leaders" in remark.text
+
+
+def test_a_note_after_a_finding_is_explained(tmp_path: Path) -> None:
+    cluster, _ = second_leader()
+    cluster.line(ev="note", what="two leaders")
+    assert judge(cluster.recording(tmp_path)).unexplained == []
+
+
+# Hostile input.
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def _places(found: Any) -> list[tuple[Any, Any]]:
+    items: list[tuple[Any, Any]] = []
+    if isinstance(found, dict):
+        items = list(found.items())
+    elif isinstance(found, list):
+        items = list(enumerate(found))
+    return [place for key, inner in items for place in [(found, key), *_places(inner)]]
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_field_holds_there_is_a_judgement_or_one_sentence(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    cluster, _ = leader_with_a_value()
+    line = data.draw(st.sampled_from(cluster.lines[1:]))
+    container, key = data.draw(st.sampled_from(_places(line)))
+    container[key] = data.draw(ANYTHING)
+    try:
+        recording = cluster.recording(tmp_path)
+        for finding in judge(recording).findings:
+            assert finding.evidence
+    except InputError as error:
+        assert "trace.jsonl.gz" in str(error) or "run.json" in str(error)

@@ -1,0 +1,203 @@
+"""Reading recordings: damage of every kind ends in one sentence that names the file and the line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.recording import read, recording_of
+from kraftcheck.support.errors import InputError
+from tests.evidence.recordings.small_recording import first, small_recording, write, write_bytes
+
+FUZZ = settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def test_a_whole_recording_is_read(tmp_path: Path) -> None:
+    recording = read(write(tmp_path, small_recording()))
+    assert recording.name == "small"
+    assert len(recording.events) == len(small_recording())
+    assert [node.id for node in recording.config.nodes] == [1, 2, 3]
+    assert recording.messages[0].data.values["maxWaitMs"] == 50
+
+
+def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    lines = [json.dumps(line) for line in small_recording()]
+    lines[1] = lines[1].replace("{", '{"t": 1, ', 1)
+    folder = write_bytes(tmp_path, gzip.compress("\n".join(lines).encode()), len(lines))
+    with pytest.raises(InputError, match="line 2: the key 't' is given twice"):
+        read(folder)
+
+
+@given(st.data())
+@FUZZ
+def test_a_trace_cut_off_anywhere_is_refused(tmp_path: Path, data: st.DataObject) -> None:
+    lines = small_recording()
+    whole = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    folder = write_bytes(tmp_path, whole[:cut], len(lines))
+    with pytest.raises(InputError, match=r"trace\.jsonl\.gz"):
+        read(folder)
+
+
+def test_a_trace_that_is_not_gzip_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="damaged"):
+        read(write_bytes(tmp_path, b"plain text", 1))
+
+
+@pytest.mark.parametrize("missing", ["trace.jsonl.gz", "run.json"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    folder = write(tmp_path, small_recording())
+    (folder / missing).unlink()
+    with pytest.raises(InputError, match=missing):
+        read(folder)
+
+
+def test_an_empty_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="empty"):
+        read(write_bytes(tmp_path, gzip.compress(b""), 0))
+
+
+def test_a_trace_without_its_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'final'"):
+        read(write(tmp_path, small_recording()[:-1]))
+
+
+def test_the_summary_must_agree_with_the_trace(tmp_path: Path) -> None:
+    folder = write(tmp_path, small_recording())
+    (folder / "run.json").write_text('{"run": "small", "events": 7}')
+    with pytest.raises(InputError, match="7"):
+        read(folder)
+
+
+@given(st.data())
+@FUZZ
+def test_lines_out_of_order_are_refused(tmp_path: Path, data: st.DataObject) -> None:
+    lines = small_recording()
+    first = data.draw(st.integers(0, len(lines) - 2))
+    second = data.draw(st.integers(first + 1, len(lines) - 1))
+    lines[first], lines[second] = lines[second], lines[first]
+    with pytest.raises(InputError, match=f"line {first + 1}: 'seq' is {second}"):
+        read(write(tmp_path, lines))
+
+
+@pytest.mark.parametrize("field", ["t", "ev", "n", "s", "mid", "kind", "api", "from", "corr", "ver", "data"])
+def test_a_missing_field_is_named_with_its_line(tmp_path: Path, field: str) -> None:
+    lines = small_recording()
+    seq = first(lines, "recv")
+    del lines[seq][field]
+    with pytest.raises(InputError, match=f"line {seq + 1}: field '{field}' is missing"):
+        read(write(tmp_path, lines))
+
+
+@pytest.mark.parametrize("value", [None, "x", 1.5, True, [], {}])
+def test_a_field_of_the_wrong_type_is_named_with_its_line(tmp_path: Path, value: Any) -> None:
+    lines = small_recording()
+    lines[5]["t"] = value
+    with pytest.raises(InputError, match="line 6: field 't' must be an integer"):
+        read(write(tmp_path, lines))
+
+
+def test_time_does_not_run_backwards() -> None:
+    lines = small_recording()
+    lines[5]["t"] = 1
+    with pytest.raises(InputError, match="line 6: 't' is 1, before the line above"):
+        recording_of(lines)
+
+
+def test_a_message_is_accounted_for_once() -> None:
+    lines = small_recording()
+    arrivals = [line["seq"] for line in lines if line["ev"] == "recv"]
+    lines[arrivals[3]]["mid"] = lines[arrivals[0]]["mid"]
+    with pytest.raises(
+        InputError, match=f"line {arrivals[3] + 1}: .*accounted for on line {arrivals[0] + 1}"
+    ):
+        recording_of(lines)
+
+
+def test_a_message_is_sent_once() -> None:
+    lines = small_recording()
+    sends = [line["seq"] for line in lines if "out" in line]
+    lines[sends[1]]["out"][0]["mid"] = lines[sends[0]]["out"][0]["mid"]
+    with pytest.raises(InputError, match=f"line {sends[1] + 1}: .*already sent on line {sends[0] + 1}"):
+        recording_of(lines)
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_the_configuration_is_the_first_line_and_no_other(place: int) -> None:
+    lines = small_recording()
+    moved = [{**lines[0], "seq": place, "t": lines[place]["t"]}] if place else []
+    lines = [*lines[:place], *moved, *lines[max(1, place) :]]
+    with pytest.raises(InputError, match="'config'"):
+        recording_of([{**line, "seq": seq} for seq, line in enumerate(lines)])
+
+
+def test_nothing_follows_the_end() -> None:
+    lines = small_recording()
+    with pytest.raises(InputError, match="nothing may follow"):
+        recording_of([*lines, {**lines[-1], "seq": len(lines)}])
+
+
+def test_a_node_that_the_configuration_does_not_name_is_refused() -> None:
+    lines = small_recording()
+    lines[1]["n"] = 8
+    with pytest.raises(InputError, match="line 2: the configuration names no node 8"):
+        recording_of(lines)
+
+
+def test_an_unknown_event_is_refused(tmp_path: Path) -> None:
+    lines = small_recording()
+    lines[2]["ev"] = "tock"
+    with pytest.raises(InputError, match="line 3: unknown event 'tock'"):
+        read(write(tmp_path, lines))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.integers() | st.text(max_size=3) | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) inside ``value``."""
+    items: list[tuple[Any, Any]]
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    else:
+        return []
+    found: list[tuple[Any, Any]] = []
+    for key, inner in items:
+        found += [(value, key), *places(inner)]
+    return found
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    lines = small_recording()
+    container, key = data.draw(st.sampled_from(places(lines[data.draw(st.integers(0, len(lines) - 1))])))
+    container[key] = data.draw(JSON)
+    try:
+        report = compare(read(write(tmp_path, lines)))
+    except InputError as error:
+        assert str(tmp_path) in str(error)
+        return
+    assert report.recorded == len(lines)
+
+
+def test_bad_input_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conform", str(tmp_path / "nothing")]) == 2
+    assert "nothing: there is no such folder" in capsys.readouterr().err

@@ -1,8 +1,0 @@
-"""Recordings as the tests of ``conform`` make them."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "conform"))

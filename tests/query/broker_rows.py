@@ -1,0 +1,75 @@
+"""What the decision tables of brokers say of the combinations that have some values."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kraftcheck.query.broker_registry import BROKER_TABLES
+from kraftcheck.query.broker_tables import Decision, decide
+from kraftcheck.query.cover import Cell
+from kraftcheck.reference.brokers.protocol import (
+    KIP343,
+    SHIPPED,
+    BrokerProtocol,
+    ContactTime,
+    IsrChanges,
+    KnownLife,
+)
+from kraftcheck.reference.frozen import replace
+
+#: Each form with the other form's requests for ISRs.
+DRAFT_BY_EPOCH = replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION)
+SHIPPED_BY_LIFE = replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE)
+#: The presets, clocks that run as long as can be, the other requests for ISRs, what is compared with what is
+#: remembered, and a new controller that takes over no incarnation ids.
+PROTOCOLS = {
+    "draft": (
+        KIP343,
+        replace(KIP343, controller_timeout=9, broker_timeout=9, contact_time=ContactTime.REQUEST),
+        replace(DRAFT_BY_EPOCH, known_life=KnownLife.REMEMBERED, rebuilds_incarnations=False),
+    ),
+    "shipped": (SHIPPED, replace(SHIPPED_BY_LIFE, controller_timeout=9)),
+}
+
+
+@cache
+def decided(form: str, name: str, protocol: BrokerProtocol) -> dict[Cell, Decision]:
+    """What a table says, row by row."""
+    return dict(decide(BROKER_TABLES[form][name], protocol))
+
+
+def only(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, ...]]:
+    """The results, without the rules, of the combinations that have the wanted values."""
+    return {tuple(decision.results.values()) for decision in _matching(name, protocol, wanted)}
+
+
+def rules(name: str, protocol: BrokerProtocol, **wanted: str) -> set[str]:
+    """The rules that decide each of the combinations that have the wanted values."""
+    found = [set(decision.rules) for decision in _matching(name, protocol, wanted)]
+    assert found
+    return set.intersection(*found)
+
+
+def _matching(name: str, protocol: BrokerProtocol, wanted: dict[str, str]) -> list[Decision]:
+    form = "draft" if protocol.is_draft else "shipped"
+    table = BROKER_TABLES[form][name]
+    given = {column.replace("_", " "): value for column, value in wanted.items()}
+    assert set(given) <= set(table.columns)
+    return [
+        decision
+        for cell, decision in decided(form, name, protocol).items()
+        if given.items() <= dict(zip(table.columns, cell, strict=True)).items()
+    ]
+
+
+def occurring(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, str]]:
+    """The columns and values that occur together with the wanted values."""
+    form = "draft" if protocol.is_draft else "shipped"
+    table = BROKER_TABLES[form][name]
+    given = {column.replace("_", " "): value for column, value in wanted.items()}.items()
+    named = (dict(zip(table.columns, cell, strict=True)) for cell in decided(form, name, protocol))
+    return {pair for each in named if given <= each.items() for pair in each.items()}
+
+
+#: Asked of the node that answers.
+ASKED = {"node_asked": "the controller"}

@@ -1,0 +1,162 @@
+"""Bad scenario files and bad arguments: one sentence, exit status 2, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraftcheck.cli.main import main
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.scenario import parse
+
+GOOD = """
+name = "good"
+about = "a good one"
+replicas = { voters = [1, 2] }
+expect = { verdict = "holds" }
+budgets = { timers = 2 }
+"""
+
+BAD = {
+    "unknown key": GOOD.replace("timers = 2", "timer = 2"),
+    "negative bound": GOOD.replace("timers = 2", "timers = -2"),
+    "wrong type": GOOD.replace("timers = 2", 'timers = "2"'),
+    "no voters": GOOD.replace("[1, 2]", "[]"),
+    "replica twice": GOOD.replace("[1, 2]", "[1, 1]"),
+    "nothing is judged of what is asked for": GOOD
+    + 'check = { only = ["NoFatal"], without = ["NoFatal"] }\n',
+    "a tick without a clock": GOOD + "environment = { tick = 5 }\n",
+    "nothing to wipe": GOOD + "environment = { wipes-at = [1] }\n",
+    "a replica that int() would know": GOOD + 'environment = { timers-at = { "²" = [] } }\n',
+    "a replica of many digits": GOOD + f'environment = {{ timers-at = {{ "{"9" * 5_000}" = [] }} }}\n',
+    "unknown replica": GOOD + 'network = { cut = ["1-9"] }\n',
+    "unknown switch": GOOD + 'protocol = { set = { pre-votes = "off" } }\n',
+    "unknown switch value": GOOD + 'protocol = { set = { follower-pre-vote = "sometimes" } }\n',
+    "switch of another type": GOOD + 'protocol = { set = { check-quorum = "yes" } }\n',
+    "switch that is negative": GOOD + "protocol = { set = { fetch-max-batches = -4 } }\n",
+    "switch that is zero": GOOD + "protocol = { set = { fetch-timeout-ms = 0 } }\n",
+    "link to itself": GOOD + 'network = { cut = ["1-1"] }\n',
+    "number too long": GOOD.replace("timers = 2", "timers = " + "9" * 10_000),
+    "begins beyond the bounds": GOOD.replace(
+        "[1, 2] }", '[1, 2], initial = { "1" = "follower epoch=5 leader=2" } }'
+    ),
+    "more messages in the beginning than the network holds": GOOD.replace(
+        "[1, 2] }",
+        '[1, 2, 3], initial = { "1" = "leader epoch=1 log=1@1 start=0", "2" = "follower epoch=1 leader=1", '
+        '"3" = "follower epoch=1 leader=1" } }',
+    )
+    + "network = { capacity = 1 }\n",
+    "no healthy leader": GOOD + 'check = { properties = ["ReturningReplicaDeposesNobody"] }\n',
+    "nobody removed": GOOD.replace(
+        "[1, 2] }", '[1, 2], initial = { "1" = "leader epoch=1 log=1@1 start=0" } }'
+    )
+    + 'check = { properties = ["RemovedVoterDisturbsNobody"] }\n',
+    "goal of another property": GOOD
+    + 'check = { eventually = [{ property = "LeaderEventuallyElected", goal = "no-leader-of-epoch-1" }] }\n',
+    "unknown property": GOOD + 'check = { properties = ["Nice"] }\n',
+    "unknown goal": GOOD + 'check = { goals = ["Nice"] }\n',
+    "bad short form": GOOD.replace("[1, 2] }", '[1, 2], initial = { "1" = "boss epoch=1" } }'),
+    "not TOML": "name = = =",
+    "missing key": 'name = "x"\n',
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
+def test_bad_scenario(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    assert main(["check", str(file), "--traces", str(tmp_path / "traces")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "bad.toml" in err or "good" in err
+    assert len(err.splitlines()) == (4 if text == BAD["missing key"] else 1)
+    assert "Traceback" not in err
+    assert sorted(tmp_path.iterdir()) == [file]
+
+
+def test_unreadable_and_huge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    noise = tmp_path / "noise.toml"
+    noise.write_bytes(bytes(range(256)) * 40_000)
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00" * 100)
+    endless, colourful = Path("/dev/zero"), tmp_path / "\x1b[31m.toml"
+    for path in (noise, binary, tmp_path, tmp_path / "missing.toml", endless, colourful):
+        assert main(["check", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert error.strip().isprintable()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--max-states", "-1"],
+        ["check", "--max-memory", "lots"],
+        ["check", "--threads", "0"],
+        ["check", "--tag", "unheard-of"],
+        ["check", "no-such-scenario"],
+        ["chekc"],
+        ["check", "--frobnicate"],
+    ],
+)
+def test_bad_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_limit_is_undetermined_and_never_green(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "three-voters-elect", "--max-states", "1000"]) == 3
+    assert "UNDETERMINED" in capsys.readouterr().out
+
+
+@given(st.text(max_size=300) | st.binary(max_size=300).map(lambda data: data.decode("latin-1")))
+@settings(max_examples=300, deadline=None)
+def test_noise_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        parse(text, "noise")
+
+
+@given(st.dictionaries(st.sampled_from(["name", "about", "expect", "bounds", "budgets"]), st.integers()))
+def test_wrong_values_are_refused(data: dict[str, int]) -> None:
+    text = "\n".join(f"{key} = {value}" for key, value in data.items())
+    with pytest.raises(InputError):
+        parse(text, "noise")
+
+
+def test_too_many_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "single-voter", "--threads", "100000"]) == 2
+    assert "at most" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "single-voter", "--tag", "ci"], "not both"),
+        (["check", "--tag", ""], "has the tag ''"),
+        (["check", "no-such-*"], "no shipped scenario matches 'no-such-*'"),
+        (["check", "--list", "--tag", "no-such-tag"], "has the tag 'no-such-tag'"),
+        (["check", "--list", "no-such-scenario"], "there is no scenario"),
+        (["check", "--threads", "1000"], "expected at most 256"),
+        (["simulate", "single-voter", "--seed", "-1"], "expected a number from 0 on"),
+        (["mutate", "--jobs", "1000"], "expected at most 256"),
+        (["trace", "replay", "single-voter"], "give a trace file"),
+        (["trace", "show", "single-voter"], "give --path"),
+        (["bench", "no-such-scenario"], "there is no scenario"),
+        (["bench", "--recorded", "/no/such/folder"], "there is no such folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_words_that_make_no_sense(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and err.count("\n") == 1
+
+
+def test_named_scenarios_are_listed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--list", "single-voter"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "] == [
+        "single-voter"
+    ]

@@ -1,0 +1,114 @@
+"""Counterexamples are recognised as the findings that they are, and others are not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraftcheck import spec
+from kraftcheck.checking.findings import known_findings, recognised
+from kraftcheck.checking.run import check
+from kraftcheck.cli.main import main
+from kraftcheck.systems.scenario import shipped
+
+SHIPPED = shipped()
+OWN = {name: known.id for known in known_findings() for name in known.scenarios}
+PAGE = Path(__file__).parents[3] / "docs" / "findings.md"
+VIOLATED = [
+    name
+    for name, scenario in SHIPPED.items()
+    if scenario.expect.verdict == "violated" and {"ci", "finding"} & set(scenario.tags)
+]
+
+
+def looks_like(name: str) -> set[str | None]:
+    """What the counterexamples of a shipped scenario look like."""
+    result = check(SHIPPED[name], threads=2)
+    assert result.as_expected
+    found = [recognised(trace) for trace in result.traces(seek=False)]
+    found += [recognised(trace) for trace in result.traces()]
+    return {None if known is None else known.id for known in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in VIOLATED if "ci" in SHIPPED[name].tags])
+def test_each_violation_is_recognised_as_its_own_finding_or_as_none(name: str) -> None:
+    assert looks_like(name) == {OWN.get(name)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["finding-restart-before-write-back", "finding-removal-before-flush", "scenario-a-granting-by-log"],
+)
+def test_some_of_them(name: str) -> None:
+    assert looks_like(name) == {OWN.get(name)}
+
+
+def test_every_finding_is_in_the_registry() -> None:
+    assert {name for name in VIOLATED if "finding" in SHIPPED[name].tags} <= set(OWN)
+
+
+@pytest.mark.parametrize("known", known_findings(), ids=lambda known: known.id)
+def test_the_registry_names_what_there_is(known: Any) -> None:
+    headings = re.findall(r"^## (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    catalogue = spec.load()
+    assert known.section in headings
+    assert all(SHIPPED[name].expect.verdict == "violated" for name in known.scenarios)
+    for name in known.scenarios:
+        assert set(SHIPPED[name].expect.violates) <= set(known.properties)
+    assert all(catalogue.property_named(name) for name in known.properties)
+    rules = {rule for step in known.steps for rule in step.rules | step.lacks}
+    assert {rule for rule in rules if not rule.startswith("TRANS-")} <= set(catalogue.rules)
+
+
+def test_another_cause_of_the_same_property_is_not_recognised() -> None:
+    """What was seen without the step that makes it the finding is another violation."""
+    result = check(SHIPPED["finding-restart-before-write-back"])
+    (trace,) = result.traces()
+    without = type(trace)(
+        trace.scenario, trace.initial, trace.nodes, trace.in_flight, trace.budgets,
+        tuple(step for step in trace.steps if step.number != 2), trace.finding, trace.loop,
+    )  # fmt: skip
+    assert recognised(trace) is not None and recognised(without) is None
+
+
+@pytest.mark.parametrize("name", ["mine", "finding-restart-before-write-back"])
+def test_a_newcomer_is_told_and_so_is_a_machine(name: str, tmp_path: Path, capsys: Any) -> None:
+    source = (
+        Path(__file__).parents[3] / "model_check" / "scenarios" / "finding-restart-before-write-back.toml"
+    )
+    text = source.read_text(encoding="utf-8")
+    text = re.sub(r"^name = .*$", f'name = "{name}"', text, flags=re.MULTILINE)
+    text = re.sub(r"^expect = .*$", 'expect = { verdict = "holds" }', text, flags=re.MULTILINE)
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    assert main(["check", str(file), "--threads", "1"]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "AcknowledgedIsDurable: looks like finding restart-before-write-back, see docs/findings.md" in told
+    assert "environment.write-back = true goes past it" in told
+    assert main(["check", str(file), "--threads", "1", "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["looks_like"] == "restart-before-write-back"
+    assert found["goes_past"] == "environment.write-back = true"
+
+
+def test_what_goes_past_a_finding_does() -> None:
+    changes = {
+        "finding-restart-before-write-back": {"environment": {"write_back": True}},
+        "finding-single-voter-power-loss": {"environment": {"power_loss": False}},
+    }
+    for name, tables in changes.items():
+        scenario = SHIPPED[name]
+        for table, keys in tables.items():
+            scenario = scenario.model_copy(update={table: getattr(scenario, table).model_copy(update=keys)})
+        found = check(scenario).exploration.violations
+        assert not {each.property for each in found} & set(SHIPPED[name].expect.violates)
+
+
+def test_trace_show_names_it(capsys: Any) -> None:
+    assert main(["trace", "show", "finding-restart-as-candidate", "--path", "0,1,1,1"]) == 0
+    assert "looks like finding restart-as-candidate" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,72 @@
+"""A trace held against the reference."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kraftcheck.reference.frozen import replace
+from kraftcheck.traces import json_form
+from kraftcheck.traces.model import Finding
+from kraftcheck.traces.replay import replay
+from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample, scenario_of
+
+
+@pytest.mark.parametrize("data", (UNSTABLE, POWER_LOSS), ids=lambda data: data["name"])
+def test_an_honest_trace_replays(data: dict[str, Any]) -> None:
+    assert replay(counterexample(data)) is None
+
+
+def test_another_protocol_shows_at_the_step_where_it_matters() -> None:
+    other = scenario_of({key: value for key, value in UNSTABLE.items() if key != "protocol"})
+    found = replay(replace(counterexample(UNSTABLE), scenario=other))
+    assert found is not None
+    assert found.step == 2
+    assert str(found).startswith("step 2, runs[0].rules[")
+
+
+def _changed(path: list[Any], value: Any) -> str:
+    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
+    part = data
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    return str(replay(json_form.decode(data)))
+
+
+def test_each_recorded_field_is_compared() -> None:
+    assert "step 1, runs[0].rules[0]: recorded VOTE-1, now TIMER-5" in _changed(
+        ["steps", 0, "runs", 0, "rules"], ["VOTE-1"]
+    )
+    assert "step 1, runs[0].completed: recorded 0, now " in _changed(["steps", 0, "runs", 0, "completed"], 0)
+    assert "step 2, sent[0]: recorded nothing, now {" in _changed(["steps", 1, "sent"], [])
+    assert "step 2, in_flight[0]: recorded nothing, now {" in _changed(["steps", 1, "in_flight"], [])
+    assert "step 1, budgets[0].left: recorded 9, now " in _changed(["steps", 0, "budgets", 0, "left"], 9)
+    assert "step 1, action: recorded nothing" in _changed(["steps", 0, "action"], "nothing")
+    assert "the initial state, nodes[0].replica.quorum_state.epoch: recorded 7, now 1" in _changed(
+        ["nodes", 0, "replica", "quorum_state", "epoch"], 7
+    )
+    assert "step 5, reasons[0]: recorded Nothing, now Replica 2" in _changed(["reasons", 0], "Nothing.")
+    assert "step 1, nodes[0].replica.quorum_state.epoch: recorded 7" in _changed(
+        ["steps", 0, "nodes", 0, "replica", "quorum_state", "epoch"], 7
+    )
+
+
+def test_another_property_shows_at_the_end() -> None:
+    trace = counterexample(UNSTABLE)
+    found = replay(replace(trace, finding=Finding("LogMatching", ())))
+    assert str(found).startswith("step 5, property: recorded LogMatching, now ReturningReplica")
+
+
+def test_other_numbers_are_told_where_nothing_else_differs() -> None:
+    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
+    for index, step in enumerate(data["steps"]):
+        step["option"] += 3
+        step["choice"] += 7
+        data["path"][index] += 3
+    found = replay(json_form.decode(data))
+    assert found is not None and (found.step, found.field) == (1, "option")
+    data["steps"][3]["violations"] = ["LogMatching"]
+    assert str(replay(json_form.decode(data))).startswith("step 4, violations[0]")
