@@ -10,9 +10,10 @@ the key.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module, resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -235,21 +236,26 @@ def load(path: str | Path) -> Scenario:
 
 def shipped() -> dict[str, Scenario]:
     """The scenarios that come with the package, by name, in alphabetical order."""
-    folder = resources.files("kraftcheck") / "scenarios"
-    found = {}
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if entry.name.endswith(".toml"):
-            scenario = parse(entry.read_text(encoding="utf-8"), entry.name)
-            found[scenario.name] = scenario
-    return found
+    return {name: _parsed(file) for name, file in shipped_files().items()}
+
+
+@cache
+def shipped_files() -> Mapping[str, Traversable]:
+    """The files of the shipped scenarios, by the name of the scenario; a folder for each subject."""
+    folders = [each for each in (resources.files("kraftcheck") / "scenarios").iterdir() if each.is_dir()]
+    files = [file for folder in folders for file in folder.iterdir() if file.name.endswith(".toml")]
+    return {file.name.removesuffix(".toml"): file for file in sorted(files, key=lambda file: file.name)}
+
+
+def _parsed(file: Traversable) -> Scenario:
+    return parse(file.read_text(encoding="utf-8"), file.name)
 
 
 def find(word: str) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
     # A shipped scenario is in the file of its name.
-    name = f"{word}.toml" if re.fullmatch(NAME, word) else ""
-    if name and (file := resources.files("kraftcheck") / "scenarios" / name).is_file():
-        return parse(file.read_text(encoding="utf-8"), name)
+    if word in shipped_files():
+        return _parsed(shipped_files()[word])
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
     hint = did_you_mean(word, shipped(), most=3) or "; 'kraftcheck check --list' lists them."

@@ -247,7 +247,7 @@ def of_changes(
 def _check_in(file: str) -> str | None:
     """The check that is in a file, ``scenario divergence`` for instance."""
     for pattern, kind in (
-        (r"model_check/scenarios/([\w-]+)\.toml", "scenario"),
+        (r"model_check/scenarios/\w+/([\w-]+)\.toml", "scenario"),
         (r"(tests/reference/(?:\w+/)?test_\w+\.py)", "test"),
         (r"tests/vectors/((?:[\w-]+/)*[\w-]+\.json)", "vectors"),
     ):

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from kraftcheck.checking.coverage.executed import REFERENCE, functions, is_of
+from kraftcheck.checking.coverage.executed import functions, is_of
+from kraftcheck.support.places import REFERENCE
 
 
 class Place(NamedTuple):

@@ -134,7 +134,7 @@ def test_a_diff_names_what_it_removes_and_adds() -> None:
 
 def test_a_diff_of_checks_and_other_files() -> None:
     lines = "@@ -1 +1 @@\n-a\n+b\n"
-    files = ("model_check/scenarios/divergence.toml", "tests/reference/test_vote.py", "README.md")
+    files = ("model_check/scenarios/replication/divergence.toml", "tests/reference/test_vote.py", "README.md")
     text = "".join(f"--- a/{file}\n+++ b/{file}\n{lines}" for file in files)
     target, other = targets.of_changes(parse(text, "a test"), SOURCES, "a test")
     assert target.checks == {"scenario divergence", "test tests/reference/test_vote.py"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from kraftcheck.pipeline.campaign.cells import Cell, Limits, from_task
 from kraftcheck.pipeline.campaign.command import exit_status
 from kraftcheck.pipeline.campaign.matrix import Campaign, expand, find_campaign
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.scenario import shipped_files
 
 BOUNDS = ("scenario", "budgets.crashes=2", "budgets.crashes=0..1 bounds.max-epoch=2..3")
 MATRICES = st.fixed_dictionaries(
@@ -247,7 +247,7 @@ def test_a_bad_campaign_is_refused_in_one_sentence(tmp_path: Path, text: str, sa
 
 
 def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shipped = (resources.files("kraftcheck") / "scenarios" / "single-voter.toml").read_text(encoding="utf-8")
+    shipped = shipped_files()["single-voter"].read_text(encoding="utf-8")
     same, other = tmp_path / "same.toml", tmp_path / "other.toml"
     same.write_text(shipped)
     other.write_text(shipped.replace("appends = 1", "appends = 2"))

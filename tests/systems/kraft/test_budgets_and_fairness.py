@@ -20,7 +20,7 @@ from kraftcheck.engine.unpaid import Unpaid
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import fairness
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.scenario import shipped
+from kraftcheck.systems.scenario import shipped, shipped_files
 from tests.systems.kraft.small import changed
 
 ELECTED = [{"property": "LeaderEventuallyElected", "goal": "a-leader"}]
@@ -70,7 +70,7 @@ def test_no_budget_is_a_smallest_bound_because_it_ends_fairness() -> None:
 
 
 def test_the_first_line_names_the_key(tmp_path: Path, capsys: Any) -> None:
-    source = Path(__file__).parents[3] / "model_check" / "scenarios" / "votes-refused-while-fetching.toml"
+    source = shipped_files()["votes-refused-while-fetching"]
     text = source.read_text(encoding="utf-8")
     assert "budgets = { appends = 1 }" in text
     file = tmp_path / "few.toml"

@@ -13,7 +13,7 @@ from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings, recognised
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
-from kraftcheck.systems.scenario import shipped
+from kraftcheck.systems.scenario import shipped, shipped_files
 
 SHIPPED = shipped()
 OWN = {name: known.id for known in known_findings() for name in known.scenarios}
@@ -78,9 +78,7 @@ def test_another_cause_of_the_same_property_is_not_recognised() -> None:
 
 @pytest.mark.parametrize("name", ["mine", "finding-restart-before-write-back"])
 def test_a_newcomer_is_told_and_so_is_a_machine(name: str, tmp_path: Path, capsys: Any) -> None:
-    source = (
-        Path(__file__).parents[3] / "model_check" / "scenarios" / "finding-restart-before-write-back.toml"
-    )
+    source = shipped_files()["finding-restart-before-write-back"]
     text = source.read_text(encoding="utf-8")
     text = re.sub(r"^name = .*$", f'name = "{name}"', text, flags=re.MULTILINE)
     text = re.sub(r"^expect = .*$", 'expect = { verdict = "holds" }', text, flags=re.MULTILINE)

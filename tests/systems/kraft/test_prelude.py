@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +14,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.prelude import SUFFIX, scenario_of
-from kraftcheck.systems.scenario import Scenario, from_data
+from kraftcheck.systems.scenario import Scenario, from_data, shipped_files
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.narrate import permalink
 from kraftcheck.traces.replay import replay
@@ -65,7 +64,7 @@ def test_its_permalink_shows_it_again(broken: CheckResult, capsys: Any) -> None:
 
 
 def test_the_command_says_where(tmp_path: Path, capsys: Any) -> None:
-    shipped = resources.files("kraftcheck").joinpath("scenarios", f"{_PARKED}.toml").read_text()
+    shipped = shipped_files()[_PARKED].read_text()
     file = tmp_path / "parked.toml"
     file.write_text(shipped.replace(", prelude = false", ""))
     assert main(["check", str(file)]) == 0
