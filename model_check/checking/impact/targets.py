@@ -78,7 +78,7 @@ class Sources:
         return frozenset(rule for line in lines for rule in _innermost(tree, line, function))
 
     def _mutants_at(self, file: str, lines: frozenset[int]) -> frozenset[str]:
-        module = file.removesuffix(".py").replace("/", ".")
+        module = "kraftcheck." + file.removesuffix(".py").replace("/", ".")
         return frozenset(
             mutant.id
             for mutant in mutants().values()
@@ -155,7 +155,7 @@ def _of_word(word: str, sources: Sources) -> Target:
     place = re.fullmatch(r"([\w./-]+\.py)(?::(\d{1,6}))?", word)
     if place is not None:
         return _of_place(place[1], place[2], sources)
-    name = word.removeprefix(f"{PACKAGE}.")
+    name = word.removeprefix("kraftcheck.").removeprefix(f"{PACKAGE}.")
     same = [each for each in sources.functions.values() if name in _names_of(each)]
     if not same:
         raise InputError(_unknown(word, sources))

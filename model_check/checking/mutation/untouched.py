@@ -17,6 +17,7 @@ from pydantic import Field, StringConstraints, model_validator
 from kraftcheck.checking.coverage.guards import Guard, guards_of_brokers
 from kraftcheck.checking.mutation import patch
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant, Table, Text
+from kraftcheck.support.places import REFERENCE
 from kraftcheck.support.validation import read_toml
 
 FILE = "unmutated_guards.toml"
@@ -65,7 +66,7 @@ def touched(mutants: Iterable[Mutant]) -> frozenset[str]:
     changed: defaultdict[str, set[int]] = defaultdict(set)
     for mutant in mutants:
         for edit in mutant.edit:
-            package, _, module = edit.module.partition(".")[2].rpartition(".")
+            package, _, module = edit.module.removeprefix(f"{REFERENCE}.").rpartition(".")
             if package == "brokers":
                 changed[f"brokers/{module}.py"] |= _lines(edit, mutant.id)
     found: set[str] = set()

@@ -56,7 +56,7 @@ def test_what_ran_is_what_a_profiler_sees(name: str) -> None:
 
 
 def test_every_function_of_the_reference_can_be_recorded() -> None:
-    for found in pkgutil.walk_packages(reference.__path__, "reference."):
+    for found in pkgutil.walk_packages(reference.__path__, "kraftcheck.reference."):
         importlib.import_module(found.name)
     probed = {
         name_of(each.__globals__["__name__"], each.__code__.co_qualname) for each in executed.functions()

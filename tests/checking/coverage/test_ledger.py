@@ -110,7 +110,7 @@ def test_what_another_result_may_depend_on(tmp_path: Path) -> None:
 
 def test_what_no_result_depends_on(tmp_path: Path) -> None:
     known = explored(tmp_path / "ledger", NAME)
-    text = (ledger.root() / "reference" / "remove_voter.py").read_text(encoding="utf-8")
+    text = (folder_of(REFERENCE) / "remove_voter.py").read_text(encoding="utf-8")
     changed = text.replace("    return", "    X = 1\n    return")
     assert changed != text
     assert (

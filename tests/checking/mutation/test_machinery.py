@@ -59,7 +59,7 @@ def test_edit_within_a_function() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (edit("1 + 1", "2"), "occurs 2 times in reference.voters, not once"),
+        (edit("1 + 1", "2"), "occurs 2 times in kraftcheck.reference.voters, not once"),
         (edit("1 + 2", "2"), "occurs 0 times"),
         (edit("1 + 1", "2", "three"), "has no function three"),
         (edit("1 + 1", "(2", "one"), "does not parse"),
@@ -120,7 +120,7 @@ def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 2
-    assert "changes reference.brokers.views, which no question to a replica reaches" in done.stderr
+    assert "changes kraftcheck.reference.brokers.views, which no question to a replica reaches" in done.stderr
 
 
 def test_a_mutant_is_either_refuted_or_equivalent() -> None:

@@ -63,7 +63,7 @@ def test_what_an_edit_touches() -> None:
 
 def _without(guard: Guard, reason: Reason) -> Mutant:
     """The mutant of the reference in which the condition of ``guard`` is another one."""
-    module = f"reference.{guard.place.partition('.')[0].replace('/', '.')}"
+    module = f"kraftcheck.reference.{guard.place.partition('.')[0].replace('/', '.')}"
     file = ROOT / f"{module.replace('.', '/')}.py"
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     before, condition = "".join(lines[: guard.first - 1]), "".join(lines[guard.first - 1 : guard.last])
