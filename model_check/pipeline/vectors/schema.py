@@ -162,7 +162,7 @@ def _type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 def _class(kind: Any, tagged: bool, definitions: dict[str, Any]) -> dict[str, Any]:
     # Brokers have classes of the same names as replicas.
-    package = "".join(f"{part}." for part in kind.__module__.split(".")[1:-1])
+    package = "".join(f"{part}." for part in kind.__module__.split(".")[2:-1])
     name = f"{package}{kind.__name__}{'Tagged' if tagged else ''}"
     if name not in definitions:
         definitions[name] = {}

@@ -17,7 +17,7 @@ from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.places import REFERENCE, folder_of
+from kraftcheck.support.places import REFERENCE, file_of, folder_of
 from kraftcheck.systems.scenario import find
 
 SOURCES = Sources.installed()
@@ -37,8 +37,9 @@ def explored(path: Path, *names: str) -> Ledger:
 
 
 def edited(module: str, before: str, after: str) -> Sources:
-    text = Path(*module.split(".")).with_suffix(".py")
-    source = (ledger.root() / text).read_text(encoding="utf-8")
+    path = file_of(module)
+    assert path is not None
+    source = path.read_text(encoding="utf-8")
     assert source.count(before) == 1
     return SOURCES.replaced({module: source.replace(before, after)})
 
