@@ -1,11 +1,15 @@
 """The top of the house: what lies where, which version it is, and what must not be in it."""
 
+import re
 import subprocess
 import tomllib
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import kraftcheck
+from kraftcheck.support.places import modules
 
 ROOT = Path(__file__).parents[2]
 TOP = {"pyproject.toml", "spec", "reference", "model_check", "tests", "tla", "docs"}
@@ -40,13 +44,23 @@ def test_the_tests_mirror_the_packages() -> None:
     assert folders - own <= parts | {"spec", "reference"}
 
 
-def test_the_installed_version_is_the_one_in_pyproject() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    try:
-        installed = version("kraftcheck")
-    except PackageNotFoundError:
-        pytest.skip("kraftcheck is run from its folder, without being installed")
-    assert installed == project["version"]
+def test_the_installed_version_is_the_one_of_the_sources() -> None:
+    assert version("kraftcheck") == kraftcheck.__version__
+
+
+def test_every_package_is_installed() -> None:
+    """The packages are listed, since three folders of the top level become one package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {name for name, path in modules().items() if path.name == "__init__.py"}
+    assert packages == set(project["tool"]["setuptools"]["packages"])
+
+
+def test_the_public_interface_is_what_its_page_shows() -> None:
+    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    table = page[page.index("| Name |") : page.index("**Stability.**")]
+    shown = set(re.findall(r"`(\w+)[`(]", table))
+    assert shown == set(kraftcheck.__all__)
+    assert all(getattr(kraftcheck, name) is not None for name in kraftcheck.__all__)
 
 
 def test_the_two_scripts_can_be_run() -> None:
