@@ -8,9 +8,9 @@ from typing import Any
 
 from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.engine.explorer import INTERRUPTED, Progress
-from kraftcheck.query.terminal import Console, fitted, say
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.terminal import Console, fitted, say
 from kraftcheck.systems.model import Judged
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, terminal

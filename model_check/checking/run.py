@@ -9,7 +9,6 @@ from typing import cast
 
 from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.checking.coverage.covering import Covered, Covering
-from kraftcheck.checking.coverage.items import parse
 from kraftcheck.checking.eventually import judge_eventually, too_small
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import CAPACITY, INTERRUPTED, Progress, explore
@@ -21,6 +20,7 @@ from kraftcheck.reference.config import Problem
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
+from kraftcheck.systems.coverage_targets import parse
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.model import BrokenPrelude, Judged, ModelSystem
 from kraftcheck.systems.scenario import Scenario

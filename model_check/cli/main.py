@@ -1,8 +1,6 @@
 """The command ``kraftcheck``.
 
-Exit status: 0 all as expected; 1 a verdict, a comparison or a check differs from what was expected; 2 bad
-input, or a file or a stream that cannot be read or written; 3 undetermined (a limit was hit first, memory ran
-out, or the run was interrupted); 70 an internal error; 141 the reader of the output closed the pipe first.
+The exit codes are those of :mod:`kraftcheck.support.exit_codes`.
 """
 
 from __future__ import annotations
@@ -18,12 +16,9 @@ from typing import NoReturn
 from kraftcheck.cli.parser import Parser
 from kraftcheck.support import signals, streams
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.failures import EXIT_BAD_INPUT, EXIT_UNDETERMINED, failure, require_memory
+from kraftcheck.support.exit_codes import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_EXPECTED
+from kraftcheck.support.failures import failure, require_memory
 from kraftcheck.support.printable import guarded
-
-EXIT_EXPECTED, EXIT_DIFFERS = 0, 1
-#: As shells have it for a process that ended with SIGPIPE: what was to be told was not, so it is no success.
-EXIT_BROKEN_PIPE = 141
 
 #: Commands and their one-line help. Each lives in ``model_check/cli/commands/<name>.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int`` and is imported only when the command is used.
@@ -134,6 +129,3 @@ def _version() -> str:
     used = ", ".join(f"{package} {of(package)}" for package in ("numba", "numpy", "z3-solver"))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"kraftcheck {of('kraftcheck')}; {python}, {used}"
-
-
-__all__ = ["EXIT_BAD_INPUT", "EXIT_DIFFERS", "EXIT_EXPECTED", "EXIT_UNDETERMINED", "main", "script"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from kraftcheck.query.terminal import Console
+from kraftcheck.support.terminal import Console
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker

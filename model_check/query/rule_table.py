@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from kraftcheck import spec
+from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.mutation import catalogue
-from kraftcheck.query import citations, evidence
 from kraftcheck.spec import Rule
+from kraftcheck.systems import citations
 
 #: What may show a rule at work: the heading of its column, and how a row is asked for it.
 KINDS: tuple[tuple[str, str], ...] = (

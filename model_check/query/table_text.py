@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kraftcheck.query.cover import Row
 from kraftcheck.query.decision_table import Decided, DecisionTable
-from kraftcheck.query.terminal import Console, heading, say, width
+from kraftcheck.support.terminal import Console, heading, say, width
 
 S = TypeVar("S")
 D = TypeVar("D", bound=Decided)

@@ -10,12 +10,9 @@ import tempfile
 import traceback
 
 from kraftcheck.support.errors import DiskError, InputError, ProcessKilledError
+from kraftcheck.support.exit_codes import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_UNDETERMINED
 from kraftcheck.support.printable import printable
 from kraftcheck.support.streams import STANDARD_OUTPUT
-
-EXIT_BAD_INPUT, EXIT_UNDETERMINED = 2, 3
-#: EX_SOFTWARE of sysexits.h: kraftcheck itself is wrong.
-EXIT_INTERNAL = 70
 
 #: Of address space: what the libraries take before anything is done.
 LEAST_BYTES = 256 << 20

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TextIO
 
 from kraftcheck.support import signals
-from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
+from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
+from kraftcheck.support.failures import of_the_machine
 from kraftcheck.support.files import CALLERS_FOLDER, TemporaryFolder
 from kraftcheck.support.streams import say
 

@@ -1,7 +1,7 @@
 """Text from outside, made fit for a terminal: names of files, lines of logs, answers of an adapter.
 
 All output goes through here: :func:`guarded` for what ``print`` writes, ``Console`` of
-:mod:`kraftcheck.query.terminal` for what rich writes, :mod:`kraftcheck.support.files` for files, and the
+:mod:`kraftcheck.support.terminal` for what rich writes, :mod:`kraftcheck.support.files` for files, and the
 messages of :class:`kraftcheck.support.errors.InputError`.
 """
 

@@ -122,7 +122,7 @@ def messages_shown() -> Iterator[None]:
 def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """What shows how far the work is: a status line on a terminal, elsewhere a line now and then."""
     if sys.stderr.isatty() and not quiet:
-        from kraftcheck.query.terminal import Console
+        from kraftcheck.support.terminal import Console
 
         with Console(stderr=True, markup=False).status("") as status:
             yield status.update

@@ -17,10 +17,10 @@ from kraftcheck.engine.system import GlobalState, Outcome, PathStep, System, Vio
 from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
-    from kraftcheck.checking.coverage.guards import Guard
     from kraftcheck.engine.graph import Graph
     from kraftcheck.engine.representatives import Represent
     from kraftcheck.reference.config import Problem
+    from kraftcheck.systems.guards import Guard
     from kraftcheck.systems.scenario import Scenario
 
 #: What the name of the scenario of a run that leads to an initial state ends with.

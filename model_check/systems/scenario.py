@@ -132,7 +132,7 @@ class Expected(Table):
     """The expected verdict; of a violation also the properties, and optionally the number of its steps.
     ``states`` pins the exact number of distinct states, those included for which others stand. ``covers``:
     what some step that is taken must exercise ("rule VOTE-10", see
-    :mod:`kraftcheck.checking.coverage.items`).
+    :mod:`kraftcheck.systems.coverage_targets`).
     """
 
     verdict: Annotated[Literal["holds", "violated"], Field(examples=["holds"])]

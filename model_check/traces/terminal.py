@@ -9,9 +9,9 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from kraftcheck.query import terminal
-from kraftcheck.query.terminal import Console
+from kraftcheck.support import terminal
 from kraftcheck.support.printable import printable
+from kraftcheck.support.terminal import Console
 from kraftcheck.systems.model import Place, called
 from kraftcheck.traces import narrate
 from kraftcheck.traces.model import Trace, TraceStep

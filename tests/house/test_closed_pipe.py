@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kraftcheck.cli.main import EXIT_BROKEN_PIPE
+from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraftcheck.query.terminal import Console, console, say
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.printable import guarded, json_text, printable, shown
+from kraftcheck.support.terminal import Console, console, say
 
 ROOT = Path(__file__).parents[2]
 #: Control characters of two kinds, delete, what changes directions, and line breaks that are no line feed.
@@ -83,7 +83,7 @@ def test_rich_writes_through_one_console() -> None:
                 names = [f"{node.module}.{each.name}" for each in node.names]
             if any(name in ("rich.console.Console", "rich.console", "rich.print") for name in names):
                 found.append(path.relative_to(ROOT).as_posix())
-    assert set(found) == {"model_check/query/terminal.py"}
+    assert set(found) == {"model_check/support/terminal.py"}
 
 
 @pytest.mark.parametrize("text", [shown, printable])

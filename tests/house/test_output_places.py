@@ -17,7 +17,7 @@ FILES = {
     "graph single-voter --to role=Leader -o": "kraftcheck.cli.commands.graph.collect_states",
     "conform RUN -o": "kraftcheck.cli.commands.conform.find_runs",
     "rules --table -o": "kraftcheck.query.rule_table.rows",
-    "rules --count REPORT -o": "kraftcheck.query.evidence.counted",
+    "rules --count REPORT -o": "kraftcheck.checking.coverage.rule_evidence.counted",
     "logs LOG -o": "kraftcheck.cli.commands.logs.read_logs",
     "drive --adapter COMMAND -o": "kraftcheck.cli.commands.drive.AdapterProcess",
 }

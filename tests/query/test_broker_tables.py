@@ -22,7 +22,6 @@ from kraftcheck.query.broker_tables import (
     situation_of,
 )
 from kraftcheck.query.broker_words import error_name
-from kraftcheck.query.citations import in_broker_steps
 from kraftcheck.query.cover import cover
 from kraftcheck.query.registry import TABLES
 from kraftcheck.reference.brokers import (
@@ -43,6 +42,7 @@ from kraftcheck.reference.brokers.protocol import (
     IsrChanges,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.citations import in_broker_steps
 from tests.query.broker_rows import ASKED, PROTOCOLS, decided, only, rules
 
 ALL = [(form, name) for form, known in BROKER_TABLES.items() for name in known]

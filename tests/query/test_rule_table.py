@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from kraftcheck import spec
 from kraftcheck.checking.coverage import index
+from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.cli.main import main
-from kraftcheck.query import evidence, rule_table
+from kraftcheck.query import rule_table
 from kraftcheck.query.rule_table import Row, as_markdown, rows
 from kraftcheck.support.errors import InputError
 

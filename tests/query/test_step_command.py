@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.cli.main import EXIT_BROKEN_PIPE, main
+from kraftcheck.cli.main import main
 from kraftcheck.query.registry import TABLES
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
+from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE
 from kraftcheck.systems.shortform import parse_replica
 
 FOLLOWER = "follower epoch=5 leader=1 log=3@4,2@5 fetched"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read
-from kraftcheck.query import evidence
 from tests.recorded.recorded_runs import recorded_runs
 
 RUNS = {run.name: run for run in recorded_runs()}
@@ -19,5 +19,5 @@ def test_the_rules_in_production_are_up_to_date() -> None:
         pytest.skip("of the runs in which the rules were counted some are not there")
     found = {rule for name in kept.runs for rule, steps in compare(read(RUNS[name])).rules.items() if steps}
     assert found == set(kept.rules), (
-        "count again; the command is in model_check/query/rules_in_production.json"
+        "count again; the command is in model_check/checking/coverage/rules_in_production.json"
     )

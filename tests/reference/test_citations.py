@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kraftcheck import spec
-from kraftcheck.query import citations
+from kraftcheck.systems import citations
 
 RULES = spec.load().rules
 CITED = citations.in_reference()

@@ -14,13 +14,13 @@ from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.build import build as build_system
+from kraftcheck.systems.kraft.explain import explain
+from kraftcheck.systems.kraft.explain_steps import _EXPLAINERS
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Truncated, Voted
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.traces.explain import explain
-from kraftcheck.traces.explain_steps import _EXPLAINERS
 from tests.traces.trace_samples import UNSTABLE, scenario_of
 
 SYSTEM: KRaftSystem = build_system(scenario_of(UNSTABLE))

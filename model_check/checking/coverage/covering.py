@@ -11,10 +11,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from kraftcheck.checking.coverage.guards import Guard, Seen, Watch
-from kraftcheck.checking.coverage.items import Item
 from kraftcheck.engine.system import Exploration, Outcome
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.coverage_targets import Item
+from kraftcheck.systems.guards import Guard, Seen, Watch
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.model import ModelSystem, Step
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraftcheck.query.citations import looks_like_id
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.citations import looks_like_id
 
 PACKAGE = "reference"
 

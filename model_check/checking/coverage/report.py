@@ -9,9 +9,9 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.coverage.covering import Covered, guards_of
-from kraftcheck.checking.coverage.guards import Guard
-from kraftcheck.checking.coverage.items import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
-from kraftcheck.evidence.adapters.coverage import reason_of_silence
+from kraftcheck.checking.coverage.not_exercised import reason_of_silence
+from kraftcheck.systems.coverage_targets import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
+from kraftcheck.systems.guards import Guard
 from kraftcheck.systems.kinds import MODELS
 from kraftcheck.systems.model import ModelSystem
 

@@ -11,12 +11,12 @@ from kraftcheck.checking.impact import concern, diff, targets
 from kraftcheck.checking.impact.targets import Sources
 from kraftcheck.checking.impact.tell import run_and_tell
 from kraftcheck.checking.impact.worker import FAILED, UNDETERMINED
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.query.terminal import console, heading, say
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import read_standard_input, read_text
 from kraftcheck.support.places import root
 from kraftcheck.support.printable import printable, shortened
+from kraftcheck.support.terminal import console, heading, say
 
 
 def changed_sources(text: str, where: str, sources: dict[str, str]) -> dict[str, str]:

@@ -9,11 +9,11 @@ from itertools import chain
 from kraftcheck.checking.coverage.executed import recording
 from kraftcheck.checking.coverage.functions import functions_of, sources_in
 from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Executed, Index, write
-from kraftcheck.checking.coverage.items import RULE
 from kraftcheck.checking.run import check
 from kraftcheck.pipeline.vectors import files
 from kraftcheck.pipeline.vectors.nodes import difference
 from kraftcheck.support.places import folder_of, root
+from kraftcheck.systems.coverage_targets import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
 
 #: The tags of the scenarios that are quick enough to be recorded and run.

@@ -18,7 +18,7 @@ from typing import IO
 
 from kraftcheck.checking.coverage.functions import PACKAGE
 from kraftcheck.checking.impact.worker import FAILED, UNDETERMINED
-from kraftcheck.support.failures import EXIT_UNDETERMINED
+from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
 from kraftcheck.support.files import CALLERS_FOLDER, TemporaryFolder
 from kraftcheck.support.forks import interpreter
 from kraftcheck.support.places import REFERENCE, folder_of

@@ -13,10 +13,10 @@ from kraftcheck.checking.coverage.functions import PACKAGE, Function, functions_
 from kraftcheck.checking.impact.diff import Change, apply
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant
-from kraftcheck.query.citations import looks_like_id
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable, shortened
+from kraftcheck.systems.citations import looks_like_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.impact import concern
 from kraftcheck.checking.impact.concern import Concerned, Nearness
 from kraftcheck.checking.impact.run import Ran, run
 from kraftcheck.checking.impact.targets import Sources, Target, mutants
 from kraftcheck.checking.impact.worker import FAILED, PASSED, UNDETERMINED
-from kraftcheck.query import evidence
-from kraftcheck.query.terminal import Console, console, entry, fitted, heading, say
 from kraftcheck.support.printable import printable
 from kraftcheck.support.streams import progress
+from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say
 
 _MOST_SHOWN = 12
 _COLUMN = 14

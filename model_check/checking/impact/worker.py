@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from kraftcheck.checking.coverage.index import SCENARIO, VECTORS
-from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
+from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
+from kraftcheck.support.failures import of_the_machine
 from kraftcheck.support.files import CALLERS_FOLDER
 from kraftcheck.support.places import root
 

@@ -16,8 +16,8 @@ from kraftcheck.checking.coverage.executed import Place
 from kraftcheck.checking.ledger import Ledger
 from kraftcheck.checking.mutation import patch
 from kraftcheck.checking.mutation.catalogue import Mutant
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.failures import ended_by_the_machine
 from kraftcheck.support.forks import Server
 from kraftcheck.systems.scenario import Scenario, find

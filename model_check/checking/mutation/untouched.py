@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from kraftcheck.checking.coverage.guards import Guard, guards_of_brokers
 from kraftcheck.checking.mutation import patch
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant, Table, Text
 from kraftcheck.support.places import REFERENCE
 from kraftcheck.support.validation import read_toml
+from kraftcheck.systems.guards import Guard, guards_of_brokers
 
 FILE = "unmutated_guards.toml"
 Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\n]+$")]

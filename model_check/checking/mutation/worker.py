@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
+from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
+from kraftcheck.support.failures import of_the_machine
 from kraftcheck.systems.scenario import Scenario, find
 
 if TYPE_CHECKING:

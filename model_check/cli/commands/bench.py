@@ -11,10 +11,10 @@ from typing import Any
 
 from kraftcheck.bench import lockstep, logs, machine, tlc
 from kraftcheck.bench.measure import QUICK, Figure, Plan, measure
-from kraftcheck.cli.arguments import positive
-from kraftcheck.cli.main import EXIT_EXPECTED
 from kraftcheck.evidence.recordings.runs import find_runs
-from kraftcheck.query.terminal import Console
+from kraftcheck.support.arguments import positive
+from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.terminal import Console
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.scenario import find
 from kraftcheck.tlc.install import find_tools

@@ -24,16 +24,16 @@ from kraftcheck.checking.ledger import Kept, Ledger
 from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
-from kraftcheck.cli.arguments import byte_count, positive, thread_count
-from kraftcheck.cli.main import EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.explorer import INTERRUPTED, Progress
 from kraftcheck.engine.system import Limits
-from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.support.arguments import byte_count, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
 from kraftcheck.support.sources import source_digest
+from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.traces import json_form
 

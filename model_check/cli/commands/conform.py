@@ -14,10 +14,10 @@ from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_status
 from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 from kraftcheck.evidence.recordings.runs import find_runs
-from kraftcheck.query.terminal import console, width
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.streams import progress
+from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import read_protocol
 
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kraftcheck.cli.arguments import whole_number
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.generate import generate, switches_of
 from kraftcheck.evidence.adapters.probes import probes
@@ -21,7 +19,9 @@ from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.shrink import cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import (
     require_file_can_be_written,
     require_folder_can_be_written,

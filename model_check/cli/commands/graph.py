@@ -6,8 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from kraftcheck.cli.arguments import positive
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.graphs.answers import Answers, in_words
 from kraftcheck.graphs.formats import FORMATS
@@ -15,7 +13,9 @@ from kraftcheck.graphs.picture import refuse_large
 from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
 from kraftcheck.graphs.queries import Queries
 from kraftcheck.graphs.states import States, collect_states, fold, state_graph
+from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.printable import json_text, printable
 from kraftcheck.systems import scenario

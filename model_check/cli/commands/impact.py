@@ -14,12 +14,12 @@ from kraftcheck.checking.impact.run import Ran
 from kraftcheck.checking.impact.targets import Sources, Target
 from kraftcheck.checking.impact.tell import as_data, run_and_tell, show
 from kraftcheck.checking.impact.worker import FAILED, UNDETERMINED
-from kraftcheck.cli.arguments import cores, positive, thread_count
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.query.terminal import console, heading
+from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import MAX_BYTES
 from kraftcheck.support.places import root
+from kraftcheck.support.terminal import console, heading
 
 _DIFFED = ("reference", "model_check/scenarios", "tests/reference", "tests/vectors")
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from kraftcheck.cli.arguments import whole_number
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.layout import PATTERNS
 from kraftcheck.evidence.logs.merged import MergedHistory
@@ -26,9 +24,11 @@ from kraftcheck.evidence.logs.report import (
     print_checks,
     print_report,
 )
-from kraftcheck.query.terminal import Console, console
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.terminal import Console, console
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

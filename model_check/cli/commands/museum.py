@@ -15,11 +15,11 @@ from kraftcheck import spec
 from kraftcheck.checking.mutation import campaign, museum, museum_page
 from kraftcheck.checking.mutation.campaign import Result, Status, exit_status
 from kraftcheck.checking.mutation.museum import Defect
-from kraftcheck.cli.arguments import cores, positive, thread_count
-from kraftcheck.cli.main import EXIT_EXPECTED
-from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.terminal import Console, console, entry, heading, say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

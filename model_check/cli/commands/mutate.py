@@ -15,10 +15,10 @@ from kraftcheck.checking.impact import own_edit
 from kraftcheck.checking.mutation import campaign, catalogue
 from kraftcheck.checking.mutation.campaign import Result, Run, Status, exit_status
 from kraftcheck.checking.mutation.catalogue import Mutant, choose
-from kraftcheck.cli.arguments import cores, positive, thread_count
-from kraftcheck.cli.main import EXIT_EXPECTED
-from kraftcheck.query.terminal import Console, console, entry, fitted, heading, say, width
+from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say, width
 
 _STYLES = {
     Status.REFUTED: "green",

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from kraftcheck.cli.arguments import positive
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.proof import interrupts, report
 from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
@@ -18,8 +16,10 @@ from kraftcheck.proof.mutants import Mutant
 from kraftcheck.proof.solve import Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
 from kraftcheck.proof.tie import terminal
-from kraftcheck.query.terminal import Console, console, fitted, heading, say
+from kraftcheck.support.arguments import positive
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.streams import progress
+from kraftcheck.support.terminal import Console, console, fitted, heading, say
 
 _STYLES = {
     Verdict.PROVED: "green",

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck import spec
-from kraftcheck.query import citations, evidence, rule_table
-from kraftcheck.query.terminal import Console, console, entry, heading, say
+from kraftcheck.checking.coverage import rule_evidence as evidence
+from kraftcheck.query import rule_table
 from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.terminal import Console, console, entry, heading, say
+from kraftcheck.systems import citations
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,15 +6,15 @@ import argparse
 import json
 
 from kraftcheck.checking.run import unexpected_violations
-from kraftcheck.cli.arguments import positive, whole_number
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration
-from kraftcheck.query.terminal import console, say
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
+from kraftcheck.support.arguments import positive, whole_number
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario

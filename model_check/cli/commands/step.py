@@ -28,7 +28,6 @@ from kraftcheck.query.decision_table import Decided, DecisionTable
 from kraftcheck.query.describe import describe_event, describe_replica, describe_response, head_of
 from kraftcheck.query.effect_text import describe_effect
 from kraftcheck.query.registry import TABLES
-from kraftcheck.query.terminal import Console, console, entry, heading, say
 from kraftcheck.query.words import NoShortForm
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.events import Event
@@ -37,6 +36,7 @@ from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers.switches import FORMS
 from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
 

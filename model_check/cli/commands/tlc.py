@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.cli.arguments import positive, thread_count, whole_number
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
-from kraftcheck.query.terminal import Console, console, fitted, say
+from kraftcheck.support.arguments import positive, thread_count, whole_number
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.printable import json_text
+from kraftcheck.support.terminal import Console, console, fitted, say
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from kraftcheck.checking import findings
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
-from kraftcheck.query.terminal import console, say
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
+from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal

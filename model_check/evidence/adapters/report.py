@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kraftcheck import spec
+from kraftcheck.checking.coverage.not_exercised import carried_out, not_exercised
 from kraftcheck.evidence.adapters import files, wire
 from kraftcheck.evidence.adapters.answers import Capabilities
 from kraftcheck.evidence.adapters.compare import NOT_COMPARED
-from kraftcheck.evidence.adapters.coverage import carried_out, not_exercised
 from kraftcheck.evidence.adapters.narrate import head, lines, questions_until
 from kraftcheck.evidence.adapters.session import Driven
-from kraftcheck.query.terminal import console, entry, heading, say
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.printable import printable
+from kraftcheck.support.terminal import console, entry, heading, say
 
 #: The version of the JSON form.
 FORMAT, VERSION = "kraftcheck-drive", 1

@@ -11,8 +11,8 @@ from kraftcheck.evidence.logs.node import Node
 from kraftcheck.evidence.logs.reader import LogReport
 from kraftcheck.evidence.logs.releases import span, tables_of
 from kraftcheck.evidence.logs.scan import Counts
-from kraftcheck.query.terminal import Console, entry, heading, say
 from kraftcheck.support.printable import printable
+from kraftcheck.support.terminal import Console, entry, heading, say
 
 #: The version of the JSON form.
 FORMAT: Final = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kraftcheck.cli.arguments import whole_number
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.systems.variants import add_protocol_options
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.mutation.campaign import Status
-from kraftcheck.cli.arguments import positive
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.query.terminal import Console, console
+from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.terminal import Console, console
 from kraftcheck.support.validation import validated
 
 if TYPE_CHECKING:

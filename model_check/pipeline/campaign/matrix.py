@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Mutant
-from kraftcheck.cli.arguments import byte_count
 from kraftcheck.pipeline.campaign import applies
 from kraftcheck.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT, Cell, Engine, Limits
+from kraftcheck.support.arguments import byte_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import read_toml

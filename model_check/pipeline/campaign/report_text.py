@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kraftcheck.pipeline.campaign.cells import AS_WRITTEN, NO_MUTANT
-from kraftcheck.query.terminal import Console, entry, heading, say
+from kraftcheck.support.terminal import Console, entry, heading, say
 
 _MOST = 20
 _LIMITS = {"max_seconds": "time", "max_memory": "memory", "max_states": "states"}

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.cli.arguments import positive
 from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.pipeline.spark_errors import in_a_sentence
-from kraftcheck.query.terminal import Console, console, say
+from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import TemporaryFolder
 from kraftcheck.support.sources import source_digest
+from kraftcheck.support.terminal import Console, console, say
 from kraftcheck.systems.scenario import Scenario, find
 
 if TYPE_CHECKING:

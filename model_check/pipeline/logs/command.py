@@ -7,16 +7,16 @@ import json
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.cli.arguments import whole_number
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.evidence.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
 from kraftcheck.evidence.logs.reader import Options, Reader
 from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
 from kraftcheck.pipeline.progress import told
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.query.terminal import console
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import require_folder_can_be_written
+from kraftcheck.support.terminal import console
 
 #: Problems shown in full.
 _LIMIT: Final = 20

@@ -6,8 +6,8 @@ from typing import Any
 
 from kraftcheck.evidence.logs.checks import CHECKS, NOTES
 from kraftcheck.pipeline.logs.fleet import FleetReport
-from kraftcheck.query.terminal import Console, entry, heading, say
 from kraftcheck.support.printable import printable
+from kraftcheck.support.terminal import Console, entry, heading, say
 
 
 def print_fleet(out: Console, report: FleetReport, output: str | None) -> None:

@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 
-from kraftcheck.cli.main import EXIT_BAD_INPUT
 from kraftcheck.evidence.recordings.options import add_options
 from kraftcheck.pipeline.progress import told
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.query.terminal import console, width
+from kraftcheck.support.exit_codes import EXIT_BAD_INPUT
 from kraftcheck.support.printable import printable
+from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import read_protocol
 
 

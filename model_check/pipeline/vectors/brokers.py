@@ -12,9 +12,9 @@ from kraftcheck.pipeline.vectors import broker_situations, broker_vector, form
 from kraftcheck.pipeline.vectors.broker_outcomes import features
 from kraftcheck.pipeline.vectors.broker_situations import AskedBroker
 from kraftcheck.pipeline.vectors.candidate import Candidate, tie
-from kraftcheck.query.citations import in_broker_steps
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.systems.brokers.asking import listening
+from kraftcheck.systems.citations import in_broker_steps
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario
 

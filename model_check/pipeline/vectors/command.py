@@ -6,12 +6,12 @@ import argparse
 import time
 from pathlib import Path
 
-from kraftcheck.cli.arguments import positive
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.pipeline.vectors import files
-from kraftcheck.query.terminal import replaced_line
+from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_folder_can_be_written
+from kraftcheck.support.terminal import replaced_line
 from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.scenario import Scenario
 

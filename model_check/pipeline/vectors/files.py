@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck import spec
-from kraftcheck.evidence.adapters.coverage import NOT_REACHED
+from kraftcheck.checking.coverage.not_exercised import NOT_REACHED
 from kraftcheck.pipeline.vectors import form
 from kraftcheck.pipeline.vectors.form import Vector
 from kraftcheck.pipeline.vectors.nodes import NODES, difference

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
+from kraftcheck.checking.coverage.not_exercised import reason_of_silence
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
-from kraftcheck.evidence.adapters.coverage import reason_of_silence
 from kraftcheck.pipeline.vectors import form, functions, message_cases, messages, sequences, situations
 from kraftcheck.pipeline.vectors import vector as vectors
 from kraftcheck.pipeline.vectors.asked import Asked, asking
 from kraftcheck.pipeline.vectors.candidate import Candidate, tie
 from kraftcheck.pipeline.vectors.outcomes import SEPARATOR, features
-from kraftcheck.query.citations import in_steps
 from kraftcheck.reference.protocol import PRESETS, Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.support.codec import Json
+from kraftcheck.systems.citations import in_steps
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.prelude import BrokenPrelude
 from kraftcheck.systems.kraft.scenario import of_replicas

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kraftcheck.cli.main import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.proof.tie import report, scenarios
 from kraftcheck.proof.tie.differences import BY_NAME
 from kraftcheck.proof.tie.mutants import TIED, Verdict, refute
 from kraftcheck.proof.tie.run import Progress, Tie, Work, tie
-from kraftcheck.query.terminal import Console, console, fitted, heading, say
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.streams import progress
+from kraftcheck.support.terminal import Console, console, fitted, heading, say
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.systems.scenario import find
 

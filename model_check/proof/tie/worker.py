@@ -14,7 +14,8 @@ from kraftcheck.checking.mutation import catalogue
 from kraftcheck.checking.mutation.worker import become
 from kraftcheck.support import signals
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.failures import EXIT_UNDETERMINED, of_the_machine
+from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
+from kraftcheck.support.failures import of_the_machine
 
 if TYPE_CHECKING:
     from kraftcheck.proof.tie.run import Work

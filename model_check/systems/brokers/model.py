@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from kraftcheck.checking.coverage.guards import guards_of_brokers
 from kraftcheck.engine.system import GlobalState
 from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
@@ -23,6 +22,7 @@ from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
 from kraftcheck.systems.brokers.step import Step
 from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
+from kraftcheck.systems.guards import guards_of_brokers
 from kraftcheck.systems.model import Model, Place, Run
 
 

@@ -6,13 +6,13 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from kraftcheck.checking.coverage.guards import guards_of_replicas
-from kraftcheck.checking.coverage.items import covered, everything, in_force
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.query.effect_text import describe_effect
 from kraftcheck.reference.config import Problem
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
+from kraftcheck.systems.coverage_targets import covered, everything, in_force
+from kraftcheck.systems.guards import guards_of_replicas
 from kraftcheck.systems.kraft import alike, liveness, node, prelude, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.faults import FAULTS
@@ -154,7 +154,7 @@ class KRaft:
         outcome: Outcome | None,
         run: Run | None,
     ) -> tuple[str, ...]:
-        from kraftcheck.traces.explain import explain  # which is part of what asks the models
+        from kraftcheck.systems.kraft.explain import explain  # which is part of what asks the models
 
         return explain(system, violated, before, after, outcome, run)
 

@@ -9,20 +9,6 @@ from typing import Any, cast
 import pytest
 
 from kraftcheck.checking.coverage.covering import Covering
-from kraftcheck.checking.coverage.guards import Watch, guards_of_brokers, guards_of_replicas
-from kraftcheck.checking.coverage.items import (
-    ACTION,
-    ERROR,
-    KINDS,
-    RULE,
-    TRANSITION,
-    VOTE,
-    Item,
-    covered,
-    everything,
-    in_force,
-    parse,
-)
 from kraftcheck.checking.coverage.report import together
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
@@ -50,6 +36,20 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import asking, coverage
 from kraftcheck.systems.brokers.step import Action, Execution, Step
+from kraftcheck.systems.coverage_targets import (
+    ACTION,
+    ERROR,
+    KINDS,
+    RULE,
+    TRANSITION,
+    VOTE,
+    Item,
+    covered,
+    everything,
+    in_force,
+    parse,
+)
+from kraftcheck.systems.guards import Watch, guards_of_brokers, guards_of_replicas
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.model import KRAFT
 from kraftcheck.systems.kraft.system import KRaftSystem

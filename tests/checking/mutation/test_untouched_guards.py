@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.checking.coverage.guards import Guard, guards_of_brokers
 from kraftcheck.checking.mutation import catalogue, untouched
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant
 from kraftcheck.checking.mutation.untouched import Reason
+from kraftcheck.systems.guards import Guard, guards_of_brokers
 
 ROOT = Path(__file__).parents[3]
 GUARDS = guards_of_brokers()

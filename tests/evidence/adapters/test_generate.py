@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.checking.coverage.not_exercised import NOT_REACHED, carried_out, not_exercised
 from kraftcheck.checking.mutation.catalogue import shipped as mutants
 from kraftcheck.cli.main import main
 from kraftcheck.engine.steps import initial_states, steps
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.coverage import NOT_REACHED, carried_out, not_exercised
 from kraftcheck.evidence.adapters.generate import LED, Generated, generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kraftcheck import spec
-from kraftcheck.query import citations
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.events import (
@@ -44,6 +43,7 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems import citations
 from tests.reference.brokers.broker_world import FEATURES, World
 
 AREAS = ("INC", "BSTATE", "HEARTBEAT", "FENCE", "COMPAT", "REG", "HBK", "ISR", "AISR")

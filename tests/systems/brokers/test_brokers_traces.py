@@ -12,11 +12,11 @@ import pytest
 
 from kraftcheck.checking.results import report
 from kraftcheck.checking.run import check
-from kraftcheck.query.terminal import console
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
 from kraftcheck.reference.brokers.starting import first_controller
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.terminal import console
 from kraftcheck.systems.brokers.words import short_event
 from kraftcheck.traces import Trace, markdown, terminal
 from kraftcheck.traces.json_form import dumps, loads

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from kraftcheck.query.citations import BROKERS, OUTSIDE_BROKER_STEPS, OUTSIDE_STEPS, looks_like_id
 from kraftcheck.support.places import REFERENCE, folder_of
+from kraftcheck.systems.citations import BROKERS, OUTSIDE_BROKER_STEPS, OUTSIDE_STEPS, looks_like_id
 
 #: Modules of the reference without decisions of a step, or that say what comes of one.
 _VALUES = ("disk", "effects", "errors", "events", "messages", "protocol")

@@ -12,6 +12,7 @@ from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft.explain_steps import explain_step
 from kraftcheck.systems.kraft.history import History, is_same_vote, record
 from kraftcheck.systems.kraft.labels import (
     Acknowledged,
@@ -25,7 +26,6 @@ from kraftcheck.systems.kraft.labels import (
 )
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.traces.explain_steps import explain_step
 from kraftcheck.traces.model import Run
 
 

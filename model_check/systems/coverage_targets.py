@@ -8,12 +8,12 @@ from functools import cache
 from typing import cast, get_args
 
 from kraftcheck import spec
-from kraftcheck.query.citations import in_steps
 from kraftcheck.reference.effects import Effect, Reply, Send, Transition
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import RequestReceived, Timer
 from kraftcheck.reference.messages import Request, Response, VoteRequest, VoteResponse
 from kraftcheck.reference.protocol import Protocol
+from kraftcheck.systems.citations import in_steps
 from kraftcheck.systems.kraft.node import Execution
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.variants import choices

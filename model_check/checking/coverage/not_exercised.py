@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kraftcheck import spec
-from kraftcheck.query.citations import in_steps
 from kraftcheck.reference.protocol import Protocol
+from kraftcheck.systems.citations import in_steps
 from kraftcheck.systems.variants import choices
 
 OTHER_VARIANT = "of another variant of the protocol"

@@ -4,8 +4,8 @@ Neither can be read off the sources, so both are counted by a run and kept in a 
 
 * ``model_check/checking/coverage/executed_by_tests.json`` (:mod:`kraftcheck.checking.coverage.index`): the
   rules that decided a step, or another result, of the tests of ``tests/reference`` (random tests aside).
-* ``model_check/query/rules_in_production.json``: rule id → how many steps of recorded runs it decided in
-  which production and the reference agree.
+* ``model_check/checking/coverage/rules_in_production.json``: rule id → how many steps of recorded runs it
+  decided in which production and the reference agree.
 
 ``docs/extending.md`` has the commands that write them.
 """
@@ -129,7 +129,7 @@ def _as_text(content: Mapping[str, object]) -> str:
 
 def _read(name: str, kind: type[F]) -> F:
     try:
-        return kind.model_validate_json((resources.files("kraftcheck.query") / name).read_bytes())
+        return kind.model_validate_json((resources.files("kraftcheck.checking.coverage") / name).read_bytes())
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror}); restore the file.") from None
     except ValidationError as error:
