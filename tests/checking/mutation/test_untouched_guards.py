@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from kraftcheck.checking.mutation import catalogue, untouched
+from kraftcheck.checking.mutation import catalogue, patch, untouched
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant
 from kraftcheck.checking.mutation.untouched import Reason
 from kraftcheck.systems.guards import Guard, guards_of_brokers
@@ -20,16 +22,41 @@ TOUCHED = untouched.touched(catalogue.shipped().values())
 UNTOUCHED = {untouched.key(guard) for place, guard in GUARDS.items() if place not in TOUCHED}
 TESTED = [(each, reason) for reason in untouched.reasons() for each in reason.guards if reason.test]
 
-#: Runs a test on the reference with one condition changed: module, source before, source after, test.
+#: Runs tests on the reference with one condition changed; reads a line of JSON for each: the mutant (null: none), the
+#: test.
+#: Each runs in a process forked from one that has imported all that it needs.
 RUN = """
-import sys
-from kraftcheck.checking.mutation import patch
-from kraftcheck.checking.mutation.catalogue import Mutant
-finder = patch.install(Mutant.model_validate_json(sys.argv[1]))
+import importlib, json, os, pkgutil, sys
 import pytest
-status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", sys.argv[2]])
-assert finder.applied == set(finder.edits)
-sys.exit(status)
+from kraftcheck.checking.mutation import patch, warm
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.support.places import REFERENCE, folder_of
+
+def load():
+    for each in pkgutil.walk_packages([str(folder_of(REFERENCE))], REFERENCE + "."):
+        importlib.import_module(each.name)
+
+def changed(mutant):
+    for module, source in patch.mutated_sources(mutant).items():
+        if not image.become(module, patch.source_of(module, mutant.id), source, module):
+            image.forget()
+            for name in [each for each in sys.modules if each.startswith("tests.")]:
+                del sys.modules[name]
+            patch.install(mutant)
+            return
+
+QUIET = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+image = warm.image(load)
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+pytest.main([*QUIET, "--collect-only", "tests/reference/brokers"])  # imports what the tests need
+for line in sys.stdin:
+    mutant, test = json.loads(line)
+    if (child := os.fork()) == 0:
+        if mutant is not None:
+            changed(Mutant.model_validate(mutant))
+        os._exit(pytest.main([*QUIET, test]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)
 """
 
 
@@ -64,8 +91,7 @@ def test_what_an_edit_touches() -> None:
 def _without(guard: Guard, reason: Reason) -> Mutant:
     """The mutant of the reference in which the condition of ``guard`` is another one."""
     module = f"kraftcheck.reference.{guard.place.partition('.')[0].replace('/', '.')}"
-    file = ROOT / f"{module.replace('.', '/')}.py"
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = patch.source_of(module, "mine").splitlines(keepends=True)
     before, condition = "".join(lines[: guard.first - 1]), "".join(lines[guard.first - 1 : guard.last])
     begin, word, _ = condition.partition("if " if guard.then else "return ")
     end = ":\n" if guard.then else "\n"
@@ -77,16 +103,46 @@ def _without(guard: Guard, reason: Reason) -> Mutant:
     return Mutant(id="mine", rules=("ISR-9",), about="A.", scenario="a", equivalent="B.", edit=(edit,))
 
 
+Ask = Callable[[Mutant | None, str], int]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Runs a test on a mutant and gives pytest's exit code."""
+    output = tmp_path_factory.mktemp("guards") / "output"
+    with (
+        output.open("w") as told,
+        subprocess.Popen(
+            [sys.executable, "-c", RUN],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True,
+        ) as server,
+    ):  # fmt: skip
+        assert server.stdin is not None and server.stdout is not None
+        answers = server.stdout
+
+        def asked(mutant: Mutant | None, test: str) -> int:
+            data = None if mutant is None else mutant.model_dump(mode="json")
+            print(json.dumps([data, test]), file=server.stdin, flush=True)
+            line = answers.readline()
+            assert line, output.read_text()
+            return int(line)
+
+        yield asked
+        server.stdin.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "reason"), TESTED, ids=[each for each, _ in TESTED])
-def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason) -> None:
+def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason, ask: Ask) -> None:
     guards = [
         guard for place, guard in GUARDS.items() if untouched.key(guard) == key and place not in TOUCHED
     ]
     assert reason.test is not None and guards
     for guard in guards:
-        mutant = _without(guard, reason).model_dump_json()
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, mutant, reason.test], cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+        assert ask(_without(guard, reason), reason.test) == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.slow
+def test_the_reference_as_it_is_passes_these_tests(ask: Ask) -> None:
+    tests = sorted({reason.test for _, reason in TESTED if reason.test is not None})
+    assert {test: ask(None, test) for test in tests} == dict.fromkeys(tests, 0)
