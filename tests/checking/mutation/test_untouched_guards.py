@@ -22,9 +22,8 @@ TOUCHED = untouched.touched(catalogue.shipped().values())
 UNTOUCHED = {untouched.key(guard) for place, guard in GUARDS.items() if place not in TOUCHED}
 TESTED = [(each, reason) for reason in untouched.reasons() for each in reason.guards if reason.test]
 
-#: Runs tests on the reference with one condition changed; reads a line of JSON for each: the mutant (null: none), the
-#: test.
-#: Each runs in a process forked from one that has imported all that it needs.
+#: Runs tests on the reference with one condition changed; reads a line of JSON for each: the mutant (null:
+#: none), the test. Each runs in a process forked from one that has imported all that it needs.
 RUN = """
 import importlib, json, os, pkgutil, sys
 import pytest
