@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kraftcheck.query.consistency import require_consistent
-from kraftcheck.query.short_event import parse_event
-from kraftcheck.query.short_replica import parse_replica
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
 from kraftcheck.reference.events import Event, Poll, ResponseReceived, Timer
@@ -19,6 +16,9 @@ from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_standard_input, read_text
+from kraftcheck.systems.kraft.possible import require_consistent
+from kraftcheck.systems.kraft.text.event import parse_event
+from kraftcheck.systems.kraft.text.replica import parse_replica
 
 #: The word for a start of the process, which is no event of a running replica.
 START: Literal["start"] = "start"

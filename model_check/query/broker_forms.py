@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from kraftcheck.query.broker_consistency import draft_evidence, shipped_evidence
 from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
-from kraftcheck.query.broker_short import name_of
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import (
@@ -35,6 +34,7 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.brokers.short_form import name_of
 from kraftcheck.systems.brokers.switches import FORMS, with_switches
 from kraftcheck.systems.variants import read_switch
 

@@ -7,7 +7,6 @@ out. Some of them occur in one protocol and not in another one, so that a situat
 from __future__ import annotations
 
 from kraftcheck.query.broker_consistency import leads_at_times
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.reference.brokers import alter_partition, pending_isrs, shutdown, views
 from kraftcheck.reference.brokers.broker import Api, Broker, Life
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, Store
@@ -16,6 +15,7 @@ from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 from kraftcheck.reference.brokers.work import BrokerWork
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 
 def fitted(protocol: BrokerProtocol, state: Controller | Broker) -> Controller | Broker:

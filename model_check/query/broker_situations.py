@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.reference.brokers.broker import Api, Broker, Life, PendingIsr
 from kraftcheck.reference.brokers.controller import (
     HEARTBEAT_VERSION,
@@ -25,6 +24,7 @@ from kraftcheck.reference.brokers.controller import (
 from kraftcheck.reference.brokers.messages import BrokerState, PartitionState, Process, VisibleBroker
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 Given = Mapping[str, str]
 

@@ -1,6 +1,6 @@
 """One question to the reference of brokers: what does the controller, or a process, do on this event?
 
-State and event are in JSON or in the short form (:mod:`kraftcheck.query.broker_short`).
+State and event are in JSON or in the short form (:mod:`kraftcheck.systems.brokers.short_form`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
-from kraftcheck.query import broker_short
 from kraftcheck.query.broker_consistency import require_consistent, require_consistent_after
 from kraftcheck.reference.brokers import effects
 from kraftcheck.reference.brokers.broker import Broker
@@ -20,6 +19,7 @@ from kraftcheck.reference.frozen import field_types
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.brokers import short_form as broker_short
 
 
 def is_about_brokers(text: str) -> bool:

@@ -15,7 +15,15 @@ from typing import TypeAlias
 from kraftcheck.query.broker_consistency import problems
 from kraftcheck.query.broker_occurrence import fitted, occurs
 from kraftcheck.query.broker_step import ask
-from kraftcheck.query.broker_words import (
+from kraftcheck.query.cover import Cell, Row
+from kraftcheck.query.decision_table import DecisionTable, merged
+from kraftcheck.query.decision_table import decide as decide_table
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
+from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
+from kraftcheck.systems.brokers.text import (
     UNCHANGED,
     answer_of,
     controller_effects,
@@ -25,14 +33,6 @@ from kraftcheck.query.broker_words import (
     remembered_changes,
     written,
 )
-from kraftcheck.query.cover import Cell, Row
-from kraftcheck.query.decision_table import DecisionTable, merged
-from kraftcheck.query.decision_table import decide as decide_table
-from kraftcheck.reference.brokers.broker import Broker
-from kraftcheck.reference.brokers.controller import Controller
-from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
-from kraftcheck.reference.brokers.protocol import BrokerProtocol
-from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 
 #: The controller and what happens to it, or a process and what happens to it.
 Situation: TypeAlias = tuple[Controller | Broker, ControllerEvent | BrokerEvent]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kraftcheck.query.short_event import parse_event
 from kraftcheck.query.situations import EPOCHS, ROLES, Given, read, replica_in
 from kraftcheck.query.tables import Situation, Table
 from kraftcheck.reference import log as logs
@@ -17,6 +16,7 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter
+from kraftcheck.systems.kraft.text.event import parse_event
 
 # What the leader has to do with a change when the request arrives.
 

@@ -10,7 +10,6 @@ from kraftcheck.query.response_situations import (
     asked,
     common,
 )
-from kraftcheck.query.short_event import parse_event
 from kraftcheck.query.situations import EPOCHS, ROLES, Given, read, replica_in
 from kraftcheck.query.tables import Situation, Table
 from kraftcheck.reference.errors import ErrorCode
@@ -20,6 +19,7 @@ from kraftcheck.reference.log import Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotResponse
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, PartialSnapshot, Progress, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter
+from kraftcheck.systems.kraft.text.event import parse_event
 
 # Responses to FetchSnapshot.
 

@@ -21,7 +21,6 @@ from kraftcheck.query.broker_situations import (
     partition_of,
 )
 from kraftcheck.query.broker_tables import BrokerTable, Situation
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.reference.brokers.broker import Api, Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
@@ -42,6 +41,7 @@ from kraftcheck.reference.brokers.messages import (
     StoreIsrRequest,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 # MetadataHeartbeat.
 

@@ -25,7 +25,6 @@ from kraftcheck.query.broker_situations import (
     shipped_process,
 )
 from kraftcheck.query.broker_tables import BrokerTable, Situation
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.reference.brokers.broker import Api, PendingIsr
 from kraftcheck.reference.brokers.controller import BrokerRegistration, MetadataLog, Session
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
@@ -42,6 +41,7 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 _LEADERS = {"the sender": BROKER, "another": OTHER, "nobody": None}
 _REPLICAS = (BROKER, OTHER, ABSENT)

@@ -23,7 +23,6 @@ from kraftcheck.query.broker_situations import (
     shipped_process,
 )
 from kraftcheck.query.broker_tables import BrokerTable, Situation
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.query.shipped_situations import LIVES
 from kraftcheck.reference.brokers.broker import Api, Broker, Life
 from kraftcheck.reference.brokers.events import (
@@ -43,6 +42,7 @@ from kraftcheck.reference.brokers.messages import (
     StoreIsrResponse,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 #: Another partition that broker 1 leads, alone.
 _SECOND = replace(STATE_TOLD, index=1, isr=(BROKER,))

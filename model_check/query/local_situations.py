@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kraftcheck.query.short_event import parse_event
 from kraftcheck.query.situations import ROLES, Given, read
 from kraftcheck.query.tables import Situation, Table
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft.text.event import parse_event
 
 # Start-up.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kraftcheck.query.short_event import parse_event
 from kraftcheck.query.situations import EPOCHS, ROLES, Given, read, replica_in
 from kraftcheck.query.tables import Situation, Table
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.replica import Candidate, Prospective, Replica
+from kraftcheck.systems.kraft.text.event import parse_event
 
 # What all responses share.
 

@@ -17,7 +17,6 @@ from kraftcheck.query.broker_situations import (
     shipped_process,
 )
 from kraftcheck.query.broker_tables import BrokerTable, Situation
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.reference.brokers.broker import Api, Life
 from kraftcheck.reference.brokers.controller import FinalizedFeature
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
@@ -30,6 +29,7 @@ from kraftcheck.reference.brokers.messages import (
     FeatureRange,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 LIVES = tuple(life.value for life in Life)
 

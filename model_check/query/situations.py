@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from kraftcheck.query.short_event import parse_event
-from kraftcheck.query.short_replica import parse_replica
 from kraftcheck.query.tables import Situation, Table
 from kraftcheck.reference.replica import Replica
+from kraftcheck.systems.kraft.text.event import parse_event
+from kraftcheck.systems.kraft.text.replica import parse_replica
 
 Given = Mapping[str, str]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kraftcheck.query.ask import ask, expecting_answer
-from kraftcheck.query.consistency import problems
 from kraftcheck.query.cover import Cell, Row
 from kraftcheck.query.decision_table import DecisionTable, merged
 from kraftcheck.query.decision_table import decide as decide_table
@@ -38,6 +37,7 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, QuorumState, Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.kraft.possible import problems
 
 Situation = tuple[Replica, Event | Literal["start"]]
 

@@ -22,7 +22,6 @@ from kraftcheck.query.broker_situations import (
     shipped_process,
 )
 from kraftcheck.query.broker_tables import BrokerTable, Situation
-from kraftcheck.query.broker_words import BROKER
 from kraftcheck.query.shipped_situations import LIVES
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.broker import Api, Life
@@ -37,6 +36,7 @@ from kraftcheck.reference.brokers.events import (
 )
 from kraftcheck.reference.brokers.messages import BrokerState, Process
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.text import BROKER
 
 _CONTROLLER = ("there is one", "nobody")
 _WISHES = ("ACTIVE", "STOPPING", "INACTIVE")

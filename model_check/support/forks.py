@@ -102,14 +102,6 @@ class Server:
 # -- in the server ------------------------------------------------------------------------------
 
 
-def prepare() -> None:
-    """Import what explorations need, besides the reference, and have its machine code loaded."""
-    from kraftcheck.engine.explorer import explore
-    from kraftcheck.engine.synthetic import Synthetic
-
-    explore(Synthetic(nodes=2, epochs=1, entries=1, restarts=0), threads=1)
-
-
 def serve(get_ready: Callable[[], Callable[[str, int], dict[str, Any]]]) -> int:
     """Answer the lines of standard input until there are no more; 0, or 3 where the machine ends that.
 
@@ -120,7 +112,6 @@ def serve(get_ready: Callable[[], Callable[[str, int], dict[str, Any]]]) -> int:
     os.dup2(2, 1)
     try:
         with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
-            prepare()
             answer = get_ready()
             for line in sys.stdin:
                 print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)

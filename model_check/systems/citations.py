@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 
 from kraftcheck import spec
-from kraftcheck.checking.mutation import catalogue
 from kraftcheck.spec import Rule
 from kraftcheck.support.places import REFERENCE, folder_of
 from kraftcheck.support.places import root as checkout
@@ -131,16 +130,6 @@ def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) ->
             yield f"{rule.id} ({rule.title}) has no code and no reason why."
         if rule.uncovered is not None and not rule.uncovered.strip():
             yield f"{rule.id} ({rule.title}) gives an empty reason why it has no code."
-
-
-@cache
-def in_mutants() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the mutants that break it. Raises InputError if their catalogue is damaged."""
-    found: dict[str, list[str]] = {}
-    for mutant in catalogue.shipped().values():
-        for rule_id in mutant.rules:
-            found.setdefault(rule_id, []).append(mutant.id)
-    return {rule_id: tuple(mutants) for rule_id, mutants in found.items()}
 
 
 @cache

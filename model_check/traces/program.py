@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kraftcheck.query.fields import NOTHING
 from kraftcheck.support.printable import printable
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kraft.text.fields import NOTHING
 from kraftcheck.systems.model import Place, called
 from kraftcheck.traces import narrate
 from kraftcheck.traces.json_form import scenario_data

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kraftcheck.query.fields import NOTHING
 from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kraft.text.fields import NOTHING
 from kraftcheck.systems.model import Place
 from kraftcheck.traces.model import Change
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.support.places import modules
+
 ROOT = Path(__file__).parents[2]
 OWN = {"kraftcheck", "tests"}
 LOWER = ("kraftcheck.reference", "kraftcheck.spec")
@@ -53,6 +55,46 @@ def test_only_the_standard_library_and_lower_layers(package: str, allowed: tuple
     assert not wrong
 
 
+#: The packages, from those that know least to the command line: each imports only those before it.
+LAYERS = (
+    *(
+        "spec",
+        "reference",
+        "support",
+        "engine",
+        "systems",
+        "traces",
+        "checking",
+        "graphs",
+        "query",
+        "evidence",
+    ),
+    *("vectors", "impact", "proof", "tlc", "pipeline", "bench", "cli"),
+)
+
+
+def _layer(module: str) -> int | None:
+    """The place of a module's package in LAYERS; ``None`` for ``kraftcheck`` itself and other libraries."""
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if parts[0] == "kraftcheck" and parts[1:2] and parts[1] in LAYERS else None
+
+
+def test_every_package_has_a_layer() -> None:
+    packages = {path.name for path in (ROOT / "model_check").iterdir() if (path / "__init__.py").is_file()}
+    assert packages | {"spec", "reference"} == set(LAYERS)
+
+
+def test_packages_import_one_way() -> None:
+    wrong = [
+        (module, name)
+        for module, path in modules().items()
+        if (own := _layer(module)) is not None
+        for name in imported(path)
+        if (other := _layer(name)) is not None and other > own
+    ]
+    assert not wrong
+
+
 def test_the_engine_knows_no_protocol() -> None:
     foreign = (
         *LOWER,
@@ -77,7 +119,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
         "wanted.py": "kraftcheck.engine",
         "fairness.py": "kraftcheck.engine",
         "alike.py": "kraftcheck.engine",
-        "model.py": "kraftcheck.engine.representatives",
+        "model.py": "kraftcheck.engine",
         "prelude.py": "kraftcheck.engine.steps",
         "relative.py": "kraftcheck.engine.steps",
     }

@@ -13,7 +13,7 @@ from kraftcheck.support.places import modules
 
 ROOT = Path(__file__).parents[2]
 TOP = {"pyproject.toml", "spec", "reference", "model_check", "tests", "tla", "docs"}
-TOP |= {"README.md", "Makefile", "LICENSE"}
+TOP |= {"README.md", "Makefile", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
 
 
 def tracked() -> list[str]:

@@ -18,7 +18,6 @@ from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems, require_consistent
 from kraftcheck.query.broker_registry import BROKER_TABLES
-from kraftcheck.query.broker_short import describe
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
 from kraftcheck.query.broker_tables import situation_of
 from kraftcheck.reference.brokers.broker import Api, Broker
@@ -35,6 +34,7 @@ from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, ContactTime
 from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.brokers.short_form import describe
 from kraftcheck.systems.brokers.switches import FORMS
 from tests.query.values import values_of
 

@@ -15,13 +15,11 @@ from kraftcheck.query import broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems
 from kraftcheck.query.broker_occurrence import occurs
 from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
-from kraftcheck.query.broker_short import describe
 from kraftcheck.query.broker_tables import (
     ControllerDecision,
     ProcessDecision,
     situation_of,
 )
-from kraftcheck.query.broker_words import error_name
 from kraftcheck.query.cover import cover
 from kraftcheck.query.registry import TABLES
 from kraftcheck.reference.brokers import (
@@ -42,6 +40,8 @@ from kraftcheck.reference.brokers.protocol import (
     IsrChanges,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.brokers.short_form import describe
+from kraftcheck.systems.brokers.text import error_name
 from kraftcheck.systems.citations import in_broker_steps
 from tests.query.broker_rows import ASKED, PROTOCOLS, decided, only, rules
 

@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.query.short_event import GRAMMAR as EVENTS
-from kraftcheck.query.short_replica import GRAMMAR as REPLICAS
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import (
     Append,
@@ -43,7 +41,15 @@ from kraftcheck.reference.replica import (
 )
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.shortform import NoShortForm, parse_event, parse_replica, print_event, print_replica
+from kraftcheck.systems.kraft.text.event import GRAMMAR as EVENTS
+from kraftcheck.systems.kraft.text.replica import GRAMMAR as REPLICAS
+from kraftcheck.systems.kraft.text.short_form import (
+    NoShortForm,
+    parse_event,
+    parse_replica,
+    print_event,
+    print_replica,
+)
 
 NODE_1 = (Endpoint("CONTROLLER", "node-1", 9093),)
 VOTERS = (1, 2, 3)

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.query.ask import expecting_answer
-from kraftcheck.query.consistency import problems
 from kraftcheck.query.situations import EPOCHS
 from kraftcheck.reference.disk import Disk, apply, as_found, lose_power
 from kraftcheck.reference.effects import Fatal
@@ -20,7 +19,8 @@ from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.step import start, step
 from kraftcheck.reference.voters import ReplicaKey, matches
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.shortform import parse_event, parse_replica
+from kraftcheck.systems.kraft.possible import problems
+from kraftcheck.systems.kraft.text.short_form import parse_event, parse_replica
 
 PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
 

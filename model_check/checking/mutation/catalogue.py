@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -80,6 +81,16 @@ def shipped(path: Path | None = None) -> dict[str, Mutant]:
                 raise InputError(f"{where}: two mutants have the id '{mutant.id}'; rename one.")
             found[mutant.id] = mutant
     return found
+
+
+@cache
+def by_rule() -> Mapping[str, tuple[str, ...]]:
+    """Rule id → the shipped mutants that break it. Raises InputError if their catalogue is damaged."""
+    found: dict[str, list[str]] = {}
+    for mutant in shipped().values():
+        for rule_id in mutant.rules:
+            found.setdefault(rule_id, []).append(mutant.id)
+    return {rule_id: tuple(mutants) for rule_id, mutants in found.items()}
 
 
 def _read(where: str, source: Traversable) -> tuple[Mutant, ...]:

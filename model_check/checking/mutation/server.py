@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 from kraftcheck.checking.mutation import warm, worker
+from kraftcheck.engine.prepared import prepare
 from kraftcheck.support import forks, streams
 
 
@@ -30,6 +32,12 @@ def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
     }
 
 
+def ready() -> Callable[[str, int], dict[str, Any]]:
+    """Import and compile what all forked processes need; what answers requests."""
+    prepare()
+    return partial(answer, warm.image(worker.load))
+
+
 if __name__ == "__main__":
     with streams.messages_shown() if "--tell" in sys.argv[1:] else nullcontext():
-        sys.exit(forks.serve(lambda: partial(answer, warm.image(worker.load))))
+        sys.exit(forks.serve(ready))

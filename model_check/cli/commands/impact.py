@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 
 from kraftcheck.checking.coverage.functions import sources_in
-from kraftcheck.checking.impact import concern, diff, targets
-from kraftcheck.checking.impact.run import Ran
-from kraftcheck.checking.impact.targets import Sources, Target
-from kraftcheck.checking.impact.tell import as_data, run_and_tell, show
-from kraftcheck.checking.impact.worker import FAILED, UNDETERMINED
+from kraftcheck.impact import concern, diff, targets
+from kraftcheck.impact.run import Ran
+from kraftcheck.impact.targets import Sources, Target
+from kraftcheck.impact.tell import as_data, run_and_tell, show
+from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _record(arguments: argparse.Namespace) -> int:
     if arguments.words or arguments.diff is not None or arguments.run or arguments.json:
         raise InputError("--record takes no names and no other option but --threads; leave them out.")
-    from kraftcheck.checking.impact.record import record
+    from kraftcheck.impact.record import record
 
     record(arguments.threads, lambda line: print(line, file=sys.stderr, flush=True))
     return EXIT_EXPECTED

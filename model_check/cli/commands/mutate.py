@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from kraftcheck.checking import ledger
-from kraftcheck.checking.impact import own_edit
 from kraftcheck.checking.mutation import campaign, catalogue
 from kraftcheck.checking.mutation.campaign import Result, Run, Status, exit_status
 from kraftcheck.checking.mutation.catalogue import Mutant, choose
+from kraftcheck.impact import own_edit
 from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED

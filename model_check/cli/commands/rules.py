@@ -10,6 +10,7 @@ from typing import Any
 
 from kraftcheck import spec
 from kraftcheck.checking.coverage import rule_evidence as evidence
+from kraftcheck.checking.mutation.catalogue import by_rule
 from kraftcheck.query import rule_table
 from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
 from kraftcheck.support.closest import did_you_mean
@@ -159,7 +160,7 @@ def print_rule(out: Console, rule: Rule) -> None:
     missing = f"not implemented: {rule.uncovered}" if rule.uncovered else "not named in the reference"
     entry(out, "code", ", ".join(places) or missing)
     unmutated = f"none: {rule.unmutated}" if rule.unmutated else "none"
-    entry(out, "mutants", ", ".join(citations.in_mutants().get(rule.id, ())) or unmutated)
+    entry(out, "mutants", ", ".join(by_rule().get(rule.id, ())) or unmutated)
     entry(out, "tests", ", ".join(_tests(rule)) or "none of the reference")
     production = evidence.in_production()
     steps = production.rules.get(rule.id, 0)
@@ -193,7 +194,7 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
         "unmutated": rule.unmutated,
         "file": f"spec/{rule.file}",
         "code": list(citations.in_reference().get(rule.id, ())),
-        "mutants": list(citations.in_mutants().get(rule.id, ())),
+        "mutants": list(by_rule().get(rule.id, ())),
         "tests": _tests(rule),
         "production": evidence.in_production().rules.get(rule.id, 0),
     }

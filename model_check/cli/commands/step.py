@@ -12,23 +12,12 @@ from typing import Any, TypeVar
 from rich.text import Text
 
 from kraftcheck import spec
-from kraftcheck.query import (
-    broker_forms,
-    broker_short,
-    broker_step,
-    broker_tables,
-    fields,
-    table_text,
-    tables,
-)
+from kraftcheck.query import broker_forms, broker_step, broker_tables, table_text, tables
 from kraftcheck.query.ask import START, Answer, ask, ask_next_poll, question, texts
 from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
 from kraftcheck.query.cover import Row
 from kraftcheck.query.decision_table import Decided, DecisionTable
-from kraftcheck.query.describe import describe_event, describe_replica, describe_response, head_of
-from kraftcheck.query.effect_text import describe_effect
 from kraftcheck.query.registry import TABLES
-from kraftcheck.query.words import NoShortForm
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import PRESETS, Protocol
@@ -37,7 +26,17 @@ from kraftcheck.support import codec
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.terminal import Console, console, entry, heading, say
+from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
+from kraftcheck.systems.kraft.text import fields
+from kraftcheck.systems.kraft.text.describe import (
+    describe_event,
+    describe_replica,
+    describe_response,
+    head_of,
+)
+from kraftcheck.systems.kraft.text.effects import describe_effect
+from kraftcheck.systems.kraft.text.words import NoShortForm
 from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
 
 S = TypeVar("S")
@@ -73,8 +72,8 @@ is meant, --protocol does:
 Tables: {tables}.
 Tables of brokers: {broker_tables}.
 
-The short form is described in model_check/systems/shortform.py, that of
-brokers in model_check/query/broker_short.py.
+The short form is described in model_check/systems/kraft/text/short_form.py, that of
+brokers in model_check/systems/brokers/short_form.py.
 """
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from kraftcheck.evidence.adapters.asked import Asking, Question
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
-from kraftcheck.query.describe import describe_event
-from kraftcheck.query.effect_text import describe_effect
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.events import Poll, RequestReceived, ResponseReceived
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.text.describe import describe_event
+from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.kraft.words import FOLLOWING
 from kraftcheck.traces.narrate import describe
 from kraftcheck.traces.words import compare_nodes, label

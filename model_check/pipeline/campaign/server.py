@@ -9,10 +9,12 @@ import contextlib
 import json
 import resource
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TextIO
 
 from kraftcheck.checking.mutation import warm, worker
+from kraftcheck.engine.prepared import prepare
 from kraftcheck.pipeline.campaign import explore
 from kraftcheck.pipeline.campaign.cells import from_task
 from kraftcheck.support import forks
@@ -53,5 +55,11 @@ def _untold(ended: forks.Ended) -> dict[str, Any]:
     return {"verdict": "failed", "error": f"the process of the cell ended with status {ended.status}"}
 
 
+def ready() -> Callable[[str, int], dict[str, Any]]:
+    """Import and compile what all forked processes need; what answers requests."""
+    prepare()
+    return partial(answer, warm.image(worker.load))
+
+
 if __name__ == "__main__":
-    sys.exit(forks.serve(lambda: partial(answer, warm.image(worker.load))))
+    sys.exit(forks.serve(ready))

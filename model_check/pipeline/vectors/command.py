@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.pipeline.vectors import files
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.terminal import replaced_line
 from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.scenario import Scenario
+from kraftcheck.vectors import files
 
 EPILOG = """\
 Without SCENARIO: the CI scenarios, the decision tables of 'kraftcheck step',

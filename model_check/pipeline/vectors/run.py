@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.pipeline.datasets import Column, Dataset, exists, read, write
-from kraftcheck.pipeline.vectors import files
 from kraftcheck.pipeline.vectors.cover import cover, smallest
-from kraftcheck.pipeline.vectors.form import Vector
 from kraftcheck.pipeline.vectors.tasks import CANDIDATES, Task, rows
 from kraftcheck.support.errors import InputError
+from kraftcheck.vectors import files
+from kraftcheck.vectors.form import Vector
 
 if TYPE_CHECKING:
     import pyarrow as pa

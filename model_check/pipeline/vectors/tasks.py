@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraftcheck.pipeline.datasets import Column, Dataset
-from kraftcheck.pipeline.vectors import form
-from kraftcheck.pipeline.vectors.candidate import Candidate
-from kraftcheck.pipeline.vectors.nodes import NODES
 from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario
+from kraftcheck.vectors import form
+from kraftcheck.vectors.candidate import Candidate
+from kraftcheck.vectors.nodes import NODES
 
 SCENARIO = "scenario"
 

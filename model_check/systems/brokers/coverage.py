@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast, get_args
 
 from kraftcheck import spec
-from kraftcheck.query.broker_words import error_name
 from kraftcheck.reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.messages import Request, Response
 from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol, IsrChanges
 from kraftcheck.systems.brokers.network import Payload
 from kraftcheck.systems.brokers.step import Action, Step
+from kraftcheck.systems.brokers.text import error_name
 from kraftcheck.systems.citations import in_broker_steps
 from kraftcheck.systems.coverage_targets import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from kraftcheck.query.fields import NOTHING
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, MetadataLog, Store
 from kraftcheck.reference.brokers.messages import BrokerState, PartitionState
@@ -15,6 +14,7 @@ from kraftcheck.reference.frozen import field_defaults, field_types, is_frozen
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.network import InFlight, Record
 from kraftcheck.systems.brokers.places import Control, Machine, Time
+from kraftcheck.systems.kraft.text.fields import NOTHING
 
 LEGEND = (
     "→controller sends to the controller; ←broker-1 receives from the process of broker 1; broker-1b: "

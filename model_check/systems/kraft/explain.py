@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Outcome
-from kraftcheck.query.words import print_key
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import majority
@@ -26,7 +25,8 @@ from kraftcheck.systems.kraft.labels import (
 )
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.traces.model import Run
+from kraftcheck.systems.kraft.text.words import print_key
+from kraftcheck.systems.model import Run
 
 
 def explain(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kraftcheck.query import short_describe
-from kraftcheck.query.words import print_key, print_keys
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import RequestReceived
@@ -17,7 +15,9 @@ from kraftcheck.systems.kraft import assignments, membership, names
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.traces.model import Run
+from kraftcheck.systems.kraft.text import describe_quorum as short_describe
+from kraftcheck.systems.kraft.text.words import print_key, print_keys
+from kraftcheck.systems.model import Run
 
 
 @dataclass(frozen=True, slots=True)

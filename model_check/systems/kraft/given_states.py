@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from kraftcheck.query.consistency import problems
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Log
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Replica, Resigned, Unattached
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.possible import problems
 from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 

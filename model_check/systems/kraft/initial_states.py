@@ -12,7 +12,6 @@ from kraftcheck.reference.log import Batch, LeaderChange, Log
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems import shortform
 from kraftcheck.systems.kraft import given_states, membership, names
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.history import History, record
@@ -23,6 +22,7 @@ from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.starts import crash_matters, restart
 from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.kraft.text import short_form as shortform
 from kraftcheck.systems.kraft.unread import without_unread_fields
 from kraftcheck.systems.kraft.wiring import Wiring
 

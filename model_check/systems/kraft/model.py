@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
-from kraftcheck.query.effect_text import describe_effect
 from kraftcheck.reference.config import Problem
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
@@ -25,6 +25,7 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
+from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.model import Model, Place, Run
 from kraftcheck.systems.scenario import from_data
 from kraftcheck.systems.variants import SWITCHES, with_switches
@@ -71,11 +72,9 @@ class KRaftLiveness:
         self, system: KRaftSystem, scenario: KRaftScenario, path: Sequence[PathStep], initial: int
     ) -> tuple[KRaftSystem, KRaftScenario]:
         """With the bound on epochs that ``path`` needs."""
-        from kraftcheck.traces.build import walk  # which asks the models itself
-
         unbounded = copy.copy(system)
         unbounded.bounds = Bounds(2**31)
-        largest = _largest_epoch([walk(unbounded, path, initial).state], 0)
+        largest = _largest_epoch([state for _, _, state in replay(unbounded, path, initial)], 0)
         if largest <= scenario.bounds.max_epoch:
             return system, scenario
         data = scenario.model_dump(by_alias=True)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kraftcheck.query import fields, short_log
-from kraftcheck.query.describe import describe_event, describe_request, describe_response
-from kraftcheck.query.words import print_key
 from kraftcheck.reference.events import Event, Poll
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch
@@ -16,6 +13,10 @@ from kraftcheck.reference.voters import ReplicaKey, VoterSet
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.text import fields
+from kraftcheck.systems.kraft.text import log as short_log
+from kraftcheck.systems.kraft.text.describe import describe_event, describe_request, describe_response
+from kraftcheck.systems.kraft.text.words import print_key
 
 NOTHING = fields.NOTHING
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.pipeline.vectors import broker_situations, form, malformed, nodes, tasks
-from kraftcheck.pipeline.vectors.broker_outcomes import features, outcomes
-from kraftcheck.pipeline.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
+from kraftcheck.pipeline.vectors import tasks
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.effects import ForgetRequest, PartitionChanged
 from kraftcheck.reference.brokers.messages import (
@@ -23,6 +21,9 @@ from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
+from kraftcheck.vectors import broker_situations, form, malformed, nodes
+from kraftcheck.vectors.broker_outcomes import features, outcomes
+from kraftcheck.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,13 @@ import pytest
 
 from kraftcheck import spec
 from kraftcheck.checking.coverage.not_exercised import NOT_REACHED
-from kraftcheck.pipeline.vectors import broker_situations, files, messages, nodes, replicas
-from kraftcheck.pipeline.vectors.broker_outcomes import features
-from kraftcheck.pipeline.vectors.brokers import Brokers
-from kraftcheck.pipeline.vectors.outcomes import rules_of
-from kraftcheck.pipeline.vectors.schema import schema
 from kraftcheck.systems import scenario
 from kraftcheck.systems.citations import in_broker_steps, in_steps
+from kraftcheck.vectors import broker_situations, files, messages, nodes, replicas
+from kraftcheck.vectors.broker_outcomes import features
+from kraftcheck.vectors.brokers import Brokers
+from kraftcheck.vectors.outcomes import rules_of
+from kraftcheck.vectors.schema import schema
 
 SET = Path(__file__).parents[2] / "vectors"
 CONSUMERS = SET / "consumer"

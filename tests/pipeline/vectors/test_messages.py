@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraftcheck.pipeline.vectors import functions, message_cases, messages, vector
-from kraftcheck.pipeline.vectors.messages import MISSING, NULL, RANGE, REQUEST, RESPONSE, TYPE, VERSION
 from kraftcheck.reference import versions
 from kraftcheck.reference.messages import VoteRequest
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
+from kraftcheck.vectors import functions, message_cases, messages, vector
+from kraftcheck.vectors.messages import MISSING, NULL, RANGE, REQUEST, RESPONSE, TYPE, VERSION
 
 VOTE: dict[str, Any] = {
     "clusterId": "this-cluster",

@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.cli import main as cli
-from kraftcheck.pipeline.vectors import asked, files, form, functions, nodes, situations, tasks, vector
-from kraftcheck.pipeline.vectors.candidate import Candidate
+from kraftcheck.pipeline.vectors import tasks
 from kraftcheck.pipeline.vectors.cover import cover_plainly
-from kraftcheck.pipeline.vectors.outcomes import features, outcomes
 from kraftcheck.reference.events import RequestTimedOut, Resign
 from kraftcheck.reference.protocol import KAFKA, PRESETS
 from kraftcheck.reference.step import step
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.node import execute
+from kraftcheck.vectors import asked, files, form, functions, nodes, situations, vector
+from kraftcheck.vectors.candidate import Candidate
+from kraftcheck.vectors.outcomes import features, outcomes
 
 PAIRS = st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=5).map(
     lambda each: tuple(sorted(each))

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from kraftcheck.pipeline.datasets import read
-from kraftcheck.pipeline.vectors import files, tasks
+from kraftcheck.pipeline.vectors import tasks
 from kraftcheck.pipeline.vectors.cover import cover, cover_plainly, smallest
 from kraftcheck.pipeline.vectors.run import CHOSEN, make
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
+from kraftcheck.vectors import files
 
 pytestmark = pytest.mark.spark
 

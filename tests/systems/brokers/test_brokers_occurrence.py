@@ -12,13 +12,13 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
 from kraftcheck.query.broker_consistency import problems
 from kraftcheck.query.broker_occurrence import fitted, occurs
-from kraftcheck.query.broker_short import describe
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.systems.brokers.asking import listening
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
+from kraftcheck.systems.brokers.short_form import describe
 from tests.systems.brokers.broker_samples import shipped
 from tests.systems.brokers.switched_samples import SWITCHED, switched
 

@@ -10,7 +10,6 @@ import pytest
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
 from kraftcheck.query.broker_consistency import event_problems, problems
-from kraftcheck.query.broker_short import describe
 from kraftcheck.query.broker_step import parse_event, parse_state
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
@@ -20,6 +19,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers.asking import listening
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
+from kraftcheck.systems.brokers.short_form import describe
 from tests.systems.brokers.broker_samples import scenario_of, shipped
 from tests.systems.brokers.switched_samples import SWITCHED, switched
 

@@ -23,8 +23,8 @@ from kraftcheck.systems.kraft.clock import Clock, Fetches
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.kraft.text.short_form import parse_replica
 from kraftcheck.systems.scenario import shipped
-from kraftcheck.systems.shortform import parse_replica
 from kraftcheck.traces import json_form
 from kraftcheck.traces.replay import replay
 from tests.systems.kraft.small import changed

@@ -1,0 +1,61 @@
+"""Recording what scenarios and conformance vectors execute of the reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.coverage.functions import functions_of, sources_in
+from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Executed, Index, write
+from kraftcheck.checking.run import check
+from kraftcheck.support.places import folder_of, root
+from kraftcheck.systems.coverage_targets import RULE
+from kraftcheck.systems.scenario import Scenario, shipped
+from kraftcheck.vectors import files
+from kraftcheck.vectors.nodes import difference
+
+#: The tags of the scenarios that are quick enough to be recorded and run.
+TAGS = frozenset({"ci", "mutants"})
+COMMAND = "make executed"
+
+
+def record(threads: int, progress: Callable[[str], None]) -> None:
+    """Record all checks and write the file of the package; takes minutes. Raises InputError where there are
+    no vectors, which only a checkout has.
+    """
+    checks: dict[str, Executed] = {}
+    for name, found in chain(_vectors(), _scenarios(threads)):
+        checks[name] = found
+        progress(f"{name}: {len(found.functions)} functions, {found.seconds:.1f} s")
+    functions = functions_of(sources_in(root()))
+    digests = {name: each.digest for name, each in functions.items()}
+    write(folder_of("kraftcheck") / "checking" / "coverage" / CHECKS, Index(checks, digests), COMMAND)
+
+
+def recorded_scenarios() -> list[Scenario]:
+    """The shipped scenarios that belong to the recording."""
+    return [scenario for scenario in shipped().values() if TAGS & {*scenario.tags}]
+
+
+def _scenarios(threads: int) -> Iterator[tuple[str, Executed]]:
+    for scenario in recorded_scenarios():
+        with recording() as ran:
+            result = check(scenario, threads=threads, coverage=True)
+        items = result.covered.items if result.covered is not None else frozenset()
+        rules = frozenset(name for kind, name in items if kind == RULE)
+        yield (
+            f"{SCENARIO} {scenario.name}",
+            Executed(frozenset(ran.names), rules, result.exploration.seconds),
+        )
+
+
+def _vectors() -> Iterator[tuple[str, Executed]]:
+    for entry, members in files.read(root() / "tests" / "vectors"):
+        begin = time.monotonic()
+        with recording() as ran:
+            for number, each in enumerate(members):
+                difference(each, f"{entry['file']}: vectors[{number}]")
+        seconds = time.monotonic() - begin
+        yield f"{VECTORS} {entry['file']}", Executed(frozenset(ran.names), frozenset(entry["rules"]), seconds)

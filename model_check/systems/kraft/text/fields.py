@@ -1,0 +1,162 @@
+"""The fields of a replica as people read them, and what a step changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kraftcheck.reference.log import LeaderChange, Record, Value, VoterAssignment
+from kraftcheck.reference.replica import (
+    AddingVoter,
+    AlteringQuorum,
+    Candidate,
+    Follower,
+    Leader,
+    ParkedFetch,
+    Progress,
+    Prospective,
+    RemovingVoter,
+    Replica,
+    Resigned,
+    VoterChange,
+)
+from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.kraft.text import log as short_log
+from kraftcheck.systems.kraft.text.snapshot import print_id
+from kraftcheck.systems.kraft.text.words import print_endpoints, print_key, print_keys, print_numbers
+
+NOTHING = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field of a replica before and after a step; ``none`` where the role has no such field."""
+
+    name: str
+    before: str
+    after: str
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+def compare(before: Replica, after: Replica) -> tuple[FieldChange, ...]:
+    """All fields that either replica has, in the order of :func:`fields_of`."""
+    old, new = fields_of(before), fields_of(after)
+    names = [name for name in new if name in old or name not in old]
+    names += [name for name in old if name not in new]
+    pairs = (FieldChange(name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in names)
+    return tuple(pair for pair in pairs if (pair.before, pair.after) != (NOTHING, NOTHING))
+
+
+def fields_of(replica: Replica) -> Mapping[str, str]:
+    """The fields by name: what is durable, then the role's, then the rest of the volatile state."""
+    state = replica.quorum_state
+    found = {
+        "role": role_name(replica.role),
+        "epoch": str(state.epoch),
+        "leader": _optional(state.leader),
+        "voted": NOTHING if state.voted is None else print_key(state.voted),
+        "log": short_log.describe_log(replica.log),
+        "end offset": str(replica.log.end_offset),
+        "high watermark": _optional(replica.high_watermark),
+    }
+    if replica.log.snapshots:
+        found["log start"] = str(replica.log.start_offset)
+        found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
+    found |= _role_fields(replica)
+    waiting = [each for each in replica.connections if each.awaiting]
+    found["awaiting"] = ",".join(str(each.node) + _colon(each.correlation) for each in waiting) or NOTHING
+    found["backing off"] = print_numbers(each.node for each in replica.connections if not each.awaiting)
+    found["parked"] = ",".join(map(_parked, replica.parked)) or NOTHING
+    found["next correlation"] = _optional(replica.next_correlation)
+    found["shutting down"] = "yes" if replica.shutting_down else NOTHING
+    found["voters"] = print_keys(voter.key for voter in replica.voters.voters)
+    return found
+
+
+def _role_fields(replica: Replica) -> dict[str, str]:
+    role = replica.role
+    if isinstance(role, Prospective | Candidate):
+        election = role.election
+        electorate = {"electorate": print_numbers(election.voters)}
+        tally = {"granted": print_numbers(election.granted), "rejected": print_numbers(election.rejected)}
+        known = role.leader_endpoints if isinstance(role, Prospective) else ()
+        frozen = electorate if election.voters != replica.voters.ids else {}
+        return frozen | tally | {"leader endpoints": print_endpoints(known)}
+    if isinstance(role, Follower):
+        fetched = "yes" if role.has_fetched else "no"
+        partial = role.fetching_snapshot
+        loads = {} if partial is None else {"loads": f"{print_id(partial.id)} from {partial.position} on"}
+        updated = {"leader has updated": "yes"} if role.has_updated_leader else {}
+        return (
+            {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched}
+            | updated
+            | loads
+        )
+    if isinstance(role, Leader):
+        return {
+            "epoch start": str(role.epoch_start_offset),
+            "granting voters": print_numbers(role.granting_voters),
+            "progress": " ".join(map(_progress, role.progress)),
+            "pending": " ".join("+".join(map(describe_record, records)) for records in role.pending)
+            or NOTHING,
+            "contacts": print_numbers(role.contacts),
+            "resign requested": "yes" if role.resign_requested else NOTHING,
+            "observers": " ".join(map(_progress, role.observers)) or NOTHING,
+            "voter change": _voter_change(role.change),
+            "reported entries": print_keys(entry.key for entry in role.reported),
+        } | ({"alterations": " ".join(map(_alteration, role.alterations))} if role.alterations else {})
+    if isinstance(role, Resigned):
+        return {
+            "unacknowledged": print_numbers(role.unacknowledged),
+            "preferred successors": print_keys(role.preferred_successors),
+        }
+    return {}
+
+
+def _voter_change(change: VoterChange | None) -> str:
+    if change is None:
+        return NOTHING
+    if isinstance(change, AddingVoter):
+        at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
+        return f"adds {print_key(change.voter.key)} ({at})"
+    kind = "removes a voter" if isinstance(change, RemovingVoter) else "updates a voter"
+    return f"{kind} (appended at {change.offset})"
+
+
+def _alteration(waiting: AlteringQuorum) -> str:
+    target = "cancel" if waiting.target is None else print_numbers(waiting.target)
+    return f"{target} ({'waits' if waiting.offset is None else f'appended at {waiting.offset}'})"
+
+
+def describe_record(record: Record) -> str:
+    """A record in a word: its value, or what kind of control record it is."""
+    if isinstance(record, Value):
+        return str(record.value)
+    if isinstance(record, LeaderChange):
+        return f"LeaderChange({record.leader})"
+    if isinstance(record, VoterAssignment):
+        target = "" if record.target is None else f" -> {print_numbers(record.target)}"
+        return f"VoterAssignment({print_numbers(record.voters)}{target})"
+    return type(record).__name__
+
+
+def _progress(entry: Progress) -> str:
+    end = "?" if entry.end_offset is None else str(entry.end_offset)
+    times = (entry.last_fetch_time, entry.last_caught_up_time)
+    clock = "" if times == (None, None) else f"(fetched={times[0]} caught-up={times[1]})"
+    return f"{entry.id}:{end}{'' if entry.acknowledged else ' (silent)'}{clock}"
+
+
+def _parked(entry: ParkedFetch) -> str:
+    return f"{entry.source}:{entry.request.offset}{_colon(entry.correlation)}"
+
+
+def _colon(correlation: int | None) -> str:
+    return "" if correlation is None else f":{correlation}"
+
+
+def _optional(number: int | None) -> str:
+    return NOTHING if number is None else str(number)
