@@ -160,7 +160,8 @@ class Scenario(Table):
     about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
     source: Annotated[tuple[str, ...], Field(strict=False)] = ()
     tags: Annotated[
-        tuple[Literal["ci", "twin", "nightly", "bench", "mutants", "finding"], ...], Field(strict=False)
+        tuple[Literal["ci", "large", "twin", "nightly", "bench", "mutants", "finding"], ...],
+        Field(strict=False),
     ] = ()
     network: NetworkChoice = NetworkChoice()
     budgets: Budgets = Budgets()

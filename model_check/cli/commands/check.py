@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -37,6 +37,9 @@ from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.traces import json_form
 
+#: The tag of scenarios that take longer than all others together. CI explores them.
+LARGE = "large"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -52,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="explore also scenarios whose result cannot have changed since they were explored",
+        help="explore also large scenarios, and those whose result cannot have changed",
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
@@ -127,7 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
     results, interrupted = [], False
     known = ledger.of_this_user() if _all_of_it(arguments) else None
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
-    for scenario in (each for each in scenarios if each.name not in kept):
+    by_default = known is not None and arguments.tag is None and not arguments.all
+    large = _large(scenarios, kept) if by_default else []
+    for scenario in (each for each in scenarios if each.name not in kept and each.name not in large):
         with recording(ledger.RECORDED) if known is not None else nullcontext() as ran:
             result, more, interrupted = _check(scenario, arguments, limits)
         results.append(result)
@@ -152,6 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
             summarize(out, results)
         if kept:
             _tell_kept(out, kept, "more " if results else "scenarios ")
+        if large:
+            say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
     if arguments.coverage:
         _tell_coverage(out, results, arguments)
     status = exit_status(results)
@@ -173,6 +180,11 @@ def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:
     """By name what need not be explored again."""
     found = {scenario.name: known.kept(scenario) for scenario in scenarios}
     return {name: kept for name, kept in found.items() if kept is not None}
+
+
+def _large(scenarios: Sequence[Scenario], kept: Container[str]) -> list[str]:
+    """The names of scenarios that are explored when they are asked for, and where all are."""
+    return [each.name for each in scenarios if LARGE in each.tags and each.name not in kept]
 
 
 def _tell_kept(out: Console, kept: dict[str, Kept], what: str) -> None:

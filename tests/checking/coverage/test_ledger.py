@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from kraftcheck.checking.coverage.executed import recording
 from kraftcheck.checking.ledger import RECORDED, Ledger, Sources
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.run import check
+from kraftcheck.cli.commands import check as check_command
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.places import REFERENCE, file_of, folder_of
@@ -210,6 +212,22 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(ledger, "write_atomically", refuse)
     explored(tmp_path / "ledger", NAME).write()
     assert not (tmp_path / "ledger").exists()
+
+
+def test_large_scenarios_are_left_out_unless_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = find("single-voter").model_copy(update={"tags": ("ci", "large")})
+    other = find("finding-restart-as-candidate")
+    monkeypatch.setattr(check_command, "shipped", lambda: {data.name: data, other.name: other})
+    assert main(["check"]) == 0
+    assert "not explored, since they are large: single-voter; --all explores them" in capsys.readouterr().out
+    for asked in (["--all"], ["--tag", "large"]):
+        assert main(["check", *asked]) == 0
+        assert re.search("single-voter +holds", capsys.readouterr().out)
+    assert main(["check"]) == 0
+    assert "large" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
