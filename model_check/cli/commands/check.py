@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
         if results or not kept:
             summarize(out, results)
         if kept:
-            _tell_kept(out, kept, "more " if results else "scenarios ")
+            _tell_kept(out, kept, "more" if results else "scenario" if len(kept) == 1 else "scenarios")
         if large:
             say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
     if arguments.coverage:
@@ -190,7 +190,7 @@ def _large(scenarios: Sequence[Scenario], kept: Container[str]) -> list[str]:
 def _tell_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
     oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
     since = oldest.strftime("%Y-%m-%d %H:%M")
-    say(out, f"{len(kept)} {what}unchanged since {since}, as expected then; --all explores them too", hang=2)
+    say(out, f"{len(kept)} {what} unchanged since {since}, as expected then; --all explores them too", hang=2)
 
 
 def _tell_interrupted(result: CheckResult) -> None:
