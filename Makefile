@@ -87,10 +87,10 @@ mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checke
 tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
 
 tlc-small: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(PAIRED),--threads 1)
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(PAIRED),--threads 1 --jobs 1)
 
 tlc-mutants: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants $(if $(PAIRED),--jobs 1)
 
 spark: $(WITH_SPARK) ## the pipelines, on Spark in this machine's processes
 	@$(WITH_JAVA) $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
@@ -113,10 +113,10 @@ recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder tha
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	EXECUTED_BY_TESTS=model_check/checking/coverage/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
-	$(KRAFTCHECK) museum --markdown -o docs/museum.md
+	$(KRAFTCHECK) bugs --markdown -o docs/historical-bugs.md
 
 executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
-	$(KRAFTCHECK) impact --record
+	$(RUN) kraftcheck.impact.record
 
 vectors: $(WITH_SPARK) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
 	$(KRAFTCHECK) pipeline vectors -o tests/vectors

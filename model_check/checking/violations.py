@@ -23,7 +23,7 @@ from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.model import Judged
 from kraftcheck.systems.scenario import Eventually, Scenario
 from kraftcheck.traces import build
-from kraftcheck.traces.narrate import path_text
+from kraftcheck.traces.view import path_text
 
 
 def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> dict[str, Any]:

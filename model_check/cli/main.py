@@ -31,7 +31,7 @@ COMMANDS = {
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
     "impact": "find the checks that a rule, a function or a change concerns, and run them",
-    "museum": "bring back former defects of production and see how the checker refutes them",
+    "bugs": "bring back historical bugs of Apache Kafka, each as a mutant that the checker kills",
     "conform": "hold recorded runs of production Kafka against the reference",
     "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
     "prove": "prove the safety core for any number of replicas, epochs and records",

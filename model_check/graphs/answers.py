@@ -12,7 +12,7 @@ from kraftcheck.graphs.projection import Condition, Projection, seen
 from kraftcheck.graphs.queries import Queries, Way, initial, where
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build as build_trace
-from kraftcheck.traces.narrate import path_text
+from kraftcheck.traces.view import path_text
 
 #: How many values of a field are shown.
 MOST_SEEN = 8

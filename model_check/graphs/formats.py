@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import networkx as nx
 
-from kraftcheck.graphs.picture import as_svg
+from kraftcheck.graphs.picture import as_dot, as_svg
 from kraftcheck.support.printable import json_text
 
 
@@ -31,29 +30,6 @@ def as_json(graph: nx.MultiDiGraph) -> str:
         ],
     }
     return json_text(data) + "\n"
-
-
-def as_dot(graph: nx.MultiDiGraph) -> str:
-    """``graph`` in the language of Graphviz."""
-    lines = [f"digraph {_quoted(graph.graph['name'])} {{", "  node [shape=box];"]
-    for node, data in graph.nodes(data=True):
-        text = data["label"].replace(", ", "\n")
-        text += f"\n{data['states']} states" if "states" in data else f"\n{data['in_flight']} in flight"
-        look = ", peripheries=2" if data["initial"] else ""
-        if data["violates"]:
-            text += f"\nviolates {data['violates']}"
-            look += ", color=red"
-        lines.append(f"  {node} [label={_quoted(text)}{look}];")
-    for source, target, data in graph.edges(data=True):
-        count = data.get("steps", 1)
-        text = data["action"] if count == 1 else f"{data['action']} ×{count}"
-        lines.append(f"  {source} -> {target} [label={_quoted(text)}];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: Any) -> str:
-    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 #: The formats by the name that ``--format`` takes.

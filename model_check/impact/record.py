@@ -1,7 +1,8 @@
-"""Recording what scenarios and conformance vectors execute of the reference."""
+"""Recording what scenarios and conformance vectors execute of the reference: ``make executed``."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -10,6 +11,7 @@ from kraftcheck.checking.coverage.executed import recording
 from kraftcheck.checking.coverage.functions import functions_of, sources_in
 from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Executed, Index, write
 from kraftcheck.checking.run import check
+from kraftcheck.support.arguments import cores
 from kraftcheck.support.places import folder_of, root
 from kraftcheck.systems.coverage_targets import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
@@ -59,3 +61,7 @@ def _vectors() -> Iterator[tuple[str, Executed]]:
                 difference(each, f"{entry['file']}: vectors[{number}]")
         seconds = time.monotonic() - begin
         yield f"{VECTORS} {entry['file']}", Executed(frozenset(ran.names), frozenset(entry["rules"]), seconds)
+
+
+if __name__ == "__main__":
+    record(cores(), lambda line: print(line, file=sys.stderr, flush=True))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -24,7 +27,7 @@ from kraftcheck.tlc.install import Tools
 from kraftcheck.tlc.kinds import kind_of
 from kraftcheck.tlc.modules import Configuration, Modules, TlaMutant
 from kraftcheck.tlc.output import Said
-from kraftcheck.tlc.process import DUMP, Job, Ran, run, workplace
+from kraftcheck.tlc.process import DUMP, Job, Ran, Running, run, workplace
 from kraftcheck.tlc.states import StatesCompared
 from kraftcheck.tlc.values import NoFormError
 
@@ -99,32 +102,94 @@ class Comparison:
         return Status.SAME
 
 
-def compare(
-    scenario: Scenario, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
-) -> Comparison:
-    """``scenario`` by both. Raises InputError where it has no TLA+ configuration, or TLC cannot read that."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What TLC is asked, and what the checker says.
+
+    dump: whether TLC writes its states. compared: makes the comparison of TLC's answer and the folder of its
+    run; it may raise InputError.
+    """
+
+    configuration: Configuration
+    ours: Answer
+    dump: bool
+    compared: Callable[[Answer, Path], Comparison]
+
+
+#: Has the checker explore something, and makes the question to TLC.
+Asking = Callable[[Report], Question]
+
+
+def compare_all(
+    askings: Iterable[Asking],
+    modules: Modules,
+    tools: Tools,
+    wanted: Wanted,
+    jobs: int = 1,
+    report: Report = lambda text: None,
+) -> Generator[Comparison, None, None]:
+    """The comparisons in the order of ``askings``, with up to ``jobs`` runs of TLC at a time.
+
+    While TLC runs, the checker explores what comes next. Close the iterator to end what runs. Raises
+    InputError where TLC cannot read a configuration.
+    """
+    running = Running()
+    waiting: deque[tuple[Question, Path, Future[Answer]]] = deque()
+    with workplace() as place, ThreadPoolExecutor(jobs) as pool:
+        try:
+            for number, asking in enumerate(askings):
+                try:
+                    question = asking(report)
+                except InputError:
+                    while waiting:
+                        yield _comparison(*waiting.popleft())
+                    raise
+                folder = place / str(number)
+                folder.mkdir()
+                answer = pool.submit(
+                    tlc_answer, modules, question, tools, wanted, folder, report=report, running=running
+                )
+                waiting.append((question, folder, answer))
+                if len(waiting) > jobs:
+                    yield _comparison(*waiting.popleft())
+            while waiting:
+                yield _comparison(*waiting.popleft())
+        finally:
+            running.end()
+
+
+def _comparison(question: Question, folder: Path, answer: Future[Answer]) -> Comparison:
+    found = question.compared(answer.result(), folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) -> Question:
+    """The question whether TLC says the same of ``scenario``. Raises InputError where it has no TLA+
+    configuration.
+    """
     configuration = modules.configuration(scenario.name)
-    if report is not None:
-        report("the checker explores")
+    report(f"{scenario.name}: the checker explores")
     ours = our_answer(scenario, wanted)
     small = not ours.violated and ours.limit is None and ours.distinct <= wanted.compare_states
-    compared, notes = None, list(_unjudged(scenario, configuration))
-    generated = None
-    with workplace() as folder:
-        theirs = tlc_answer(modules, configuration, tools, wanted, folder, ours, dump=small, report=report)
+
+    def compared(theirs: Answer, folder: Path) -> Comparison:
+        found = list(differences(ours, theirs, one_worker=wanted.workers == 1))
+        states, notes = None, list(_unjudged(scenario, configuration))
         if small and theirs.verdict == "holds":
-            if report is not None:
-                report("compares the states")
+            report(f"{scenario.name}: compares the states")
             graph = collect_graph(_built(scenario), max_states=ours.distinct)
             generated = sets.generated_as_tlc_counts(graph)
-            compared, trouble = _compared(scenario, graph, folder / DUMP)
+            if generated != theirs.generated:
+                said = f"in TLC {theirs.generated:,}"
+                found.append(f"{generated:,} generated states as TLC counts them, {said}")
+            states, trouble = _compared(scenario, graph, folder / DUMP)
             notes += [trouble] if trouble else []
-    found = differences(ours, theirs, one_worker=wanted.workers == 1)
-    if generated is not None and generated != theirs.generated:
-        found += (f"{generated:,} generated states as TLC counts them, in TLC {theirs.generated:,}",)
-    if compared is not None and not compared.same:
-        found += (f"{compared.only_ours:,} states only here, {compared.only_theirs:,} only in TLC",)
-    return Comparison(scenario.name, ours, theirs, found, tuple(notes), compared)
+        if states is not None and not states.same:
+            found.append(f"{states.only_ours:,} states only here, {states.only_theirs:,} only in TLC")
+        return Comparison(scenario.name, ours, theirs, tuple(found), tuple(notes), states)
+
+    return Question(configuration, ours, small, compared)
 
 
 def _built(scenario: Scenario) -> ModelSystem:
@@ -150,26 +215,23 @@ def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
 
 def tlc_answer(
     modules: Modules,
-    configuration: Configuration,
+    question: Question,
     tools: Tools,
     wanted: Wanted,
     folder: Path,
-    ours: Answer,
     *,
-    dump: bool = False,
-    report: Report | None = None,
+    report: Report,
+    running: Running,
 ) -> Answer:
-    """What TLC says of ``configuration``, where the checker says ``ours``. Raises InputError where it cannot
-    read the modules.
-    """
+    """What TLC says to ``question``. Raises InputError where it cannot read the modules."""
+    ours, configuration = question.ours, question.configuration
     small = ours.limit is None and ours.distinct <= SMALL_STATES
-    job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, dump, small)
+    job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, question.dump, small)
 
     def progress(said: Said) -> None:
-        if report is not None:
-            report(f"TLC: {said.progress}")
+        report(f"{configuration.name}: TLC: {said.progress}")
 
-    done = run(tools, job, folder, max_seconds=wanted.max_seconds, progress=progress)
+    done = run(tools, job, folder, max_seconds=wanted.max_seconds, progress=progress, running=running)
     return answer_of(done, configuration.name)
 
 
@@ -239,20 +301,19 @@ def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompa
     return sets.compare(ours, sets.their_states(dump, frozenset(kind_of(scenario).variables))), ""
 
 
-def compare_mutant(
-    mutant: TlaMutant, modules: Modules, tools: Tools, wanted: Wanted, report: Report | None = None
-) -> Comparison:
-    """``mutant`` by both, which must refute it by equally many steps. Raises InputError."""
+def ask_about_mutant(mutant: TlaMutant, modules: Modules, wanted: Wanted, report: Report) -> Question:
+    """The question whether TLC kills ``mutant`` by as many steps as the checker. Raises InputError."""
     configuration = modules.mutated(mutant)
-    if report is not None:
-        report("the checker explores")
+    report(f"{mutant.id}: the checker explores")
     ours = _mutant_answer(mutant, wanted)
-    with workplace() as folder:
-        theirs = tlc_answer(modules, configuration, tools, wanted, folder, ours, report=report)
-    found = differences(ours, theirs, one_worker=wanted.workers == 1)
-    if not found and "holds" in (ours.verdict, theirs.verdict):
-        found = ("neither refutes it",) if ours.verdict == theirs.verdict else ()
-    return Comparison(mutant.id, ours, theirs, found)
+
+    def compared(theirs: Answer, folder: Path) -> Comparison:
+        found = differences(ours, theirs, one_worker=wanted.workers == 1)
+        if not found and ours.verdict == theirs.verdict == "holds":
+            found = ("neither kills it",)
+        return Comparison(mutant.id, ours, theirs, found)
+
+    return Question(configuration, ours, False, compared)
 
 
 def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:

@@ -7,7 +7,7 @@ Whatever the modules have no form for (snapshots, parked fetches, replaced disks
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from kraftcheck.engine.system import GlobalState
@@ -31,7 +31,6 @@ from kraftcheck.reference.replica import (
     AddingVoter,
     Candidate,
     Follower,
-    Leader,
     Progress,
     Prospective,
     QuorumState,
@@ -46,7 +45,7 @@ from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.tlc.values import NONE, NoFormError, State, Value, function, known, record, set_of
+from kraftcheck.tlc.values import NONE, NoFormError, State, Value, field, fields, function, record, set_of
 
 #: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
 #: a budget for timers these expire without a bound.
@@ -133,11 +132,10 @@ def _replica(replica: Replica) -> Value:
     if replica.parked or replica.shutting_down:
         raise NoFormError("a fetch is parked" if replica.parked else "a replica shuts down")
     return record(
-        id=replica.id,
+        **fields(replica, "id high_watermark"),
         quorum=_quorum(replica.quorum_state),
         log=_log(replica.log),
         role=_role(replica.role),
-        highWatermark=known(replica.high_watermark),
         awaiting=set_of(each.node for each in replica.connections if each.awaiting),
         backingOff=set_of(each.node for each in replica.connections if not each.awaiting),
     )
@@ -150,7 +148,7 @@ def _disk(disk: Disk) -> Value:
 
 def _quorum(quorum: QuorumState) -> Value:
     voted = None if quorum.voted is None else quorum.voted.id
-    return record(epoch=quorum.epoch, leader=known(quorum.leader), voted=known(voted))
+    return record(**fields(quorum, "epoch leader"), voted=field(voted))
 
 
 def _log(log: Log) -> Value:
@@ -171,54 +169,39 @@ def _records(records: Iterable[Record]) -> Value:
 
 
 def _record(entry: Record) -> Value:
-    if isinstance(entry, LeaderChange):
-        return record(type="LeaderChange", leader=entry.leader, voters=set_of(entry.voters))
-    if isinstance(entry, LogValue):
-        return record(type="Value", value=entry.value)
-    if isinstance(entry, KRaftVersion):
-        return record(type="KRaftVersion", version=entry.version)
+    names = _RECORDS.get(type(entry))
+    if names is not None:
+        return record(type=type(entry).__name__, **fields(entry, names))
     if isinstance(entry, Voters):
         return record(type="Voters", voters=set_of(entry.voters.ids))
     raise NoFormError(f"a log has a record {type(entry).__name__}")
 
 
 def _role(role: Role) -> Value:
+    return record(name=type(role).__name__, **_fields_of(role))
+
+
+def _fields_of(role: Role) -> dict[str, Value]:
     if isinstance(role, Unattached):
-        return record(name="Unattached")
+        return {}
     if isinstance(role, Prospective | Candidate):
-        election = role.election
-        return record(
-            name=type(role).__name__,
-            voters=set_of(election.voters),
-            granted=set_of(election.granted),
-            rejected=set_of(election.rejected),
-        )
+        return fields(role.election, "voters granted rejected")
     if isinstance(role, Follower):
         if role.fetching_snapshot is not None:
             raise NoFormError("a follower fetches a snapshot")
-        return record(name="Follower", hasFetched=role.has_fetched)
+        return fields(role, "has_fetched")
     if isinstance(role, Resigned):
-        return record(
-            name="Resigned",
-            unacknowledged=set_of(role.unacknowledged),
-            successors=tuple(key.id for key in role.preferred_successors),
-        )
-    return _leader(role)
-
-
-def _leader(role: Leader) -> Value:
+        successors = tuple(key.id for key in role.preferred_successors)
+        return fields(role, "unacknowledged") | {"successors": successors}
     if role.alterations or role.reported:
         raise NoFormError("a leader has AlterQuorum requests, or entries that voters gave of themselves")
-    return record(
-        name="Leader",
-        epochStart=role.epoch_start_offset,
-        progress=_progress(role.progress),
-        observers=_progress(role.observers),
-        pending=tuple(map(_records, role.pending)),
-        contacts=set_of(role.contacts),
-        resignRequested=role.resign_requested,
-        change=_change(role.change),
-    )
+    return fields(role, "contacts resign_requested") | {
+        "epochStart": role.epoch_start_offset,
+        "progress": _progress(role.progress),
+        "observers": _progress(role.observers),
+        "pending": tuple(map(_records, role.pending)),
+        "change": _change(role.change),
+    }
 
 
 def _progress(entries: Iterable[Progress]) -> Value:
@@ -227,9 +210,8 @@ def _progress(entries: Iterable[Progress]) -> Value:
 
 def _entry(entry: Progress) -> Value:
     return record(
-        endOffset=known(entry.end_offset),
-        leaderEnd=NONE if entry.caught_up else known(entry.leader_end_offset),
-        caughtUp=entry.caught_up,
+        **fields(entry, "end_offset caught_up"),
+        leaderEnd=NONE if entry.caught_up else field(entry.leader_end_offset),
     )
 
 
@@ -237,7 +219,7 @@ def _change(change: VoterChange | None) -> Value:
     if change is None:
         return NONE
     if isinstance(change, AddingVoter):
-        return record(type="add", voter=change.voter.key.id, offset=known(change.offset))
+        return record(type="add", voter=change.voter.key.id, offset=field(change.offset))
     if isinstance(change, RemovingVoter):
         return record(type="remove", offset=change.offset)
     raise NoFormError(f"a leader has a change {type(change).__name__}")
@@ -253,45 +235,42 @@ def _in_flight(message: InFlight) -> Value:
     return function([*pairs, *_payload(message.payload).items()])
 
 
+#: The requests whose fields have simple values, and the records of logs.
+_REQUESTS: Mapping[type[Message], str] = {
+    VoteRequest: "epoch pre_vote last_epoch end_offset",
+    BeginQuorumEpochRequest: "epoch",
+    FetchRequest: "epoch offset last_epoch",
+    ApiVersionsRequest: "",
+    ApiVersionsResponse: "",
+}
+_RECORDS: Mapping[type[Record], str] = {
+    LeaderChange: "leader voters",
+    LogValue: "value",
+    KRaftVersion: "version",
+}
+
+
 def _payload(payload: Message) -> dict[str, Value]:
-    if isinstance(payload, VoteRequest):
-        return {
-            "epoch": payload.epoch,
-            "preVote": payload.pre_vote,
-            "lastEpoch": payload.last_epoch,
-            "endOffset": payload.end_offset,
-        }
-    if isinstance(payload, BeginQuorumEpochRequest):
-        return {"epoch": payload.epoch}
+    names = _REQUESTS.get(type(payload))
+    if names is not None:
+        return fields(payload, names)
     if isinstance(payload, EndQuorumEpochRequest):
-        return {
-            "epoch": payload.epoch,
-            "successors": tuple(key.id for key in payload.preferred_successors),
-        }
-    if isinstance(payload, FetchRequest):
-        return {"epoch": payload.epoch, "offset": payload.offset, "lastEpoch": payload.last_epoch}
-    if isinstance(payload, ApiVersionsRequest | ApiVersionsResponse):
-        return {}
-    return _response(payload)
-
-
-def _response(payload: Message) -> dict[str, Value]:
+        return {"epoch": payload.epoch, "successors": tuple(key.id for key in payload.preferred_successors)}
     if not isinstance(
         payload, VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse
     ):
         raise NoFormError(f"a {type(payload).__name__} is in flight")
-    found: dict[str, Value] = {
-        "epoch": payload.epoch,
-        "leader": known(payload.leader),
-        "error": payload.partition_error.name,
-    }
+    found = fields(payload, "epoch leader") | {"error": payload.partition_error.name}
     if isinstance(payload, VoteResponse):
-        found["granted"] = payload.granted
+        return found | fields(payload, "granted")
     if isinstance(payload, FetchResponse):
         diverging = payload.diverging
-        found["highWatermark"] = known(payload.high_watermark)
-        found["batches"] = _batches(payload.batches)
-        found["diverging"] = (
-            NONE if diverging is None else record(epoch=diverging.epoch, offset=diverging.offset)
+        return (
+            found
+            | fields(payload, "high_watermark")
+            | {
+                "batches": _batches(payload.batches),
+                "diverging": NONE if diverging is None else record(**fields(diverging, "epoch offset")),
+            }
         )
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraftcheck.support import signals
-from kraftcheck.support.errors import InputError
+from kraftcheck.support.errors import InputError, ProcessKilledError
 from kraftcheck.support.files import TemporaryFolder
 from kraftcheck.support.java import NOT_BEGUN
 from kraftcheck.tlc.install import Tools
@@ -63,6 +63,36 @@ class Ran:
         return self.seconds if self.said.seconds is None else self.said.seconds
 
 
+class Running:
+    """The runs of TLC that are under way, so that all of them can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._ended = False
+
+    def start(self, begin: Callable[[], subprocess.Popen[str]]) -> subprocess.Popen[str]:
+        """The process that ``begin`` starts. Raises ProcessKilledError after :meth:`end`."""
+        with self._lock:
+            if self._ended:
+                raise ProcessKilledError
+            process = begin()
+            self._processes.add(process)
+        return process
+
+    def done(self, process: subprocess.Popen[str]) -> None:
+        """Forget a process that has ended."""
+        with self._lock:
+            self._processes.discard(process)
+
+    def end(self) -> None:
+        """End all processes, and start no more."""
+        with self._lock:
+            self._ended = True
+            for process in self._processes:
+                _kill(process)
+
+
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
     """A temporary folder, which is removed however the run ends."""
@@ -77,11 +107,13 @@ def run(
     *,
     max_seconds: float | None = None,
     progress: Callable[[Said], None] | None = None,
+    running: Running | None = None,
 ) -> Ran:
-    """Run ``job`` in ``folder``. However it ends, nothing of it runs on.
+    """Run ``job`` in ``folder``, as one of ``running``. However it ends, nothing of it runs on.
 
-    Raises InputError for a ``java`` that cannot be started.
+    Raises InputError for a ``java`` that cannot be started, ProcessKilledError where ``running`` has ended.
     """
+    running = Running() if running is None else running
     for name, text in job.modules.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "run.cfg").write_text(job.configuration, encoding="utf-8")
@@ -91,7 +123,7 @@ def run(
     process: subprocess.Popen[str] | None = None
     try:
         with signals.waiting():  # What is to be ended must be known first.
-            process = _start(tools, _command(tools, job, folder), folder)
+            process = running.start(lambda: _start(tools, _command(tools, job, folder), folder))
         if max_seconds is not None:
             clock = threading.Timer(max_seconds, _end, (process, overtime))
             clock.start()
@@ -103,6 +135,7 @@ def run(
         if process is not None:
             _kill(process)
             process.wait()
+            running.done(process)
             if process.stdout is not None:
                 process.stdout.close()
         shutil.rmtree(folder / "meta", ignore_errors=True)

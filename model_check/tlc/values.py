@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from functools import cache
 from typing import Union
 
 
@@ -49,9 +51,31 @@ class NoFormError(ValueError):
     """A state has something for which the modules of ``tla/`` have no form."""
 
 
-def known(value: int | None) -> Value:
-    """``value``, or ``None`` of the modules."""
-    return NONE if value is None else value
+def field(value: object) -> Value:
+    """The value of a field of the reference that is ``None``, a number, a flag, a text or a constant, which
+    has its name; of several ids it is their set.
+    """
+    if value is None:
+        return NONE
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        return set_of(value)
+    assert isinstance(value, bool | int | str), value
+    return value
+
+
+def fields(value: object, names: str) -> dict[str, Value]:
+    """Fields of a value of the reference, ``last_epoch end_offset``, by their names in the modules:
+    ``lastEpoch`` and ``endOffset``.
+    """
+    return {_in_modules(name): field(getattr(value, name)) for name in names.split()}
+
+
+@cache
+def _in_modules(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def set_of(members: Iterable[Value]) -> Set:

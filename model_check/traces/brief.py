@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kraftcheck.support.printable import printable
 from kraftcheck.systems.model import called
-from kraftcheck.traces import narrate
 from kraftcheck.traces.model import Trace
+from kraftcheck.traces.view import CYCLE, view_of
 
-#: What a reader can do without: rules are in the full views, messages that no longer matter do not.
+#: The kinds of lines that are shown: rules are in the full views, dropped messages matter no longer.
 _SHOWN = ("effect", "change", "sent")
 
 
@@ -19,20 +19,14 @@ def render(trace: Trace) -> str:
 
 
 def _lines(trace: Trace) -> Iterator[str]:
-    for replica, node in trace.nodes:
-        yield f"{called(replica)}: {'; '.join(narrate.start_lines(node))}"
-    for line in narrate.in_flight_lines(trace):
-        yield line.text
-    for step in trace.steps:
-        if (mark := narrate.mark(trace, step.number)) is not None:
-            yield mark
-        yield f"{step.number:3}. {called(step.replica)}: {narrate.head(step)}"
-        told = [line.text for line in narrate.lines(step) if line.kind in _SHOWN]
-        for text in told:
-            yield f"       {text}"
-        for replica in trace.replicas:
-            if replica != step.replica:
-                for change in narrate.changes(step, replica):
-                    yield f"       {called(replica)}: {narrate.describe(change)}"
-    if trace.finding is not None:
-        yield from trace.finding.reasons
+    view = view_of(trace)
+    for place, texts in view.start:
+        yield f"{called(place)}: {'; '.join(texts)}"
+    yield from (line.text for line in view.in_flight)
+    for step in view.steps:
+        if step.begins_cycle:
+            yield CYCLE
+        yield f"{step.number:3}. {called(step.actor)}: {step.head}"
+        yield from (f"       {line.text}" for line in step.own if line.kind in _SHOWN)
+        yield from (f"       {called(place)}: {line.text}" for place, line in step.others)
+    yield from view.reasons

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from kraftcheck.support.printable import printable
 from kraftcheck.systems.model import called
-from kraftcheck.traces import narrate
 from kraftcheck.traces.model import Trace
+from kraftcheck.traces.view import CYCLE, view_of
 
 
 def render(trace: Trace, *, verbose: bool = False) -> str:
@@ -17,48 +17,38 @@ def render(trace: Trace, *, verbose: bool = False) -> str:
 
 
 def _lines(trace: Trace, verbose: bool) -> Iterator[str]:
-    yield f"# {escape(narrate.title(trace))}"
+    view = view_of(trace, verbose=verbose)
+    yield f"# {escape(view.title)}"
     yield ""
-    stated = narrate.statement(trace)
-    if trace.finding is not None and stated is not None:
-        name = f"{trace.finding.property} ({stated[0]})" if stated[0] else trace.finding.property
-        yield f"**{escape(name)}**: {escape(stated[1])}"
+    if view.violated is not None:
+        yield f"**{escape(view.violated)}**: {escape(view.statement)}"
         yield ""
-        for reason in trace.finding.reasons:
-            yield f"> {escape(reason)}"
+        yield from (f"> {escape(reason)}" for reason in view.reasons)
         yield ""
-    yield escape(narrate.legend(trace))
+    yield escape(view.legend)
     yield ""
-    kind = "replica" if all(isinstance(each, int) for each in trace.replicas) else "who"
+    kind = "replica" if all(isinstance(place, int) for place, _ in view.start) else "who"
     yield f"| {kind} | at the beginning |"
     yield "|---|---|"
-    for replica, node in trace.nodes:
-        yield f"| {replica} | {escape('; '.join(narrate.start_lines(node)))} |"
-    for line in narrate.in_flight_lines(trace):
+    for place, texts in view.start:
+        yield f"| {place} | {escape('; '.join(texts))} |"
+    for line in view.in_flight:
         yield ""
         yield escape(line.text)
-    budgets = trace.budgets
-    for step in trace.steps:
+    for step in view.steps:
         yield ""
-        if (mark := narrate.mark(trace, step.number)) is not None:
-            yield f"*{mark}*"
+        if step.begins_cycle:
+            yield f"*{CYCLE}*"
             yield ""
-        for line in narrate.lines(step, verbose=verbose):
-            if line.kind == "head":
-                yield f"**{step.number}. {_capital(called(step.replica))}: {escape(line.text)}**"
-                yield ""
-            else:
-                yield f"- {escape(line.text)}"
-        others = [replica for replica in trace.replicas if replica != step.replica]
-        for replica in others:
-            for change in narrate.changes(step, replica, verbose=verbose):
-                yield f"- {called(replica)}: {escape(narrate.describe(change))}"
-        for line in narrate.world_lines(step, budgets):
+        yield f"**{step.number}. {_capital(called(step.actor))}: {escape(step.head)}**"
+        yield ""
+        yield from (f"- {escape(line.text)}" for line in step.own)
+        yield from (f"- {called(place)}: {escape(line.text)}" for place, line in step.others)
+        for line in step.world:
             stars = "**" if line.kind == "violation" else ""
             yield f"- {stars}{escape(line.text)}{stars}"
-        budgets = step.budgets
     yield ""
-    yield f"Again: `kraftcheck trace show {narrate.permalink(trace)}`"
+    yield f"Again: `kraftcheck trace show {view.permalink}`"
 
 
 def escape(text: str) -> str:

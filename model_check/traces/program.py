@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pprint
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kraftcheck.support.printable import printable
@@ -15,9 +15,9 @@ from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.kraft.text.fields import NOTHING
 from kraftcheck.systems.model import Place, called
-from kraftcheck.traces import narrate
 from kraftcheck.traces.json_form import scenario_data
 from kraftcheck.traces.model import Change, Trace, TraceError, TraceStep
+from kraftcheck.traces.view import view_of
 from kraftcheck.traces.walk import Walk, name_of
 from kraftcheck.traces.words import label, node_fields
 
@@ -101,12 +101,12 @@ def source(trace: Trace) -> str:
 
 
 def _lines(trace: Trace) -> Iterator[str]:
-    stated = narrate.statement(trace)
-    yield f'"""{_prose(narrate.title(trace))}.'
-    if trace.finding is not None and stated is not None:
+    view = view_of(trace)
+    yield f'"""{_prose(view.title)}.'
+    if trace.finding is not None:
         yield ""
-        yield f"{_prose(trace.finding.property)}: {_prose(stated[1])}"
-        yield from (_prose(reason) for reason in trace.finding.reasons)
+        yield f"{_prose(trace.finding.property)}: {_prose(view.statement)}"
+        yield from (_prose(reason) for reason in view.reasons)
     yield ""
     yield "The program passes as long as the reference behaves like this."
     yield '"""'
@@ -119,12 +119,11 @@ def _lines(trace: Trace) -> Iterator[str]:
     yield f"def test_{_name(trace.property or trace.scenario.name)}() -> None:"
     yield f"    run = Behaviour(SCENARIO{f', {trace.initial}' if trace.initial else ''})"
     walk = Walk(model_of(trace.scenario).build(trace.scenario), trace.initial)
-    for step in trace.steps:
+    for step, shown in zip(trace.steps, view.steps, strict=True):
         yield ""
-        yield f"    # {step.number}. {called(step.replica)}: {_prose(narrate.head(step))}"
+        yield f"    # {shown.number}. {called(shown.actor)}: {_prose(shown.head)}"
         yield _take(walk, step)
-        for replica in trace.replicas:
-            yield from _expectation(replica, narrate.changes(step, replica))
+        yield from (_expectation(place, changes) for place, changes in shown.changed)
     yield ""
     if trace.loop is not None:
         yield f"    run.expect_cycle(after={trace.loop})"
@@ -146,10 +145,9 @@ def _take(walk: Walk, step: TraceStep) -> str:
     return f"    run.take({', '.join(arguments)})"
 
 
-def _expectation(replica: Place, changes: list[Change]) -> Iterator[str]:
-    if changes:
-        fields = ", ".join(f"{each.field.replace(' ', '_')}={_literal(each.after)}" for each in changes)
-        yield f"    run.expect({replica if isinstance(replica, int) else _literal(replica)}, {fields})"
+def _expectation(place: Place, changes: Iterable[Change]) -> str:
+    fields = ", ".join(f"{each.field.replace(' ', '_')}={_literal(each.after)}" for each in changes)
+    return f"    run.expect({place if isinstance(place, int) else _literal(place)}, {fields})"
 
 
 def _tuple(trace: Trace) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from rich.text import Text
@@ -13,9 +13,8 @@ from kraftcheck.support import terminal
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console
 from kraftcheck.systems.model import Place, called
-from kraftcheck.traces import narrate
-from kraftcheck.traces.model import Trace, TraceStep
-from kraftcheck.traces.narrate import Line
+from kraftcheck.traces.model import Trace
+from kraftcheck.traces.view import CYCLE, Line, View, view_of
 
 #: Where a word that is too long for a line may end: after a mark, or between the words that make a name.
 _ENDS = re.compile(r"[-(,=]")
@@ -50,16 +49,14 @@ def transcript(trace: Trace, width: int = 80, *, verbose: bool = False) -> str:
 
 def render(trace: Trace, width: int = 80, *, verbose: bool = False) -> Iterator[Text]:
     """The lines of ``trace`` for a terminal of ``width`` columns."""
-    yield from _wrapped(narrate.title(trace), width, "bold")
+    view = view_of(trace, verbose=verbose)
+    yield from _wrapped(view.title, width, "bold")
     yield Text()
-    yield from _wrapped(narrate.legend(trace), width, "dim")
+    yield from _wrapped(view.legend, width, "dim")
     yield Text()
-    lane = min((width - 1 - _NUMBER) // max(len(trace.replicas), 1), MAX_LANE)
-    if lane >= MIN_LANE:
-        yield from _lanes(trace, lane, verbose)
-    else:
-        yield from _stacked(trace, width, verbose)
-    yield from _verdict(trace, width)
+    lane = min((width - 1 - _NUMBER) // max(len(view.start), 1), MAX_LANE)
+    yield from _lanes(view, lane) if lane >= MIN_LANE else _stacked(view, width)
+    yield from _verdict(view, width)
 
 
 def _wrapped(text: str, width: int, style: str = "", indent: str = "", hang: str = "") -> Iterator[Text]:
@@ -95,33 +92,29 @@ def _pieces(line: str, width: int, hang: str) -> Iterator[str]:
 # Lanes.
 
 
-def _lanes(trace: Trace, lane: int, verbose: bool) -> Iterator[Text]:
-    total = _NUMBER + lane * len(trace.replicas) - 1
-    heads = "".join(called(replica).ljust(lane) for replica in trace.replicas)
-    yield Text((" " * _NUMBER + heads).rstrip(), "bold")
+def _lanes(view: View, lane: int) -> Iterator[Text]:
+    places = [place for place, _ in view.start]
+    total = _NUMBER + lane * len(places) - 1
+    yield Text((" " * _NUMBER + "".join(called(place).ljust(lane) for place in places)).rstrip(), "bold")
     yield Text("─" * total, "dim")
-    starts = [[Line("start", text) for text in narrate.start_lines(node)] for _, node in trace.nodes]
-    yield from _row("", starts, lane)
-    for line in narrate.in_flight_lines(trace):
-        yield from _wrapped(line.text, total, _STYLES[line.kind], " " * _NUMBER, "  ")
-    budgets = trace.budgets
-    for step in trace.steps:
+    yield from _row("", [[Line("start", text) for text in texts] for _, texts in view.start], lane)
+    yield from _across(view.in_flight, total)
+    for step in view.steps:
         yield Text("─" * total, "dim")
-        if (mark := narrate.mark(trace, step.number)) is not None:
-            yield Text(mark, "bold")
-        yield from _row(str(step.number), [list(_cell(step, each, verbose)) for each in trace.replicas], lane)
-        for line in narrate.world_lines(step, budgets):
-            yield from _wrapped(line.text, total, _STYLES[line.kind], " " * _NUMBER, "  ")
-        budgets = step.budgets
+        if step.begins_cycle:
+            yield Text(CYCLE, "bold")
+        cells: dict[Place, list[Line]] = {place: [] for place in places}
+        cells[step.actor] = [Line("head", step.head), *step.own]
+        for place, line in step.others:
+            cells[place].append(line)
+        yield from _row(str(step.number), list(cells.values()), lane)
+        yield from _across(step.world, total)
     yield Text("─" * total, "dim")
 
 
-def _cell(step: TraceStep, replica: Place, verbose: bool) -> Iterator[Line]:
-    if replica == step.replica:
-        yield from narrate.lines(step, verbose=verbose)
-    else:
-        for change in narrate.changes(step, replica, verbose=verbose):
-            yield Line("change", narrate.describe(change))
+def _across(lines: Iterable[Line], total: int) -> Iterator[Text]:
+    for line in lines:
+        yield from _wrapped(line.text, total, _STYLES[line.kind], " " * _NUMBER, "  ")
 
 
 def _row(number: str, cells: Sequence[Sequence[Line]], lane: int) -> Iterator[Text]:
@@ -140,44 +133,32 @@ def _row(number: str, cells: Sequence[Sequence[Line]], lane: int) -> Iterator[Te
 # Paragraphs.
 
 
-def _stacked(trace: Trace, width: int, verbose: bool) -> Iterator[Text]:
-    for replica, node in trace.nodes:
-        yield from _wrapped(f"{called(replica)}: {'; '.join(narrate.start_lines(node))}", width, hang="  ")
-    for line in narrate.in_flight_lines(trace):
+def _stacked(view: View, width: int) -> Iterator[Text]:
+    for place, texts in view.start:
+        yield from _wrapped(f"{called(place)}: {'; '.join(texts)}", width, hang="  ")
+    for line in view.in_flight:
         yield from _wrapped(line.text, width, _STYLES[line.kind], hang="  ")
-    budgets = trace.budgets
-    for step in trace.steps:
+    for step in view.steps:
         yield Text()
-        if (mark := narrate.mark(trace, step.number)) is not None:
-            yield Text(mark, "bold")
-        for line in narrate.lines(step, verbose=verbose):
-            if line.kind == "head":
-                yield from _wrapped(
-                    f"{step.number}. {called(step.replica)}: {line.text}", width, "bold", hang="   "
-                )
-            else:
-                yield from _wrapped(line.text, width, _STYLES.get(line.kind, ""), "   ", "  ")
-        for replica in trace.replicas:
-            for change in narrate.changes(step, replica, verbose=verbose) if replica != step.replica else ():
-                yield from _wrapped(f"{called(replica)}: {narrate.describe(change)}", width, "", "   ", "  ")
-        for line in narrate.world_lines(step, budgets):
-            yield from _wrapped(line.text, width, _STYLES[line.kind], "   ", "  ")
-        budgets = step.budgets
+        if step.begins_cycle:
+            yield Text(CYCLE, "bold")
+        yield from _wrapped(f"{step.number}. {called(step.actor)}: {step.head}", width, "bold", hang="   ")
+        others = [Line("change", f"{called(place)}: {line.text}") for place, line in step.others]
+        for line in (*step.own, *others, *step.world):
+            yield from _wrapped(line.text, width, _STYLES.get(line.kind, ""), "   ", "  ")
     yield Text()
 
 
 # The end.
 
 
-def _verdict(trace: Trace, width: int) -> Iterator[Text]:
-    stated = narrate.statement(trace)
-    if trace.finding is not None and stated is not None:
-        name = f"{trace.finding.property} ({stated[0]})" if stated[0] else trace.finding.property
-        yield from _wrapped(f"Violated: {name}", width, "bold red")
-        yield from _wrapped(stated[1], width, indent="  ")
+def _verdict(view: View, width: int) -> Iterator[Text]:
+    if view.violated is not None:
+        yield from _wrapped(f"Violated: {view.violated}", width, "bold red")
+        yield from _wrapped(view.statement, width, indent="  ")
         yield from _wrapped("What does not hold:", width)
-        for reason in trace.finding.reasons:
+        for reason in view.reasons:
             yield from _wrapped(reason, width, "bold", "  ")
     else:
         yield from _wrapped("No property is violated so far.", width)
-    yield from _wrapped(f"Again: kraftcheck trace show {narrate.permalink(trace)}", width, "dim", hang="  ")
+    yield from _wrapped(f"Again: kraftcheck trace show {view.permalink}", width, "dim", hang="  ")

@@ -139,7 +139,7 @@ def test_short_memory(words: str, megabytes: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", ["mutate vote-not-persisted", "museum KAFKA-12619", "tlc --mutants majority-is-half"]
+    "words", ["mutate vote-not-persisted", "bugs KAFKA-12619", "tlc --mutants majority-is-half"]
 )
 def test_a_mutant_without_room_on_disk_is_no_verdict(words: str) -> None:
     """Nor is a check of ``impact --run``, which is judged by the same function."""

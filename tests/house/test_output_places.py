@@ -12,7 +12,7 @@ from kraftcheck.support.files import require_file_can_be_written, require_folder
 
 #: Commands that write a file, and what does their work.
 FILES = {
-    "museum --markdown -o": "kraftcheck.checking.mutation.campaign.run",
+    "bugs --markdown -o": "kraftcheck.checking.mutation.campaign.run",
     "graph single-voter -o": "kraftcheck.cli.commands.graph.collect_states",
     "graph single-voter --to role=Leader -o": "kraftcheck.cli.commands.graph.collect_states",
     "conform RUN -o": "kraftcheck.cli.commands.conform.find_runs",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.checking.mutation import catalogue, museum
+from kraftcheck.checking.mutation import catalogue, historical_bugs
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.tlc.modules import Modules
@@ -32,8 +32,8 @@ scenario = "single-voter"
 expect = ["NoFatal"]
 edit = [{ module = "kraftcheck.reference.vote", find = "a", replace = "b" }]
 """
-DEFECT = """
-[[defect]]
+BUG = """
+[[bug]]
 id = "KAFKA-12345"
 title = "a title"
 kind = "safety"
@@ -58,11 +58,11 @@ def read_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     catalogue.shipped(file)
 
 
-def read_museum(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def read_bugs(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "some.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(museum, "FILE", "some.toml")
-    monkeypatch.setattr(museum.resources, "files", lambda package: folder)
-    museum.shipped()
+    monkeypatch.setattr(historical_bugs, "FILE", "some.toml")
+    monkeypatch.setattr(historical_bugs.resources, "files", lambda package: folder)
+    historical_bugs.shipped()
 
 
 def read_tla_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ Reader = Callable[[str, Path, pytest.MonkeyPatch], None]
 READERS = {
     "scenario": (read_scenario, SCENARIO),
     "mutants": (read_mutants, MUTANT),
-    "museum": (read_museum, DEFECT),
+    "bugs": (read_bugs, BUG),
     "tla-mutants": (read_tla_mutants, TLA_MUTANT),
 }
 CASES = [
@@ -103,10 +103,10 @@ CASES = [
     ("mutants", "kraftcheck.reference.vote", "os", "mutant.0.edit.0.module: 'os' does not have the form"),
     ("mutants", "[[mutant]]", "[mutant]", "mutant: should be a list"),
     ("mutants", "", "x = 1 y", ":1: only a comment"),
-    ("museum", "KAFKA-12345", "12345", "defect.0.id: '12345' does not have the form"),
-    ("museum", '"safety"', '"danger"', "defect.0.kind: should be 'safety', 'liveness', 'crash' or 'view'"),
-    ("museum", '"a title"', '""', "defect.0.title: should have at least 1 character"),
-    ("museum", "", "x = 1 y", ":1: only a comment"),
+    ("bugs", "KAFKA-12345", "12345", "bug.0.id: '12345' does not have the form"),
+    ("bugs", '"safety"', '"danger"', "bug.0.kind: should be 'safety', 'liveness', 'crash' or 'view'"),
+    ("bugs", '"a title"', '""', "bug.0.title: should have at least 1 character"),
+    ("bugs", "", "x = 1 y", ":1: only a comment"),
     ("tla-mutants", "New", "<-", "'<-' does not have the form that this key expects"),
     ("tla-mutants", '{ Old = "New" }', "{}", "mutant.0.replaces: should have at least 1 entry"),
     ("tla-mutants", "", "x = 1 y", ":1: only a comment"),

@@ -192,7 +192,6 @@ def test_the_answer_in_words_and_as_data(capsys: pytest.CaptureFixture[str]) -> 
         ["VOTE-9", "--diff"],
         ["--diff", "no-such-revision"],
         ["--diff", "--output=x"],
-        ["--record", "VOTE-9"],
     ],
 )
 def test_bad_questions_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,4 +415,4 @@ def test_the_others_are_run(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setattr(catalogue, "shipped", shipped)
     assert main(["mutate"]) == 3
     out = capsys.readouterr().out
-    assert "2 mutants: 1 refuted, 1 skipped" in out and "occurs 0 times" in out
+    assert "2 mutants: 1 killed, 1 skipped" in out and "occurs 0 times" in out

@@ -67,9 +67,9 @@ def test_a_run_that_was_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) -
 def test_a_mutant_is_shown_with_its_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--mutants", "tell-leader"]) == 0
     out = capsys.readouterr().out
-    assert "refuted: LeadersToldOfWereElected" in out
+    assert "killed: LeadersToldOfWereElected" in out
     assert "replica 1: Unattached" in out
-    assert out.rstrip().endswith("2 of 2 mutants refuted")
+    assert out.rstrip().endswith("2 of 2 mutants killed")
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["--mutants", "LogMatching"]])

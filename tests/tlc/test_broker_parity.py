@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -11,12 +12,12 @@ from kraftcheck.engine.twin import explore_naively
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import find, shipped
 from kraftcheck.tlc.broker_forms import BrokerForms
-from kraftcheck.tlc.compare import Status, Wanted, compare, compare_mutant
+from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
 from kraftcheck.tlc.follow import behaviour, configuration_of, follow
 from kraftcheck.tlc.modules import BROKERS_MUTANTS_MODULE, Modules
 from kraftcheck.tlc.parse import parse_value
 from kraftcheck.tlc.values import NoFormError, text
-from tests.tlc.tools import tools
+from tests.tlc.tools import compared, tools
 
 #: The draft without clocks and with them, and with a link that is cut; and what shipped.
 SMALL = (
@@ -86,16 +87,16 @@ def test_mutants_take_the_place_of_operators_that_exist(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_small_scenarios_are_the_same(name: str) -> None:
-    found = compare(find(name), Modules(), tools(), Wanted(compare_states=20_000))
+    found = compared(partial(ask, find(name), Modules()), Wanted(compare_states=20_000))
     assert found.status is Status.SAME, found.differences
     assert found.states is not None and found.states.common == found.ours.distinct
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
-def test_mutants_are_refuted_by_both(name: str) -> None:
+def test_mutants_are_killed_by_both(name: str) -> None:
     modules = Modules()
-    found = compare_mutant(modules.mutants()[name], modules, tools(), Wanted())
+    found = compared(partial(ask_about_mutant, modules.mutants()[name], modules), Wanted())
     assert found.status is Status.SAME, found.differences
     assert found.ours.violated and found.theirs.violated
 

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.tlc.compare import Answer, differences
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.tlc.compare import Answer, Question, Report, Wanted, ask, differences
 from kraftcheck.tlc.install import VARIABLE
+from kraftcheck.tlc.modules import Modules
 from tests.tlc.test_output import COMPLETE, SEARCHED, message
 from tests.tlc.test_process import gone, script
 
@@ -168,6 +171,35 @@ def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
     assert (process.returncode, error) == (3, "kraftcheck: interrupted.\n")
     assert gone(int(child.read_text()))
     assert not [each for each in temporary.iterdir() if each.name.startswith("kraftcheck-tlc-")]
+
+
+def test_two_runs_at_a_time_answer_in_order(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first run of TLC waits until the second one is there, and ends after it."""
+    first = f"[ ! -e '{fake}/first' ] && touch '{fake}/first'"
+    wait = f"for n in $(seq 400); do [ -e '{fake}/second' ] && sleep 0.2 && exit 0; sleep 0.05; done; exit 1"
+    tlc_says(fake, FOUND, f"if {first}; then {wait}; fi; touch '{fake}/second'")
+    names = ["single-voter", "finding-single-voter-power-loss"]
+    assert main(["tlc", *names, "--states", "0", "--jobs", "2", "--json"]) == 1
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each["name"], each["status"]) for each in found] == list(
+        zip(names, ("same", "differs"), strict=True)
+    )
+
+
+def test_bad_input_is_told_after_the_comparisons_before_it(
+    fake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask_one(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) -> Question:
+        if scenario.name != "single-voter":
+            raise InputError("no such thing.")
+        return ask(scenario, modules, wanted, report)
+
+    monkeypatch.setattr("kraftcheck.cli.commands.tlc.ask", ask_one)
+    tlc_says(fake, FOUND)
+    command = ["tlc", "single-voter", "finding-single-voter-power-loss", "--jobs", "2", "--states", "0"]
+    assert main(command) == 2
+    out, error = capsys.readouterr()
+    assert "single-voter" in out and "no such thing" in error
 
 
 HOLDS = Answer(10, 20, 5, (), None, 1.0)

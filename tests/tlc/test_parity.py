@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,14 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.systems.scenario import find
 from kraftcheck.tlc import states as sets
-from kraftcheck.tlc.compare import Status, Wanted, compare, compare_mutant
+from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
 from kraftcheck.tlc.follow import Course, behaviour, configuration_of, follow
 from kraftcheck.tlc.forms import Forms
 from kraftcheck.tlc.modules import Modules
 from kraftcheck.tlc.parse import parse_value
 from kraftcheck.tlc.values import NoFormError, State, text
 from kraftcheck.traces import Trace, json_form
-from tests.tlc.tools import tools
+from tests.tlc.tools import compared, tools
 
 #: One without and one with changes of the voter set, and one that is violated.
 SMALL = ("single-voter", "parity-add-voter", "finding-single-voter-power-loss")
@@ -82,7 +83,7 @@ def test_every_mutant_is_one_of_the_reference() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_small_scenarios_are_the_same(name: str) -> None:
-    found = compare(find(name), Modules(), tools(), Wanted(compare_states=20_000))
+    found = compared(partial(ask, find(name), Modules()), Wanted(compare_states=20_000))
     assert found.status is Status.SAME, found.differences
     if found.ours.verdict == "holds":
         assert found.states is not None and found.states.common == found.ours.distinct
@@ -105,9 +106,9 @@ def test_another_protocol_gives_other_states(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
-def test_mutants_are_refuted_by_both(name: str) -> None:
+def test_mutants_are_killed_by_both(name: str) -> None:
     modules = Modules()
-    found = compare_mutant(modules.mutants()[name], modules, tools(), Wanted())
+    found = compared(partial(ask_about_mutant, modules.mutants()[name], modules), Wanted())
     assert found.status is Status.SAME, found.differences
     assert found.ours.violated and found.theirs.violated
 

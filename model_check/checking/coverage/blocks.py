@@ -161,8 +161,8 @@ def outside(tree: ast.Module) -> str:
     return whole(tree)
 
 
-def whole(tree: ast.Module) -> str:
-    """A digest of all that a module says, but for documentation and layout."""
+def whole(tree: ast.AST) -> str:
+    """A digest of all that a module or function says, but for documentation and layout."""
     text: list[str] = []
     _write(tree, None, text, set())
     return hashlib.sha256("".join(text).encode()).hexdigest()[:16]

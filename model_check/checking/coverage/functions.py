@@ -6,11 +6,11 @@ The sources are parsed, not imported: they may be those of another revision, or 
 from __future__ import annotations
 
 import ast
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kraftcheck.checking.coverage import blocks
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.citations import looks_like_id
 
@@ -23,8 +23,8 @@ class Function:
 
     name: as :func:`kraftcheck.checking.coverage.executed.name_of` has it, of a module ``vote``; file:
     ``reference/vote.py``; lines: from the first decorator to the last line, of a module all that are in no
-    function; rules: the rules that it names, with their lines; digest: of its lines, so that equal digests
-    mean equal sources.
+    function; rules: the rules that it names, with their lines; digest: of all that it says, as the
+    ledger of results has it (:func:`kraftcheck.checking.coverage.blocks.whole`).
     """
 
     name: str
@@ -84,29 +84,19 @@ def _functions_in(file: str, source: str) -> Iterator[Function]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and looks_like_id(node.value)
     )
     outside = set(range(1, len(lines) + 1))
-    for name, node in _definitions(tree, module_of(file)):
-        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-        within = range(first, (node.end_lineno or first) + 1)
-        outside -= set(within)
-        yield _function(name, file, tuple(within), lines, named)
-    yield _function(module_of(file), file, tuple(sorted(outside)), lines, named)
+    module = module_of(file)
+    outside = set(range(1, len(lines) + 1))
+    try:
+        for qualified, node in blocks.functions_in(tree).items():
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            within = range(first, (node.end_lineno or first) + 1)
+            outside -= set(within)
+            name = f"{module}.{qualified.partition('#')[0]}"
+            yield Function(name, file, tuple(within), _rules(named, within), blocks.whole(node))
+        yield Function(module, file, tuple(sorted(outside)), _rules(named, outside), blocks.outside(tree))
+    except RecursionError:
+        raise InputError(f"{file}: is nested too deeply; give a simpler source.") from None
 
 
-def _function(
-    name: str, file: str, within: tuple[int, ...], lines: list[str], named: list[tuple[int, str]]
-) -> Function:
-    text = "\n".join(lines[line - 1].rstrip() for line in within)
-    known = set(within)
-    rules = tuple((rule, line) for line, rule in named if line in known)
-    return Function(name, file, within, rules, hashlib.sha256(text.encode()).hexdigest()[:12])
-
-
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions of a module and of its classes; those within functions belong to these."""
-    for each in ast.iter_child_nodes(node):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{prefix}.{each.name}", each
-        elif isinstance(each, ast.ClassDef):
-            yield from _definitions(each, f"{prefix}.{each.name}")
-        elif not isinstance(each, ast.expr):
-            yield from _definitions(each, prefix)
+def _rules(named: Iterable[tuple[int, str]], lines: Container[int]) -> tuple[tuple[str, int], ...]:
+    return tuple((rule, line) for line, rule in named if line in lines)

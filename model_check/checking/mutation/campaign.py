@@ -29,7 +29,7 @@ GRACE_SECONDS = 60.0
 class Status(Enum):
     """What became of a mutant."""
 
-    REFUTED = "refuted"
+    KILLED = "killed"
     EQUIVALENT = "equivalent"
     SURVIVED = "survived"
     UNDETERMINED = "undetermined"
@@ -90,7 +90,7 @@ class Result:
 
 
 def exit_status(results: Iterable[Result]) -> int:
-    """1 where one is not refuted as expected, otherwise 3 where one is undetermined or skipped, else 0."""
+    """1 where one is not killed as expected, otherwise 3 where one is undetermined or skipped, else 0."""
     found = {result.status for result in results}
     if found & {Status.SURVIVED, Status.FAILED}:
         return EXIT_DIFFERS
@@ -167,7 +167,7 @@ def _control(workers: Workers, scenario: Scenario, timeout: float, ledger: Ledge
 
 def _reached(found: Result, scenario: Scenario, ledger: Ledger) -> Result:
     """``found``, or that the ledger has a result for the scenario that the mutant changes."""
-    if found.status is not Status.REFUTED:
+    if found.status is not Status.KILLED:
         return found
     if ledger.kept(scenario, ledger.sources.replaced(patch.mutated_sources(found.mutant))) is None:
         return found
@@ -279,7 +279,7 @@ def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
     open_ = [run for run in runs if run.verdict == "undetermined"]
     if open_:
         return Result(mutant, Status.UNDETERMINED, f"{open_[0].judged}: {open_[0].limit} reached", runs)
-    return Result(mutant, Status.REFUTED, "", runs)
+    return Result(mutant, Status.KILLED, "", runs)
 
 
 def _trouble_of_control(mutant: Mutant, control: Explored) -> tuple[Status, str] | None:

@@ -44,10 +44,10 @@ class Edit(Table):
 class Mutant(Table):
     """A mutant.
 
-    rules: the rules of the catalogue whose guard it removes. scenario: where it is refuted. expect: the
+    rules: the rules of the catalogue whose guard it removes. scenario: where it is killed. expect: the
     properties that fail there, each judged alone, so that the counterexample shows what is at stake and not
-    only its first symptom. equivalent: why nothing can fail; then nothing may. defect: the former defect of
-    production (``museum.toml``) that it brings back.
+    only its first symptom. equivalent: why nothing can fail; then nothing may. bug: the historical bug
+    of Kafka (``historical_bugs.toml``) that it brings back.
     """
 
     id: Name
@@ -56,11 +56,11 @@ class Mutant(Table):
     scenario: Name
     expect: Annotated[tuple[str, ...], Field(strict=False)] = ()
     equivalent: Text | None = None
-    defect: Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")] | None = None
+    bug: Annotated[str, StringConstraints(pattern=r"^KAFKA-[0-9]{3,6}$")] | None = None
     edit: Annotated[tuple[Edit, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")
-    def _refuted_or_equivalent(self) -> Mutant:
+    def _killed_or_equivalent(self) -> Mutant:
         if bool(self.expect) == bool(self.equivalent):
             raise ValueError("give either the properties that fail ('expect') or the reason 'equivalent'")
         return self
@@ -102,7 +102,7 @@ def _read(where: str, source: Traversable) -> tuple[Mutant, ...]:
 
 
 def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
-    """The mutants that ``words`` name, by id, rule or defect, in the catalogue's order. Raises InputError."""
+    """The mutants that ``words`` name, by id, rule or bug, in the catalogue's order. Raises InputError."""
     wanted: set[str] = set()
     for word in words:
         found = {mutant.id for mutant in known.values() if _is_meant(mutant, word)}
@@ -118,6 +118,6 @@ def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
 
 
 def _is_meant(mutant: Mutant, word: str) -> bool:
-    if word == "museum":
-        return mutant.defect is not None
-    return word == mutant.id or word.upper() in (*mutant.rules, mutant.defect)
+    if word == "bugs":
+        return mutant.bug is not None
+    return word == mutant.id or word.upper() in (*mutant.rules, mutant.bug)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 
 from kraftcheck.checking.coverage.functions import sources_in
@@ -45,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what has changed in the checkout since the git revision REV (default: HEAD)",
     )
     parser.add_argument("--run", action="store_true", help="run the checks, nearest first, until one fails")
-    parser.add_argument("--record", action="store_true", help="record anew what each check executes")
     parser.add_argument(
         "--timeout", type=positive, default=120, metavar="S", help="for one check (default: 120)"
     )
@@ -58,8 +56,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for an unknown name or revision."""
-    if arguments.record:
-        return _record(arguments)
     if bool(arguments.words) == (arguments.diff is not None):
         raise InputError("name a rule, file or function, or give --diff; one of the two.")
     sources = Sources(sources_in(root()))
@@ -72,15 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.run:
         ran = run_and_tell(found, arguments.threads, arguments.timeout, as_json=arguments.json)
         return _conclude(ran, as_json=arguments.json)
-    return EXIT_EXPECTED
-
-
-def _record(arguments: argparse.Namespace) -> int:
-    if arguments.words or arguments.diff is not None or arguments.run or arguments.json:
-        raise InputError("--record takes no names and no other option but --threads; leave them out.")
-    from kraftcheck.impact.record import record
-
-    record(arguments.threads, lambda line: print(line, file=sys.stderr, flush=True))
     return EXIT_EXPECTED
 
 

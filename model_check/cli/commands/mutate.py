@@ -21,7 +21,7 @@ from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say, width
 
 _STYLES = {
-    Status.REFUTED: "green",
+    Status.KILLED: "green",
     Status.EQUIVALENT: "dim",
     Status.SURVIVED: "bold red",
     Status.FAILED: "bold red",
@@ -33,14 +33,14 @@ _STYLES = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
-        "Exit status: 0 every mutant is refuted as expected or explained as equivalent, 1 one is not, "
+        "Exit status: 0 every mutant is killed as expected or explained as equivalent, 1 one is not, "
         "3 undetermined. With --patch: 0 the edit is killed, 1 it survived."
     )
     parser.add_argument(
         "mutants",
         nargs="*",
-        metavar="ID|RULE|DEFECT",
-        help="mutants, rules, or former defects of production ('museum': all of those); "
+        metavar="ID|RULE|BUG",
+        help="mutants, rules, or historical bugs of Apache Kafka ('bugs': all of those); "
         "default, and 'all': all mutants",
     )
     parser.add_argument(
@@ -141,7 +141,7 @@ def _print_result(out: Console, result: Result, *, details: bool) -> None:
     fitted(out, f"{mutant.id}  {_rules(mutant)}", result.status.value, _STYLES[result.status])
     for run_ in result.runs:
         say(out, _measured(run_), indent=4, hang=2)
-    if result.status not in (Status.REFUTED, Status.EQUIVALENT) or (details and result.reason):
+    if result.status not in (Status.KILLED, Status.EQUIVALENT) or (details and result.reason):
         say(out, " ".join(result.reason.split()), indent=4)
     if details:
         _print_details(out, result)

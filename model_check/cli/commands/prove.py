@@ -44,7 +44,7 @@ Without any: everything.
   kraftcheck prove --tie parity-crash grow-and-restart
   kraftcheck prove --tie --mutants
 
-Exit status: 0 all is proved, or holds within its bounds (--mutants: every mutant is refuted; --tie: no step
+Exit status: 0 all is proved, or holds within its bounds (--mutants: every mutant is killed; --tie: no step
 or state is outside the proof but what docs/proofs.md lists), 1 something is not, 2 bad input,
 3 undetermined.
 """
@@ -190,7 +190,7 @@ def _print_induction(out: Console, system: System, result: Result, found: Induct
 
 
 def _run_mutants(arguments: argparse.Namespace) -> int:
-    """Refute mutants: here a conjunct that fails is what is expected."""
+    """Run mutants: each must make a conjunct fail, which kills it."""
     chosen = proofs.select_mutants(SYSTEMS, arguments.names)
     if arguments.list:
         for system, mutant in chosen:
@@ -207,7 +207,7 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
         place = _print_place(out, system.name, place)
         _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))
     if not arguments.json:
-        heading(out, f"{statuses.count(EXIT_EXPECTED)} of {len(chosen)} mutants refuted")
+        heading(out, f"{statuses.count(EXIT_EXPECTED)} of {len(chosen)} mutants killed")
     return max(statuses, key=(EXIT_EXPECTED, EXIT_UNDETERMINED, EXIT_DIFFERS).index, default=EXIT_EXPECTED)
 
 
@@ -230,8 +230,8 @@ def _print_mutant(
     if result is None:
         say(out, "everything is proved all the same", "bold red", indent=4)
         return
-    refuted = result.verdict is Verdict.FAILED
-    word = "refuted" if refuted else "undetermined"
-    say(out, f"{word}: {result.conjunct}, {result.seconds:.1f} s", "green" if refuted else "yellow", indent=4)
+    killed = result.verdict is Verdict.FAILED
+    word = "killed" if killed else "undetermined"
+    say(out, f"{word}: {result.conjunct}, {result.seconds:.1f} s", "green" if killed else "yellow", indent=4)
     if verbose and result.found is not None:
         _print_induction(out, system, result, result.found)

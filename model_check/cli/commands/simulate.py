@@ -19,7 +19,7 @@ from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build, json_form, terminal
-from kraftcheck.traces.narrate import path_text
+from kraftcheck.traces.view import path_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

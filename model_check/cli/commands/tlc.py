@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
-from kraftcheck.support.arguments import positive, thread_count, whole_number
+from kraftcheck.support.arguments import cores, positive, thread_count, whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
@@ -19,7 +21,17 @@ from kraftcheck.support.printable import json_text
 from kraftcheck.support.terminal import Console, console, fitted, say
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario, find, shipped
-from kraftcheck.tlc.compare import Answer, Comparison, Report, Status, Wanted, compare, compare_mutant
+from kraftcheck.tlc.compare import (
+    Answer,
+    Asking,
+    Comparison,
+    Report,
+    Status,
+    Wanted,
+    ask,
+    ask_about_mutant,
+    compare_all,
+)
 from kraftcheck.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
 from kraftcheck.tlc.install import find_tools
 from kraftcheck.tlc.modules import Modules
@@ -67,6 +79,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jar", type=Path, metavar="FILE", help="tla2tools.jar")
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
     parser.add_argument(
+        "--jobs",
+        type=thread_count,
+        default=min(2, cores()),
+        metavar="N",
+        help="runs of TLC at a time (default: 2, or 1 on one core)",
+    )
+    parser.add_argument(
         "--workers",
         type=thread_count,
         default=1,
@@ -105,26 +124,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace is not None:
         return _follow(arguments, modules)
     wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
-    works: list[tuple[str, Callable[[Report | None], Comparison]]] = []
+    askings: list[Asking]
     if arguments.mutants:
         known = modules.mutants()
         for word in arguments.scenarios or known:
             if word not in known:
                 raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
-        tools = find_tools(arguments.jar)
-        for word in arguments.scenarios or known:
-            mutant = known[word]
-            works.append((word, lambda r, m=mutant: compare_mutant(m, modules, tools, wanted, r)))  # type: ignore[misc]
+        askings = [
+            partial(ask_about_mutant, known[word], modules, wanted) for word in arguments.scenarios or known
+        ]
     else:
         chosen = _chosen(arguments, modules)
         for scenario in chosen:
             modules.configuration(scenario.name)
-        tools = find_tools(arguments.jar)
-        for scenario in chosen:
-            works.append(
-                (scenario.name, lambda r, s=scenario: compare(s, modules, tools, wanted, r))  # type: ignore[misc]
-            )
-    return _run_all(works, as_json=arguments.json, verbose=arguments.verbose)
+        askings = [partial(ask, scenario, modules, wanted) for scenario in chosen]
+    tools = find_tools(arguments.jar)
+    with (
+        _status(quiet=arguments.json) as report,
+        closing(compare_all(askings, modules, tools, wanted, arguments.jobs, report)) as comparisons,
+    ):
+        return _print_all(comparisons, as_json=arguments.json, verbose=arguments.verbose)
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -166,11 +185,9 @@ def _is_small(scenario: Scenario) -> bool:
     return found.limit is None and found.distinct <= FEW_STATES
 
 
-def _run_all(
-    works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool, verbose: bool
-) -> int:
+def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: bool) -> int:
     out, results = console(), []
-    for comparison in _with_status(works, as_json=as_json):
+    for comparison in comparisons:
         results.append(comparison)
         if as_json:
             print(json_text(as_data(comparison)), flush=True)
@@ -190,17 +207,14 @@ def _sides(results: list[Comparison]) -> tuple[list[Answer], list[Answer]]:
     return [each.ours for each in results], [each.theirs for each in results]
 
 
-def _with_status(
-    works: list[tuple[str, Callable[[Report | None], Comparison]]], *, as_json: bool
-) -> Iterator[Comparison]:
-    if as_json or not sys.stderr.isatty():
-        for _, work in works:
-            yield work(None)
+@contextmanager
+def _status(*, quiet: bool) -> Iterator[Report]:
+    """A line on a terminal that says what the checker and TLC are at."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
         return
-    for name, work in works:
-        with Console(stderr=True).status(f"{name} …") as status:
-            found = work(lambda text, name=name: status.update(f"{name}: {text}"))  # type: ignore[misc]
-        yield found
+    with Console(stderr=True).status("…") as status:
+        yield status.update
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text.describe import describe_event
 from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.kraft.words import FOLLOWING
-from kraftcheck.traces.narrate import describe
+from kraftcheck.traces.view import describe
 from kraftcheck.traces.words import compare_nodes, label
 
 #: Fields that follow from what is shown anyway, or are known to the driver only.

@@ -181,7 +181,7 @@ def _tell_traces(cell: Cell, found: Found, traces: Callable[[], Sequence[Trace]]
     try:
         tell(_with_traces(found, traces()))
     except Exception:
-        # The states of a mutant may be none that a trace can show; that it is refuted stands.
+        # The states of a mutant may be none that a trace can show; that it is killed stands.
         if cell.mutant_content is None:
             raise
 

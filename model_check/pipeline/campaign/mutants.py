@@ -73,7 +73,7 @@ _WHY = f"""
 _PLACES = f"""
     select mutant, what, count(*) cells, min(struct(scenario, why)) first,
            bool_or(own and verdict is null) own_unfinished
-    from (select *, case when size(kills) > 0 then 'refuted'
+    from (select *, case when size(kills) > 0 then 'killed'
                          when why is null then 'survived'
                          when verdict in ('invalid', 'failed') then verdict
                          else 'undetermined' end what
@@ -105,7 +105,7 @@ def found(spark: SparkSession) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         result = own.get(mutant)
         what, why = _became(rows) if result is None else (result.status, result.reason)
         status[mutant] = what.value
-        if what is not mutation.Status.REFUTED and why:
+        if what is not mutation.Status.KILLED and why:
             reasons[mutant] = " ".join(why.split())
     return {"status": status, "reasons": reasons}, kills
 
@@ -113,9 +113,9 @@ def found(spark: SparkSession) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def _became(places: dict[str, Row]) -> tuple[mutation.Status, str]:
     """What became of a mutant, and why, by what became of it in its places."""
     undetermined = places.get("undetermined")
-    # In its own scenario a mutant is refuted by all that it is to violate, not by some of it.
-    if "refuted" in places and not (undetermined is not None and undetermined.own_unfinished):
-        return mutation.Status.REFUTED, ""
+    # In its own scenario a mutant is killed by all that it is to violate, not by some of it.
+    if "killed" in places and not (undetermined is not None and undetermined.own_unfinished):
+        return mutation.Status.KILLED, ""
     if undetermined is not None:
         return mutation.Status.UNDETERMINED, _reason(undetermined)
     if "failed" in places:

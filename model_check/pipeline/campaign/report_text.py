@@ -78,7 +78,7 @@ def _mutants(found: Data) -> Iterator[Section]:
         return
     counts = ", ".join(f"{count:,} {what}" for what, count in sorted(Counter(status.values()).items()))
     survivors = [(id_, what, found["mutants"]["reasons"].get(id_, "")) for id_, what in status.items()]
-    rows: Rows = [row for row in survivors if row[1] not in ("refuted", "equivalent")]
+    rows: Rows = [row for row in survivors if row[1] not in ("killed", "equivalent")]
     yield "Mutants", f"{len(status):,} mutants: {counts}.", ("mutant", "what became of it", "why"), rows
     if found["kills"]:
         properties = list(dict.fromkeys(sorted(each["property"] for each in found["kills"])))
@@ -91,7 +91,7 @@ def _mutants(found: Data) -> Iterator[Section]:
             for id_, row in by_mutant.items()
         ]
         yield (
-            "What refutes which mutant",
+            "What kills which mutant",
             "Properties that it violates and the reference does not, with the fewest steps.",
             ("mutant", "violates"),
             rows,

@@ -21,7 +21,7 @@ from kraftcheck.proof.tie.walk import Taken
 from kraftcheck.proof.vocabulary import Role
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.traces.build import walk
-from kraftcheck.traces.narrate import path_text
+from kraftcheck.traces.view import path_text
 
 
 def lines_of_lack(work: Work, lack: Lack) -> Iterator[tuple[str, list[str]]]:

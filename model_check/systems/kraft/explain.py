@@ -89,7 +89,7 @@ def _explain_label(violated: str, history: History, label: Label) -> Iterator[st
         yield f"Leader {label.replica} reports success for {what}, which is not committed."
     elif isinstance(label, Refused):
         said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
-        yield f"An administrator is told that {said}, which the newest committed voter set does not say."
+        yield f"An admin client is told that {said}, which the newest committed voter set does not say."
     elif isinstance(label, Committed):
         yield from _explain_commit(violated, history, label)
 

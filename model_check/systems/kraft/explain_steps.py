@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import RequestReceived
-from kraftcheck.reference.messages import DescribeQuorumResponse, FetchRequest, VoteRequest, VoteResponse
+from kraftcheck.reference.events import Event, RequestReceived
+from kraftcheck.reference.messages import (
+    DescribeQuorumResponse,
+    FetchRequest,
+    Request,
+    Response,
+    VoteRequest,
+    VoteResponse,
+)
 from kraftcheck.reference.replica import AddingVoter, Leader, QuorumState, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kraft import assignments, membership, names
@@ -30,6 +37,20 @@ class _Case:
     node: Node
     run: Run
 
+    @property
+    def event(self) -> Event | None:
+        """What the replica handles first."""
+        return self.run.events[0] if self.run.events else None
+
+    @property
+    def request(self) -> Request | None:
+        """The request that it handles."""
+        return self.event.request if isinstance(self.event, RequestReceived) else None
+
+    @property
+    def replies(self) -> list[Response]:
+        return [effect.response for effect in self.run.effects if isinstance(effect, Reply)]
+
 
 def explain_step(violated: str, replica_id: int, before: Node, after: Node, run: Run) -> Iterator[str]:
     """The sentences that say what is wrong with what ``replica_id`` did; none if that is not known."""
@@ -45,7 +66,7 @@ def _transitions(case: _Case) -> Iterator[Transition]:
 
 
 def _fatal(case: _Case) -> Iterator[str]:
-    yield f"The process of replica {case.id} dies: {case.node.died}."
+    yield f"The process of replica {case.id} exits: {case.node.died}."
 
 
 def _legal(case: _Case) -> Iterator[str]:
@@ -126,15 +147,9 @@ def _truncation(case: _Case) -> Iterator[str]:
             )
 
 
-def _vote_request(case: _Case) -> VoteRequest | None:
-    event = case.run.events[0] if case.run.events else None
-    request = event.request if isinstance(event, RequestReceived) else None
-    return request if isinstance(request, VoteRequest) else None
-
-
 def _compares_epoch_first(case: _Case) -> Iterator[str]:
-    request = _vote_request(case)
-    if request is not None and case.before is not None:
+    request = case.request
+    if isinstance(request, VoteRequest) and case.before is not None:
         log = case.before.log
         yield f"Replica {case.id}, whose log ends at offset {log.end_offset} of epoch {log.last_epoch}, " + (
             f"grants its vote to replica {request.candidate.id}, whose log ends at offset "
@@ -150,14 +165,13 @@ def _pre_vote_epoch(case: _Case) -> Iterator[str]:
 
 
 def _pre_vote_effect(case: _Case) -> Iterator[str]:
-    answers = [effect.response for effect in case.run.effects if isinstance(effect, Reply)]
-    if any(isinstance(answer, VoteResponse) and answer.granted for answer in answers):
+    if any(isinstance(answer, VoteResponse) and answer.granted for answer in case.replies):
         yield f"Replica {case.id} changes its state or restarts a timer in granting a pre-vote."
 
 
 def _fetching_follower(case: _Case) -> Iterator[str]:
-    request = _vote_request(case)
-    if request is not None and case.before is not None:
+    request = case.request
+    if isinstance(request, VoteRequest) and case.before is not None:
         yield (
             f"Replica {case.id}, a {role_name(case.before.role)} in touch with its quorum, grants the "
             f"pre-vote of replica {request.candidate.id}."
@@ -165,8 +179,7 @@ def _fetching_follower(case: _Case) -> Iterator[str]:
 
 
 def _observers(case: _Case) -> Iterator[str]:
-    event = case.run.events[0] if case.run.events else None
-    request = event.request if isinstance(event, RequestReceived) else None
+    request = case.request
     if isinstance(request, FetchRequest):
         yield (
             f"Replica {request.replica.id} is no voter, but its Fetch moves the high watermark of Leader "
@@ -176,10 +189,9 @@ def _observers(case: _Case) -> Iterator[str]:
 
 def _too_few_heard(case: _Case) -> Iterator[str]:
     role = None if case.before is None else case.before.role
-    event = case.run.events[0] if case.run.events else None
+    event = case.event
     if case.before is not None and isinstance(role, Leader) and isinstance(event, RequestReceived):
-        source = event.source
-        heard = sorted({*role.contacts, source})
+        heard = sorted({*role.contacts, event.source})
         among = ", ".join(map(str, case.before.voters.ids))
         yield (
             f"Leader {case.id} starts its check-quorum timer over having heard from "
@@ -212,10 +224,10 @@ def _acts_by(case: _Case) -> Iterator[str]:
 
 
 def _refused(case: _Case) -> Iterator[str]:
-    for effect in case.run.effects:
-        error = getattr(effect.response, "error", None) if isinstance(effect, Reply) else None
+    for answer in case.replies:
+        error = getattr(answer, "error", None)
         if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
-            yield f"Leader {case.id} tells the administrator {error.name}."
+            yield f"Leader {case.id} tells the admin client {error.name}."
             yield from _log_of_voters(case)
 
 
@@ -253,8 +265,7 @@ def _snapshot(case: _Case) -> Iterator[str]:
 
 
 def _another(case: _Case) -> Iterator[str]:
-    event = case.run.events[0] if case.run.events else None
-    request = event.request if isinstance(event, RequestReceived) else None
+    request = case.request
     if isinstance(request, FetchRequest):
         yield f"A Fetch of {print_key(request.replica)} counts at Leader {case.id} for another replica."
     elif isinstance(request, VoteRequest) and request.voter is not None:
@@ -268,8 +279,7 @@ def _append_accepted(case: _Case) -> Iterator[str]:
 
 
 def _described(case: _Case) -> Iterator[str]:
-    effects = (effect.response for effect in case.run.effects if isinstance(effect, Reply))
-    answer = next((each for each in effects if isinstance(each, DescribeQuorumResponse)), None)
+    answer = next((each for each in case.replies if isinstance(each, DescribeQuorumResponse)), None)
     if answer is None:
         yield f"A time that Leader {case.id} has noted of a replica goes back."
         return

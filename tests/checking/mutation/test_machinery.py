@@ -123,7 +123,7 @@ def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
     assert "changes kraftcheck.reference.brokers.views, which no question to a replica reaches" in done.stderr
 
 
-def test_a_mutant_is_either_refuted_or_equivalent() -> None:
+def test_a_mutant_is_either_killed_or_equivalent() -> None:
     with pytest.raises(ValueError, match="either"):
         mutant(edit("a", "b"), expect=())
 
@@ -230,7 +230,7 @@ def test_nothing_leaks_out_of_a_worker() -> None:
 
     assert "if False:" not in Path(startup.__file__).read_text(encoding="utf-8")
     (result,) = campaign.run([catalogue.shipped()["start-behind-the-log"]])
-    assert result.status is Status.REFUTED
+    assert result.status is Status.KILLED
 
 
 def test_judging_one_property_alone() -> None:
@@ -243,7 +243,7 @@ def test_judging_one_property_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["NoFatal", "LeaderEventuallyElected", "GoalVoterRemoved", None])
-def test_a_known_death_refutes_no_mutant(name: str | None) -> None:
+def test_a_known_death_kills_no_mutant(name: str | None) -> None:
     shrink = find("shrink-and-restart")
     assert shrink.check.known_deaths
     assert judging(shrink, name).check.known_deaths == shrink.check.known_deaths
@@ -263,10 +263,10 @@ def test_choosing_by_id_and_by_rule() -> None:
 @pytest.mark.parametrize(
     ("statuses", "status"),
     [
-        ([Status.REFUTED, Status.EQUIVALENT], 0),
-        ([Status.REFUTED, Status.SURVIVED, Status.UNDETERMINED], 1),
+        ([Status.KILLED, Status.EQUIVALENT], 0),
+        ([Status.KILLED, Status.SURVIVED, Status.UNDETERMINED], 1),
         ([Status.FAILED], 1),
-        ([Status.REFUTED, Status.UNDETERMINED], 3),
+        ([Status.KILLED, Status.UNDETERMINED], 3),
     ],
 )
 def test_exit_status(statuses: list[Status], status: int) -> None:
@@ -299,10 +299,10 @@ def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "+ if False:" in out
     assert "LogEpochsMonotone is violated after 1 step" in out
-    assert "1 mutant: 1 refuted" in out
+    assert "1 mutant: 1 killed" in out
     assert cli.main(["mutate", "start-behind-the-log", "--json", "--jobs", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["status"] == "refuted" and data["runs"][0]["steps"] == 1
+    assert data["status"] == "killed" and data["runs"][0]["steps"] == 1
 
 
 def test_bad_input_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,7 @@ def test_nothing_goes_on_for_a_caller_that_has_ended(monkeypatch: pytest.MonkeyP
     assert found["verdict"] == "undetermined" and time.monotonic() - begin < 30
 
 
-def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_refuted(
+def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_killed(
     caller: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*given: Any) -> Any:

@@ -294,6 +294,6 @@ def test_a_campaign_that_is_not_there_is_named() -> None:
     ],
 )
 def test_exit_status(changed: dict[str, Any], status: int) -> None:
-    mutants = {"status": {"one": "refuted", "other": changed.pop("mutant", "refuted")}}
+    mutants = {"status": {"one": "killed", "other": changed.pop("mutant", "killed")}}
     cells = {"planned": 5, "finished": 5, "not_as_expected": 0, "open": 0, "verdicts": {"holds": 5}}
     assert exit_status({"cells": cells | changed, "mutants": mutants}) == status

@@ -45,7 +45,7 @@ SAME = "ends at P there, which the reference as it is violates as well"
 
 #: By the name of the scenario: the control, the mutant, and what became of it. ``None``: is not finished.
 CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
-    "refuted": (HOLDS, ends("Q", 9), "refuted", None),
+    "killed": (HOLDS, ends("Q", 9), "killed", None),
     "survives": (HOLDS, HOLDS, "survived", None),
     "no-control": (None, ends("Q", 4), "undetermined", "the reference as it is has not run there"),
     "no-control-holds": (None, HOLDS, "undetermined", "the reference as it is has not run there"),
@@ -54,12 +54,12 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
     "control-open": (OPEN, ends("Q", 4), "undetermined", "the reference as it is: max_states reached there"),
     "same": (ends("P", 4), ends("P", 4), "undetermined", SAME),
     "same-whole": (violates(SAFETY), violates(SAFETY), "survived", None),
-    "in-time": (ends("P", 4), ends("Q", 4), "refuted", None),
+    "in-time": (ends("P", 4), ends("Q", 4), "killed", None),
     "too-late": (ends("P", 4), ends("Q", 5), "undetermined", UNKNOWN),
-    "late-and-whole": (violates(SAFETY), ends("Q", 5), "refuted", None),
+    "late-and-whole": (violates(SAFETY), ends("Q", 5), "killed", None),
     "in-a-run-before": (violates(SAFETY, judged_to=-1), ends("Q", 0), "undetermined", UNKNOWN),
     "cut": (violates(SAFETY, judged_to=6) | {"limit": "max_states"}, ends("Q", 7), "undetermined", UNKNOWN),
-    "eventually": (HOLDS, violates(("Q", "eventually", 3)), "refuted", None),
+    "eventually": (HOLDS, violates(("Q", "eventually", 3)), "killed", None),
     "eventually-ends": (ends("P", 4), violates(("Q", "eventually", 3)), "undetermined", UNKNOWN),
     "eventually-whole": (
         violates(SAFETY) | NOT_JUDGED,
@@ -85,12 +85,12 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
         "undetermined",
         "eventually properties were not judged there: max_states reached",
     ),
-    "goal": (HOLDS, violates(("Q", "goal", None)), "refuted", None),
+    "goal": (HOLDS, violates(("Q", "goal", None)), "killed", None),
     "goal-ends": (ends("P", 4), violates(("Q", "goal", None)), "undetermined", UNKNOWN),
-    "goal-whole": (violates(SAFETY), violates(("Q", "goal", None)), "refuted", None),
-    "walks": (WALKED, walks("Q", 7), "refuted", None),
+    "goal-whole": (violates(SAFETY), violates(("Q", "goal", None)), "killed", None),
+    "walks": (WALKED, walks("Q", 7), "killed", None),
     "walks-nothing": (WALKED, WALKED, "survived", None),
-    "walks-in-time": (walks("P", 3), walks("Q", 3), "refuted", None),
+    "walks-in-time": (walks("P", 3), walks("Q", 3), "killed", None),
     "walks-too-late": (walks("P", 3), walks("Q", 4), "undetermined", UNKNOWN),
     "fails": (HOLDS, FAILED, "failed", "failed: broken"),
     "invalid": (INVALID, INVALID, "undetermined", "invalid: contradicts"),
@@ -126,7 +126,7 @@ def place(scenario: str, mutant: str, control: Row | None, found: Row | None) ->
 
 
 @pytest.mark.spark
-def test_a_mutant_is_refuted_by_what_the_reference_was_judged_by(spark: Any) -> None:
+def test_a_mutant_is_killed_by_what_the_reference_was_judged_by(spark: Any) -> None:
     plan, cells = [], []
     for name, (control, row, _, _) in CASES.items():
         planned, finished = place(name, f"m-{name}", control, row)
@@ -138,8 +138,8 @@ def test_a_mutant_is_refuted_by_what_the_reference_was_judged_by(spark: Any) -> 
     assert became["reasons"] == {
         f"m-{name}": f"{name}: {why}" for name, (_, _, _, why) in CASES.items() if why is not None
     }
-    refuted = {f"m-{name}" for name, (_, _, status, _) in CASES.items() if status == "refuted"}
-    assert {each["mutant"] for each in kills} == refuted and {each["property"] for each in kills} == {"Q"}
+    killed = {f"m-{name}" for name, (_, _, status, _) in CASES.items() if status == "killed"}
+    assert {each["mutant"] for each in kills} == killed and {each["property"] for each in kills} == {"Q"}
 
 
 @pytest.mark.spark
@@ -147,19 +147,19 @@ def test_what_became_of_a_mutant_in_several_places(spark: Any) -> None:
     parts = [
         *(
             place(f"{one}-{number}", "killed", *CASES[one][:2])
-            for number, one in enumerate(("same", "refuted"))
+            for number, one in enumerate(("same", "killed"))
         ),
         *(place(f"{one}-2", "open", *CASES[one][:2]) for one in ("same", "survives", "too-late")),
         *(place(f"{one}-3", "survivor", *CASES[one][:2]) for one in ("survives", "invalid")),
     ]
     views(spark, [row for plan, _ in parts for row in plan], [row for _, cells in parts for row in cells])
     became, _ = mutants.found(spark)
-    assert became["status"] == {"killed": "refuted", "open": "undetermined", "survivor": "survived"}
+    assert became["status"] == {"killed": "killed", "open": "undetermined", "survivor": "survived"}
     assert became["reasons"] == {"open": f"same-2: {SAME} (one of 2 cells)"}
 
 
 @pytest.mark.spark
-def test_a_mutant_in_its_own_scenario_is_not_refuted_before_all_of_it_is_finished(spark: Any) -> None:
+def test_a_mutant_in_its_own_scenario_is_not_killed_before_all_of_it_is_finished(spark: Any) -> None:
     mutant = next(each for each in catalogue.shipped().values() if len(each.expect) == 2)
     first, second = mutant.expect
     where = {"scenario": mutant.scenario, "engine": "check"}
@@ -177,11 +177,11 @@ def test_a_mutant_in_its_own_scenario_is_not_refuted_before_all_of_it_is_finishe
     assert mutants.found(spark)[0]["status"] == {mutant.id: "undetermined"}
     full = [cell | {"distinct": 1, "explored_seconds": 0.1, "differences": []} for cell in cells]
     views(spark, plan, full)
-    assert mutants.found(spark)[0] == {"status": {mutant.id: "refuted"}, "reasons": {}}
+    assert mutants.found(spark)[0] == {"status": {mutant.id: "killed"}, "reasons": {}}
 
 
 @pytest.mark.spark
-def test_what_the_reference_violates_as_well_refutes_nothing(
+def test_what_the_reference_violates_as_well_kills_nothing(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--scenario", "finding-restart-as-candidate", "--mutant", "VOTE-8", "--json", "--results"]
@@ -194,7 +194,7 @@ def test_what_the_reference_violates_as_well_refutes_nothing(
     assert set(found["mutants"]["reasons"]) == {"vote-for-an-id", "vote-written-again"}
     assert main(["pipeline", "campaign", "--keep-going", *options, str(tmp_path / "whole")]) == 0
     assert sorted(json.loads(capsys.readouterr().out)["mutants"]["status"].values()) == [
-        "refuted",
+        "killed",
         "survived",
         "survived",
     ]

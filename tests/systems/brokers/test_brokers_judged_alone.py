@@ -1,4 +1,4 @@
-"""Mutants of brokers that one property alone refutes: without it the scenario holds, its goals included."""
+"""Mutants of brokers that one property alone kills: without it the scenario holds, its goals included."""
 
 from __future__ import annotations
 

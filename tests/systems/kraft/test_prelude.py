@@ -16,8 +16,8 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.prelude import SUFFIX, scenario_of
 from kraftcheck.systems.scenario import Scenario, from_data, shipped_files
 from kraftcheck.traces.json_form import dumps, loads
-from kraftcheck.traces.narrate import permalink
 from kraftcheck.traces.replay import replay
+from kraftcheck.traces.view import permalink
 from tests.systems.kraft.small import changed
 
 _PARKED = "finding-parked-fetch-counts-again"

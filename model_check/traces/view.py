@@ -1,0 +1,250 @@
+"""What a trace shows, as lines of text: built once from the trace, laid out by each view for people.
+
+:func:`view_of` makes a :class:`View`; :mod:`~kraftcheck.traces.terminal`, :mod:`~kraftcheck.traces.brief`,
+:mod:`~kraftcheck.traces.markdown` and :mod:`~kraftcheck.traces.program` lay it out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kraftcheck import spec
+from kraftcheck.systems.kinds import MODELS, model_of
+from kraftcheck.systems.model import PRELUDE, Flying, Place
+from kraftcheck.systems.scenario import Scenario, shipped
+from kraftcheck.traces.model import Change, Run, Trace, TraceStep
+from kraftcheck.traces.words import label
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line about a step: ``kind`` is start, change, sent, dropped, effect, rules, history or violation."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step.
+
+    number: counted from 1; actor: the replica that acts; head: what happens to it.
+    begins_cycle: whether the steps from here on repeat for ever.
+    own: effects, changes of the actor, messages and the rules that decided; changed: the changes of the actor
+    and of others, for those that have any; world: what changed beyond the replicas, and what is violated.
+    """
+
+    number: int
+    actor: Place
+    head: str
+    begins_cycle: bool
+    own: tuple[Line, ...]
+    changed: tuple[tuple[Place, tuple[Change, ...]], ...]
+    world: tuple[Line, ...]
+
+    @property
+    def others(self) -> Iterator[tuple[Place, Line]]:
+        """The changes of replicas that do not act, a line each."""
+        for place, changes in self.changed:
+            if place != self.actor:
+                for change in changes:
+                    yield place, Line("change", describe(change))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A trace.
+
+    start: by replica its state at the beginning; in_flight: the messages in flight then.
+    violated: the violated property with its id, or ``None``; statement: what the catalogue says of it;
+    reasons: which part of it does not hold. permalink: arguments that show this behaviour again.
+    """
+
+    title: str
+    legend: str
+    start: tuple[tuple[Place, tuple[str, ...]], ...]
+    in_flight: tuple[Line, ...]
+    steps: tuple[StepView, ...]
+    violated: str | None
+    statement: str
+    reasons: tuple[str, ...]
+    permalink: str
+
+
+#: What is said before a step that begins a cycle.
+CYCLE = "From here on the steps repeat for ever:"
+
+
+def view_of(trace: Trace, *, verbose: bool = False) -> View:
+    """What ``trace`` shows; ``verbose``: with all events, effects and fields."""
+    words = model_of(trace.scenario).words
+    violated, statement = _statement(trace)
+    budgets = (trace.budgets, *(step.budgets for step in trace.steps))
+    return View(
+        title=_title(trace),
+        legend=words.legend,
+        start=tuple((place, tuple(model_of(node).words.start_lines(node))) for place, node in trace.nodes),
+        in_flight=tuple(
+            Line("sent", f"in flight: {each.source}→{each.destination} {label(each)}")
+            for each in trace.in_flight
+        ),
+        steps=tuple(
+            _step(trace, step, before, verbose) for step, before in zip(trace.steps, budgets, strict=False)
+        ),
+        violated=violated,
+        statement=statement,
+        reasons=() if trace.finding is None else trace.finding.reasons,
+        permalink=permalink(trace),
+    )
+
+
+def _title(trace: Trace) -> str:
+    """What the trace shows, in a sentence."""
+    count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")
+    if trace.finding is None:
+        return f"{trace.scenario.name}: a behaviour of {count}"
+    where = f"after {count}" if trace.steps else "in the initial state"
+    if trace.loop is not None:
+        cycle = len(trace.steps) - trace.loop
+        where = f"by a cycle of {cycle} after {trace.loop} steps" if cycle else f"by staying {where} for ever"
+    return f"{trace.scenario.name}: {trace.finding.property} is violated {where}"
+
+
+def permalink(trace: Trace) -> str:
+    """The arguments that show this behaviour again."""
+    name, known = trace.scenario.name, shipped()
+    if name in known or not name.endswith(PRELUDE):
+        word = _word(trace.scenario, name, known.get(name) == trace.scenario)
+    else:
+        name = name.removesuffix(PRELUDE)
+        same = name in known and model_of(known[name]).prelude(known[name]) == trace.scenario
+        word = f"{_word(trace.scenario, name, same)} --prelude"
+    return f"{word} --path {path_text(trace.path)}"
+
+
+def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:
+    """What commands call the scenario: its name where it is a shipped one, or else its file."""
+    file = scenario.file
+    return name if is_shipped else shlex.quote(file if file.endswith(".toml") else f"{name}.toml")
+
+
+def path_text(path: Iterable[int]) -> str:
+    """A path as ``--path`` takes it: ``0,3,1``, or ``none``."""
+    return ",".join(map(str, path)) or "none"
+
+
+def _statement(trace: Trace) -> tuple[str | None, str]:
+    """The violated property with its id, and its statement, from the catalogue."""
+    if trace.finding is None:
+        return None, ""
+    name = trace.finding.property
+    try:
+        found = spec.load().property_named(name)
+    except KeyError:
+        return name, "The catalogue has no property of this name."
+    return f"{name} ({found.id})", " ".join(found.statement.split())
+
+
+# Steps.
+
+
+def _step(trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], verbose: bool) -> StepView:
+    changed = {place: _changes(step, place, verbose) for place in trace.replicas}
+    return StepView(
+        number=step.number,
+        actor=step.replica,
+        head=_head(step),
+        begins_cycle=trace.loop == step.number - 1,
+        own=tuple(_own_lines(step, changed.get(step.replica, ()), verbose)),
+        changed=tuple((place, changes) for place, changes in changed.items() if changes),
+        world=tuple(_world_lines(step, before)),
+    )
+
+
+def _head(step: TraceStep) -> str:
+    """What happens, as seen from the replica to which it happens."""
+    detail = re.search(r"\((.*)\)$", step.action)
+    if step.kind == "act":
+        kind = step.action.partition(f" at {step.replica}")[0]
+        return f"{kind} ({detail[1]})" if detail else kind
+    assert step.message is not None
+    text = f"←{step.message.source} {label(step.message)}"
+    if step.kind == "lose":
+        return f"{text} is lost"
+    fault = detail[1].partition(", ")[2] if detail else ""
+    text += f"; {fault}" if fault else ""
+    return f"{text}; a copy stays in flight" if step.duplicate else text
+
+
+def _changes(step: TraceStep, replica: Place, verbose: bool) -> tuple[Change, ...]:
+    """The changes of one replica that are worth showing: those that do not follow from others, if any."""
+    found = tuple(change for change in step.changes if change.replica == replica)
+    following = next((model_of(node).words.following for who, node in step.nodes if who == replica), ())
+    told = tuple(change for change in found if change.field not in following)
+    return found if verbose or not told else told
+
+
+def _own_lines(step: TraceStep, changes: tuple[Change, ...], verbose: bool) -> Iterator[Line]:
+    for run in step.runs:
+        if verbose:
+            yield from (Line("effect", f"event: {text}") for text in run.short)
+        if verbose or run.completed < len(run.effects):
+            yield from _effect_lines(run)
+    yield from (Line("change", describe(change)) for change in changes)
+    yield from (Line("sent", text) for text in _sends(step.sent))
+    if step.kind != "lose":
+        yield from (Line("dropped", f"{text}: the link is cut") for text in _sends(step.lost))
+    for message in step.forgotten:
+        where = f"from {message.source}" if message.destination == step.replica else str(message.source)
+        where += "" if message.destination == step.replica else f"→{message.destination}"
+        yield Line("dropped", f"no longer matters: {label(message)} {where}")
+    for run in step.runs:
+        started = "starts " if run.start else ""
+        if run.rules:
+            yield Line("rules", f"{started}by {', '.join(run.rules)}")
+
+
+def _effect_lines(run: Run) -> Iterator[Line]:
+    for number, effect in enumerate(run.effects, 1):
+        name, text = model_of(effect).words.describe_effect(effect)
+        undone = "" if number <= run.completed else "never happens: "
+        yield Line("effect", f"{number}. {undone}{name} {text}")
+
+
+def _sends(messages: tuple[Flying, ...]) -> Iterator[str]:
+    """The messages, those that differ only in their destination in one line."""
+    texts: dict[str, list[Place]] = {}
+    for message in messages:
+        texts.setdefault(label(message), []).append(message.destination)
+    for text, destinations in texts.items():
+        yield f"→{','.join(map(str, destinations))} {text}"
+
+
+def describe(change: Change) -> str:
+    """A change: ``epoch: 1 → 2``."""
+    return f"{change.field}: {change.before} → {change.after}"
+
+
+def _news(change: Change) -> str:
+    """What is new in the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
+    known = change.before.split(", ")
+    if not any(change.field in model.words.growing for model in MODELS):
+        return describe(change)
+    new = [item for item in change.after.split(", ") if item not in known]
+    return f"new in {change.field}: {', '.join(new)}" if new else describe(change)
+
+
+def _world_lines(step: TraceStep, before: tuple[tuple[str, int], ...]) -> Iterator[Line]:
+    """The history, the budgets, and what is violated."""
+    for change in step.history:
+        yield Line("history", _news(change))
+    spent = [
+        (name, left) for (name, left), (_, had) in zip(step.budgets, before, strict=False) if left != had
+    ]
+    if spent:
+        yield Line("history", "left: " + ", ".join(f"{name} {left}" for name, left in spent))
+    for name in step.violations:
+        yield Line("violation", f"violates {name}")
