@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.cli import main as cli
 from kraftcheck.cli.main import COMMANDS, main
 from kraftcheck.engine import jit
 from kraftcheck.support import failures

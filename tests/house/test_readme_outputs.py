@@ -14,8 +14,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
 WIDTH = "112"
-#: Those that take seconds and need nothing else. `graph -o` and `--traces` write files.
+#: Those that take seconds and need nothing else.
 CHEAP = {"rules", "step", "trace", "simulate", "graph", "mutate", "check", "impact"}
+#: Of those, the ones that explore everything, write files, or read what others wrote or changed.
+NOT_ALONE = re.compile(r"^kraftcheck check$| -o | > | --traces | traces/| --diff ")
 
 
 def shown_in(page: Path) -> list[tuple[str, list[str]]]:
@@ -29,7 +31,7 @@ def shown_in(page: Path) -> list[tuple[str, list[str]]]:
     return [
         (command, shown)
         for command, shown in found
-        if command.split()[1] in CHEAP and not re.search(r"^kraftcheck check$| -o | --traces ", command)
+        if command.split()[1] in CHEAP and not NOT_ALONE.search(command)
     ]
 
 

@@ -12,15 +12,18 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kraftcheck.checking.mutation import warm, worker
-from kraftcheck.engine.prepared import prepare
 from kraftcheck.support import forks, streams
 
+if TYPE_CHECKING:
+    from kraftcheck.checking.mutation.warm import Image
 
-def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
+
+def answer(image: Image, request: str, caller: int) -> dict[str, Any]:
     """What a worker finds, in a process of its own, which ends when ``caller`` is closed."""
+    from kraftcheck.checking.mutation import worker
+
     asked = json.loads(request)
     ended = forks.fork(
         lambda stream: sys.exit(worker.main(asked["arguments"], stream, image)), caller, asked["seconds"]
@@ -33,7 +36,13 @@ def answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
 
 
 def ready() -> Callable[[str, int], dict[str, Any]]:
-    """Import and compile what all forked processes need; what answers requests."""
+    """Import and compile what all forked processes need; what answers requests.
+
+    They are imported here, where :func:`forks.serve` reports that memory is short, not with this module.
+    """
+    from kraftcheck.checking.mutation import warm, worker
+    from kraftcheck.engine.prepared import prepare
+
     prepare()
     return partial(answer, warm.image(worker.load))
 
