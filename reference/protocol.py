@@ -99,9 +99,9 @@ class CaughtUp(Enum):
 
 
 class QuorumDescription(Enum):
-    """What DescribeQuorum says of the leader: as production does, or as the documents have it."""
+    """What DescribeQuorum says of the leader: as Kafka does, or as the documents have it."""
 
-    PRODUCTION = "production"
+    KAFKA = "kafka"
     DOCUMENTS = "documents"
 
 
@@ -178,7 +178,7 @@ class Protocol(Frozen):
     candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
     voter_membership: VoterMembership = VoterMembership.OFF
     caught_up: CaughtUp = CaughtUp.AT_END
-    quorum_description: QuorumDescription = QuorumDescription.PRODUCTION
+    quorum_description: QuorumDescription = QuorumDescription.KAFKA
     voter_changes: VoterChanges = VoterChanges.KIP853
     voter_keys: VoterKeys = VoterKeys.UNIQUE_ID
     discovery: Discovery = Discovery.FETCH

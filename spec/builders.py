@@ -149,7 +149,7 @@ def build_transition(entry: Entry, tables: tuple[str, ...]) -> Transition:
         epoch=epoch,
         cause=entry.prose("cause"),
         role=role,
-        production=entry.flag("production"),
+        kafka=entry.flag("kafka"),
         requires=entry.optional_words("requires"),
         variants=entry.optional_words("variants"),
         via=one_of(entry, "via", ROLES) if entry.has("via") else None,

@@ -1,7 +1,7 @@
 """The types of the specification: what one rule, transition, message, property … is.
 
 Every type is a frozen value. Nothing in this module reads a file: `spec.catalogue` builds these values from
-the TOML files beside it and refuses what is malformed.
+the TOML files next to it and refuses what is malformed.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Confidence: TypeAlias = Literal["document", "document+production", "production", "memory", "decision"]
+Confidence: TypeAlias = Literal["document", "document+kafka", "kafka", "memory", "decision"]
 """How well a rule is founded.
 
 * ``document``: a KIP states it.
-* ``document+production``: a KIP states it and Apache Kafka does it.
-* ``production``: Apache Kafka does it; no KIP says so.
+* ``document+kafka``: a KIP states it and Apache Kafka does it.
+* ``kafka``: Apache Kafka does it; no KIP says so.
 * ``memory``: known from practice, not checked against a text again.
 * ``decision``: the texts leave a hole; this is how we close it.
 """
@@ -24,7 +24,7 @@ EpochChange: TypeAlias = Literal["same", "larger", "plus-one"]
 """The epoch after a transition, compared with the epoch before it."""
 
 Membership: TypeAlias = Literal["voter", "observer", "any"]
-"""Who may take a transition, by its own view of the voter set."""
+"""Which replicas may take a transition, by their own view of the voter set."""
 
 PropertyKind: TypeAlias = Literal["always", "eventually", "sometimes"]
 """``always``: holds in every reachable state. ``eventually``: holds on every fair run. ``sometimes``: some
@@ -45,7 +45,7 @@ class SpecificationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A protocol switch: a place where documents, or documents and production, differ.
+    """A protocol switch: a place where documents, or documents and Kafka, differ.
 
     ``values[0]`` is the default. A choice is written ``id=value``, for instance ``V-SM=kip996``.
     """
@@ -89,7 +89,7 @@ class Rule:
     when: str
     then: str
     source: tuple[str, ...]
-    """Where it is said: KIP sections ("KIP-996 Prospective state") and production ("Kafka: Class.method")."""
+    """Where it is said: KIP sections ("KIP-996 Prospective state") and Kafka ("Kafka: Class.method")."""
     confidence: Confidence
     variants: tuple[str, ...]
     """The choices this rule belongs to; empty: every variant. See `applies`."""
@@ -114,7 +114,7 @@ class Rule:
         return f"When {self.when}, then {self.then}"
 
     def belongs_to(self, protocol: Mapping[str, str]) -> bool:
-        """Whether the rule is in force under ``protocol`` (switch id → value)."""
+        """Whether the rule is effective under ``protocol`` (switch id → value)."""
         return applies(self.variants, protocol)
 
 
@@ -137,7 +137,7 @@ class Transition:
     epoch: EpochChange
     cause: str
     role: Membership
-    production: bool
+    kafka: bool
     """Whether Apache Kafka's trunk has this transition as well."""
     requires: tuple[str, ...]
     """What must be able to happen in a model before this transition can: see ``[requires]`` in the file."""
@@ -161,7 +161,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class BrokerTable:
-    """The states in which somebody holds a broker to be: the controller, or the process itself."""
+    """One view of a broker's states: the controller's, or that of the process itself."""
 
     id: str
     about: str
@@ -263,7 +263,7 @@ class ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A configuration key, or a constant of production."""
+    """A configuration key, or a constant of Kafka."""
 
     key: str
     kind: ConfigKind

@@ -111,7 +111,7 @@ class Entry:
         return self.flag(key) if self.has(key) else False
 
     def done(self) -> None:
-        """Refuses the entry if it holds a key nobody asked for."""
+        """Refuses the entry if it holds a key that is not known."""
         if self._left:
             unknown = ", ".join(repr(key) for key in sorted(self._left))
             raise self.error(f"unknown key {unknown}")

@@ -93,7 +93,7 @@ DAMAGES = [
         "rules/vote.toml", 'source = ["KIP-595 Vote", ', "source = []\n#", "'source' is empty", id="no-source"
     ),
     pytest.param(
-        "transitions.toml", "production = true", 'production = "yes"', "true or false", id="flag-type"
+        "transitions.toml", "kafka = true", 'kafka = "yes"', "true or false", id="flag-type"
     ),
     pytest.param(
         "errors.toml", "code = 0", "code = 0.5", "must be an integer, not a float", id="integer-type"

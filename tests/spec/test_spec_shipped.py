@@ -137,9 +137,9 @@ def test_confidence_agrees_with_the_sources(shipped: Specification) -> None:
         document = any(source.startswith(("KIP-", "TLA+")) for source in rule.source)
         production = any(source.startswith(("Kafka", "KAFKA-")) for source in rule.source)
         expected = {
-            (True, True): "document+production",
+            (True, True): "document+kafka",
             (True, False): "document",
-            (False, True): "production",
+            (False, True): "kafka",
         }
         assert rule.confidence == expected[document, production], rule.id
 
@@ -184,11 +184,11 @@ def test_a_transition_follows_its_rule(shipped: Specification) -> None:
 
 def test_the_kip996_table_is_what_production_has(shipped: Specification) -> None:
     table = shipped.table("kip996")
-    assert all(row.production for row in table)
+    assert all(row.kafka for row in table)
     here = {(row.from_state, row.to_state, row.epoch) for row in table}
     for row in shipped.transitions:
         known = (row.from_state, row.to_state, row.epoch) in here
-        assert row.production == known, row.id
+        assert row.kafka == known, row.id
 
 
 def test_table_sizes(shipped: Specification) -> None:

@@ -269,7 +269,7 @@ def _show_transitions(arguments: argparse.Namespace) -> None:
             who = "" if each.role == "any" else f", {each.role}"
             say(out, f"{each.from_state} → {each.to_state}{via}, {each.epoch} epoch{who}", "bold", indent=2)
             say(out, each.cause, indent=4)
-            where = "" if each.production else "; not in production"
+            where = "" if each.kafka else "; not in Kafka"
             say(out, f"{each.rule}{where}", "dim", indent=4)
     for name in dict.fromkeys(each.table for each in of_brokers):
         in_table = [each for each in of_brokers if each.table == name]
@@ -313,7 +313,7 @@ def _transition_as_json(each: Transition) -> dict[str, Any]:
         "role": each.role,
         "rule": each.rule,
         "cause": each.cause,
-        "production": each.production,
+        "kafka": each.kafka,
         "requires": list(each.requires),
         "variants": list(each.variants),
     }

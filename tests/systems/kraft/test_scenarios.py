@@ -82,7 +82,7 @@ def _reachable(table: str) -> set[tuple[str, str]]:
     return {
         (row.from_state, row.to_state)
         for row in load().transitions
-        if row.table == table and row.production and not out_of_reach & set(row.requires)
+        if row.table == table and row.kafka and not out_of_reach & set(row.requires)
     }
 
 
