@@ -1,7 +1,7 @@
-"""The engine beside TLC, on the same model in the same run.
+"""The engine compared with TLC, on the same model in the same run.
 
 What TLC needs to start (the JVM, the modules, the initial states) is measured on the same modules without a
-step, and subtracted. Where others use the machine as well, a search of minutes suffers more than one of
+step, and subtracted. Where other processes use the machine, a search of minutes suffers more than one of
 seconds: the ratio of processor times is the one to look at then.
 """
 

@@ -1,1 +1,1 @@
-"""Running a scenario: verdicts, counterexamples, coverage, mutants, and what is kept from run to run."""
+"""Running a scenario: verdicts, counterexamples, coverage, mutants, and results kept from run to run."""

@@ -60,7 +60,7 @@ def _layers(system: System, depth: int, watch: Watch | None, phase: str) -> Laye
 
 
 def name_of(step: PathStep, action: Hashable) -> str:
-    """What a step is called, whichever replica takes it: its kind and, of a timer, which one; and whether a
+    """The name of a step, whichever replica takes it: its kind and, of a timer, which one; and whether a
     crash cuts it short.
     """
     if isinstance(action, Priced):

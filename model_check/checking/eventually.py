@@ -100,8 +100,8 @@ def too_small(scenario: Scenario) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class LassoCause:
-    """What is done for ever (nothing: the behaviour stays where it is), by what the steps of the cycle are
-    called, whoever takes them; and the kinds of faults on the stem.
+    """The steps repeated for ever, by the names of the steps of the cycle, whichever replica takes them; and
+    the kinds of faults on the stem. No steps: the behaviour stays in its state.
     """
 
     cycle: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is known to go wrong in Kafka or a document, and how a counterexample of it is recognised.
+"""Known defects of Kafka or a document, and how a counterexample of each is recognised.
 
 By its structure alone: the property, and steps by the rules that decided in them, in order. That is a
 resemblance and no proof, so the texts say "looks like".

@@ -1,4 +1,4 @@
-"""What was explored before and need not be explored again: results as expected, with what they depend on.
+"""Results of earlier explorations that were as expected, with the code that they depend on.
 
 The result of a scenario depends on its file; on the functions of the reference, as far as they ran
 (:mod:`kraftcheck.checking.coverage.blocks`); on what the reference does when it is imported; and on all other
@@ -84,7 +84,7 @@ class Kept:
 
 
 class _Module:
-    """A module's source, and what is asked of it."""
+    """A module's source, with digests of its parts."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -242,7 +242,7 @@ class Ledger:
             self.write()
 
     def write(self) -> None:
-        """Write the file; where that is not possible, what is new is explored again next time."""
+        """Write the file; where that is not possible, new results are explored again next time."""
         self._written = time.time()
         used = sorted({index for each in self._entries.values() for index in each.seen})
         number = {old: new for new, old in enumerate(used)}

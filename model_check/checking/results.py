@@ -1,4 +1,4 @@
-"""What commands show of the scenarios they check: while it goes on, a result each, all together."""
+"""How commands show the scenarios that they check: progress, one result each, and a summary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kraftcheck.traces import Trace, terminal
 
 
 def progress_line(progress: Progress) -> str:
-    """What a status line says of a running exploration."""
+    """The status line of a running exploration."""
     estimate = "" if progress.estimate is None else f" of about {progress.estimate:,}"
     phase = f"{progress.phase}: " if progress.phase else ""
     taken = f"{progress.memory / 2**20:,.0f} MiB, {progress.seconds:,.0f} s"
@@ -91,7 +91,7 @@ def _looks_like(result: CheckResult) -> list[tuple[str, findings.Known]]:
 def report(
     out: Console, result: CheckResult, *, verbose: bool = False, checkpoint: Path | None = None
 ) -> None:
-    """Print the result of one scenario. ``verbose``: expected counterexamples as well. ``checkpoint``: the
+    """Print the result of one scenario. ``verbose``: expected counterexamples too. ``checkpoint``: the
     folder of its checkpoint, if it has one.
     """
     found = result.exploration
@@ -171,7 +171,7 @@ def _way_out(judged: Judged) -> str:
 
 
 def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> None:
-    """Where the search was taken up, and how to go on with it."""
+    """Where the search resumed, and how to resume it again."""
     if result.taken_up is not None:
         say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
     if result.kept is not None:
@@ -180,7 +180,7 @@ def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> 
             result.limit == "max_seconds" and result.kept != result.taken_up
         )
         more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
-        same = f"the same command{more} goes on from there"
+        same = f"the same command{more} resumes from there"
         say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
 
 

@@ -1,4 +1,4 @@
-"""Run scenarios and hold what was found against what was expected."""
+"""Run scenarios and compare the results with the expected ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CheckResult:
     ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
     renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
     ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
-    it now that a limit has ended it. ``earlier``: the seconds of runs that a checkpoint goes on from;
+    it now that a limit has ended it. ``earlier``: the seconds of the earlier runs of a checkpoint;
     ``watch``: those of this one, also of what is looked for later in the result, and what is left of them.
     """
 
@@ -58,7 +58,7 @@ class CheckResult:
 
     @property
     def misconfigured(self) -> tuple[Problem, ...]:
-        """What is wrong with the configuration that was explored."""
+        """The problems of the explored configuration."""
         return model_of(self.system).misconfigured(self.system)
 
     @property
@@ -70,7 +70,7 @@ class CheckResult:
         return self._simplest[0]
 
     def look_for_simplest(self) -> None:
-        """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt goes on."""
+        """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt is raised again."""
         if self._simplest:
             return
         ended = self.prelude is not None or self.limit == INTERRUPTED
@@ -128,8 +128,8 @@ class CheckResult:
         found, verdict = self.exploration, self.verdict.value
         why = ", ".join(self.violated or found.missing_goals if self.verdict is Verdict.VIOLATED else ())
         limit = f" ({self.limit})" if self.verdict is Verdict.UNDETERMINED else ""
-        told = f"{verdict}: {why}" if why else f"{verdict}{limit}"
-        return f"{self.scenario.name}: {told}; {found.distinct:,} states, depth {found.depth}"
+        text = f"{verdict}: {why}" if why else f"{verdict}{limit}"
+        return f"{self.scenario.name}: {text}; {found.distinct:,} states, depth {found.depth}"
 
     def __repr__(self) -> str:
         """The summary: all states of a system are no help to a reader."""
@@ -142,7 +142,7 @@ class CheckResult:
 
     @property
     def seconds(self) -> float:
-        """The time that all this took: building, exploring, judging, and what was asked of the result."""
+        """Seconds for everything: building, exploring, judging, and the requested details."""
         return self.earlier + self.watch.seconds
 
     @property
@@ -254,7 +254,7 @@ def _explored(
         exploration = interrupted.found
     except SymmetryError as error:
         raise InputError(
-            f"{scenario.file}: reduction.symmetry: it makes a difference who is who: "
+            f"{scenario.file}: reduction.symmetry: the replicas are not interchangeable: "
             f"{shortened(str(error))}; see docs/scenarios.md."
         ) from None
     if exploration.limit == CAPACITY and not exploration.violations:
@@ -320,7 +320,7 @@ def _differences(
     if found.verdict is Verdict.UNDETERMINED or (liveness is None and expected.verdict == "violated"):
         return ()
     differences = []
-    # What a limit kept from being seen is open; what was seen counts all the same.
+    # What lies beyond a limit is open; what was seen counts anyway.
     whole = found.limit is None
     unfair = {judged.name for judged in liveness or () if judged.violated}
     kept_open = {judged.name for judged in liveness or () if judged.spent}

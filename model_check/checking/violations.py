@@ -1,4 +1,4 @@
-"""What is said of violations where it is asked for: their causes, and the smallest bounds that show them."""
+"""Details of violations on request: their causes, and the smallest bounds that show them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def least_kept(scenario: Scenario, watch: Watch | None = None, threads: int = 1)
 
 
 def _violated(result: CheckResult) -> Iterator[tuple[str, Eventually, Judged]]:
-    """The *eventually* properties that do not hold, by their names, and by their goals as well where a
+    """The *eventually* properties that do not hold, by their names, and also by their goals where a
     scenario wants several of one property.
     """
     names = Counter(judged.name for judged in result.judged)
@@ -145,9 +145,9 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
         if found is None:
             yield f"{violated}: more would have to be explored to look for causes than the limits allow."
         for each in found or ():
-            told = _lasso_in_words(each) if "cycle" in each else _steps_in_words(each)
+            text = _lasso_in_words(each) if "cycle" in each else _steps_in_words(each)
             show = f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
-            yield f"{violated} by {told}: {show}"
+            yield f"{violated} by {text}: {show}"
     if "causes" in data and any(judged.dead_end is not None for judged in result.judged):
         yield "Causes of a dead end are not looked for: -v shows it."
     for violated, lowered in data.get("smallest_bounds", {}).items():
@@ -179,7 +179,7 @@ def _count(number: int, what: str) -> str:
 
 def _kept_in_words(kept: dict[str, Any]) -> str:
     if kept["open"]:
-        return f"{kept['tried']} could not be told within the limits"
+        return f"{kept['tried']} could not be decided within the limits"
     if kept["smallest"] is None:
         return f"not even {kept['tried']} holds"
     return f"{kept['smallest']} is the smallest that holds"
@@ -187,8 +187,8 @@ def _kept_in_words(kept: dict[str, Any]) -> str:
 
 def _told(lowered: dict[str, Any]) -> str:
     before, smallest = (_value(lowered[key]) for key in ("before", "smallest"))
-    told = smallest if before == smallest else f"{smallest} (of {before})"
-    return told + (", less was not told within the limits" if lowered["open"] else "")
+    text = smallest if before == smallest else f"{smallest} (of {before})"
+    return text + (", less was not decided within the limits" if lowered["open"] else "")
 
 
 def _value(value: Any) -> str:

@@ -25,18 +25,18 @@ from kraftcheck.support.printable import guarded
 COMMANDS = {
     "check": "explore scenarios exhaustively and compare the verdicts with the expected ones",
     "simulate": "explore a scenario by random walks",
-    "rules": "consult the rule catalogue",
-    "step": "ask the reference what a replica does on one event",
+    "rules": "query the rule catalogue",
+    "step": "query what a replica does on one event, and by which rules",
     "trace": "show or replay a trace file",
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
-    "impact": "find the checks that a rule, a function or a change concerns, and run them",
+    "impact": "find the checks that a rule, a function or a change affects, and run them",
     "bugs": "bring back historical bugs of Apache Kafka, each as a mutant that the checker kills",
-    "conform": "hold recorded runs of production Kafka against the reference",
-    "tlc": "hold scenarios and mutants against TLC, or let TLC follow a counterexample",
+    "conform": "compare recorded runs of Kafka with the reference",
+    "tlc": "compare scenarios and mutants with TLC, or let TLC follow a counterexample",
     "prove": "prove the safety core for any number of replicas, epochs and records",
     "drive": "drive an implementation along generated traces and compare it with the reference",
-    "logs": "rebuild and check what the log files of production nodes show",
+    "logs": "rebuild the history of a quorum from its log files, and check it",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",
 }
@@ -48,9 +48,9 @@ def script() -> NoReturn:
         status = main()
     except (MemoryError, KeyboardInterrupt) as error:
         status = _failed(error)
-    # What is left to be done takes no time, and would be cut short with a traceback.
+    # Another signal now would only print a traceback.
     signals.ignore()
-    # An import that was cut short leaves objects of the solver that cannot be deleted.
+    # An interrupted import leaves objects of the solver that cannot be deleted.
     sys.unraisablehook = lambda problem: None
     sys.exit(status)
 
@@ -63,18 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             streams.make_ready()
             require_memory()
             with guarded():
-                return _told(arguments)
+                return _run_and_flush(arguments)
         except BrokenPipeError:
             streams.give_up(sys.stdout)
             return EXIT_BROKEN_PIPE
         except (Exception, KeyboardInterrupt) as error:
             # Libraries make other exceptions of an interrupt.
-            unexpected = ending.heard and not isinstance(error, InputError)
+            unexpected = ending.seen and not isinstance(error, InputError)
             return _failed(KeyboardInterrupt() if unexpected else error)
 
 
 def _failed(error: BaseException) -> int:
-    """Say why the command has failed; its exit status."""
+    """Print why the command failed; its exit status."""
     status, sentence = failure(error)
     traceback.clear_frames(error.__traceback__)  # They may hold all of the memory.
     try:
@@ -85,8 +85,8 @@ def _failed(error: BaseException) -> int:
     return status
 
 
-def _told(arguments: list[str]) -> int:
-    """The status, after all of the output has gone where it goes."""
+def _run_and_flush(arguments: list[str]) -> int:
+    """Run and flush standard output; the exit status."""
     try:
         status = _run(arguments)
     except SystemExit:
@@ -98,7 +98,7 @@ def _told(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser = Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
-    parser.add_argument("-V", "--version", action="store_true", help="say which version this is and stop")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and stop")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():

@@ -19,7 +19,7 @@ def without_collector() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # What was built meanwhile counts as old: as young it would all be searched at once now.
+            # New objects count as old; otherwise the collector would search all of them now.
             gc.freeze()
             gc.unfreeze()
             gc.enable()

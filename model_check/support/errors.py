@@ -19,4 +19,4 @@ class ProcessKilledError(Exception):
 
 
 class DiskError(InputError):
-    """What is written meanwhile finds no room or may not be written: it says nothing of what was read."""
+    """A file that the work writes has no room or may not be written. The input is not at fault."""

@@ -34,7 +34,7 @@ WRITER_SECONDS = 3.0
 def opened(path: Path, what: str) -> Iterator[BinaryIO]:
     """The file or pipe ``path``, which should be ``what`` ("a trace file"), for reading in binary.
 
-    Raises InputError for what is neither, cannot be opened or read, and for a pipe that no process writes to.
+    Raises InputError for anything else, for a file that cannot be opened or read, and a pipe without writer.
     """
     try:
         with open(path, "rb", opener=_without_waiting) as file:

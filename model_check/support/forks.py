@@ -74,7 +74,7 @@ class Server:
 
     def __init__(self, module: str, *arguments: str) -> None:
         command, environment = interpreter(module, *arguments)
-        # What is forked explores on one thread; a library's threads would not survive a fork either.
+        # A forked process explores on one thread; threads of libraries would not survive a fork.
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -157,13 +157,13 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
         os.close(send)
         in_time = False
         try:
-            told, in_time = _listen(receive, caller, begin + seconds)
+            sent, in_time = _listen(receive, caller, begin + seconds)
         finally:
             os.close(receive)
             if not in_time:
                 os.kill(child, signal.SIGKILL)
             _, ended, usage = os.wait4(child, 0)
-    lines = told.decode("utf-8", "replace").split("\n")[:-1]
+    lines = sent.decode("utf-8", "replace").split("\n")[:-1]
     unit = 1 if sys.platform == "darwin" else 1024
     status = os.waitstatus_to_exitcode(ended)
     return Ended(lines, in_time, status, usage.ru_maxrss * unit, time.monotonic() - begin)
@@ -183,20 +183,20 @@ def _work_and_exit(work: Callable[[TextIO], None], send: int) -> NoReturn:
         if of_the_machine(error) is not None:
             status = EXIT_UNDETERMINED
     finally:
-        # Nothing of the server is cleaned up here: it goes on.
+        # The server continues: nothing of it is cleaned up here.
         os._exit(status)
 
 
 def _listen(receive: int, caller: int, deadline: float) -> tuple[bytes, bool]:
     """All that is written to ``receive``, and whether the writer ended before ``deadline``."""
-    told = bytearray()
+    sent = bytearray()
     while (left := deadline - time.monotonic()) > 0:
         ready, _, _ = select.select([receive, caller], [], [], min(left, _POLL_SECONDS))
         if receive in ready:
             content = os.read(receive, 1 << 16)
             if not content:
-                return bytes(told), True
-            told += content
+                return bytes(sent), True
+            sent += content
         elif caller in ready:
             break  # Nothing is asked before the answer: the caller has ended.
-    return bytes(told), False
+    return bytes(sent), False

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any, cast
 
-#: What a terminal may not simply show.
+#: Characters that a terminal must not receive as they are.
 _SUSPECT = re.compile(r"[^\t\n\x20-\x7e]")
 #: Longer words and lines of a message are shortened in the middle, as what to do stands at the end.
 _WORD, _LINE, _LINES = re.compile(r"\S{251,}"), 800, 100
@@ -52,7 +52,7 @@ def _within(most: int, text: str) -> str:
 
 
 def json_text(data: Any, indent: int | None = None) -> str:
-    """``data`` as JSON for people and machines: what a terminal would obey is escaped, the rest as it is."""
+    """``data`` as JSON for people and machines: control characters are escaped, the rest is unchanged."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     return _SUSPECT.sub(lambda found: found[0] if found[0].isprintable() else _escaped(found[0]), text)
 

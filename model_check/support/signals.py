@@ -19,14 +19,14 @@ _AGAIN_SECONDS = 0.05
 
 
 class Ending:
-    """The handler of the signals: it raises KeyboardInterrupt. ``heard``: whether one has come."""
+    """The handler of the signals: it raises KeyboardInterrupt. ``seen``: whether one has arrived."""
 
     def __init__(self) -> None:
         self._last: float | None = None
         self._number = signal.SIGINT
 
     @property
-    def heard(self) -> bool:
+    def seen(self) -> bool:
         return self._last is not None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -53,15 +53,15 @@ def ending() -> Iterator[Ending]:
         return
     usual = (signal.SIG_DFL, signal.default_int_handler)
     before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) in usual}
-    told = sys.unraisablehook
+    previous = sys.unraisablehook
 
-    def tell(problem: sys.UnraisableHookArgs) -> None:
+    def report(problem: sys.UnraisableHookArgs) -> None:
         if issubclass(problem.exc_type, KeyboardInterrupt):
             handler.dropped()
-        elif not handler.heard:  # What was cut short cannot always be deleted.
-            told(problem)
+        elif not handler.seen:  # An interrupted object cannot always be deleted.
+            previous(problem)
 
-    sys.unraisablehook = tell
+    sys.unraisablehook = report
     try:
         for number in before:
             signal.signal(number, handler)
@@ -69,7 +69,7 @@ def ending() -> Iterator[Ending]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         yield handler
     finally:
-        sys.unraisablehook = told
+        sys.unraisablehook = previous
         for each, usual_handler in before.items():
             signal.signal(each, usual_handler)
 

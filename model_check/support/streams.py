@@ -16,7 +16,7 @@ from kraftcheck.support.errors import InputError
 #: In errors of writing it, the name of the file.
 STANDARD_OUTPUT = "standard output"
 
-#: How often progress is told where there is no terminal.
+#: Seconds between progress messages where there is no terminal.
 EVERY_SECONDS = 10.0
 
 
@@ -56,7 +56,7 @@ def _named() -> Iterator[None]:
 def make_ready() -> None:
     """Let every standard stream be one. Raises InputError where standard output is closed.
 
-    A file that is opened later would otherwise get the number of a closed one, and what is printed.
+    Otherwise a file that is opened later could get the number of a closed stream, and with it the output.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:
@@ -97,7 +97,7 @@ def say(line: str) -> None:
 
 
 class _Messages(logging.Handler):
-    """Shows what is logged on standard error, in the form of all messages."""
+    """Prints log records on standard error, in the form of all messages."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show ``record``."""
@@ -129,10 +129,10 @@ def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         return
     last = time.monotonic()
 
-    def tell(text: str) -> None:
+    def write(text: str) -> None:
         nonlocal last
         if not quiet and time.monotonic() - last > EVERY_SECONDS:
             last = time.monotonic()
             say(f"kraftcheck: {text}")
 
-    yield tell
+    yield write

@@ -84,7 +84,7 @@ def heading(target: Console, text: str) -> None:
 
 
 def entry(target: Console, label: str, text: str, style: str = "", *, column: int = 12) -> None:
-    """Print ``text`` beside its label, both indented; ``column`` is where the text begins."""
+    """Print ``text`` next to its label, both indented; ``column`` is where the text begins."""
     lines = textwrap.wrap(
         text, max(width(target) - 1 - column, 24), break_on_hyphens=False, break_long_words=False
     )

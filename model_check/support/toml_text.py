@@ -1,4 +1,4 @@
-"""The text of a TOML file: on which line each key is, and what is probably meant where it is no TOML."""
+"""The text of a TOML file: the line of each key, and the probable mistake where it is not TOML."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def explain(text: str, error: str) -> tuple[int | None, str]:
     rows = text.split("\n")
     number = int(where[1] or len(rows))
     column = int(where[2] or len(rows[-1]) + 1)
-    # What is missing at the end of a line is noticed on the next one that is not empty.
+    # The parser notices a missing end of line on the next line that is not empty.
     while number > 1 and not rows[number - 1].strip():
         number, column = number - 1, len(rows[number - 2]) + 1
     said, row = error[: where.start()], rows[number - 1]
@@ -193,7 +193,7 @@ def _quoted(found: re.Match[str]) -> str:
 
 _PAIR = "each line is a table, [name], or a key and its value, key = …"
 _BRACKETS = "the brackets do not match: write [name], and [[name]] for an entry of a list of tables"
-#: What people write that is no TOML: by what the parser says of it, the line, and what is left of the line
+#: Common mistakes in TOML: by the message of the parser, the line, and what is left of the line
 #: from the place that it refuses, separated by tabs.
 _SLIPS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\t.*[“”‘’]", "the quotes are typographic; write straight ones"),

@@ -1,4 +1,4 @@
-"""What is in a file, held against a pydantic model; what is wrong with it is said in words of the file."""
+"""Validates the content of a file by a pydantic model; its errors name the keys and lines of the file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kraftcheck.support.toml_text import Place, explain, line_of, lines_of
 
 M = TypeVar("M", bound=BaseModel)
 
-#: So many mistakes of a file are told.
+#: At most so many mistakes of a file are reported.
 MOST = 10
-#: Of so many mistakes it is looked for what was meant, which takes a ms each.
+#: For at most so many mistakes a similar name is searched, which takes a ms each.
 _MOST_GUESSED = 200
-#: So many keys of a table are told where one is unknown.
+#: At most so many keys of a table are listed where one is unknown.
 _MOST_KEYS = 20
 
 MAX_DOTS = 100
@@ -35,7 +35,7 @@ _WORDS = {
     "bool_type": "should be true or false",
 }
 _LISTS = ("tuple_type", "list_type")
-#: What is said of a value that may have several types, by the last part of its place.
+#: The message for a value that may have several types, by the last part of its place.
 _TYPES = {"str": "string_type", "bool": "bool_type", "int": "int_type"}
 
 
@@ -68,12 +68,12 @@ def validated(kind: type[M], data: object, where: str, hint: str, text: str = ""
         found = _problems(error, kind)
     lines = lines_of(text)
     found.sort(key=lambda each: line_of(lines, each[0]) or 0)
-    told = [f"{_at(where, line_of(lines, place))}: {said}" for place, said in found]
-    if len(told) == 1:
-        raise InputError(_sentence(told[0], hint))
-    more = [f"{where}: and {len(told) - MOST} more"] if len(told) > MOST else []
-    listed = [_sentence(each) for each in (*told[:MOST], *more)]
-    raise InputError("\n".join([f"{where}: {len(told)} mistakes; {hint}.", *listed]))
+    reported = [f"{_at(where, line_of(lines, place))}: {said}" for place, said in found]
+    if len(reported) == 1:
+        raise InputError(_sentence(reported[0], hint))
+    more = [f"{where}: and {len(reported) - MOST} more"] if len(reported) > MOST else []
+    listed = [_sentence(each) for each in (*reported[:MOST], *more)]
+    raise InputError("\n".join([f"{where}: {len(reported)} mistakes; {hint}.", *listed]))
 
 
 def refusal(message: str, where: str, hint: str, text: str = "") -> InputError:
@@ -144,9 +144,9 @@ def _problems(error: ValidationError, kind: type[BaseModel] | None) -> list[tupl
             missing[place] = _WORDS["missing"] + _example(kind, place)
         else:
             found.setdefault(place, _in_words(each))
-    # A key that is spelled wrong is not missing as well.
-    told = {place: said for place, said in missing.items() if place not in meant} | found
-    return [(place, f"{_key(place)}: {said}") for place, said in told.items()]
+    # A misspelled key is not reported as missing too.
+    reported = {place: said for place, said in missing.items() if place not in meant} | found
+    return [(place, f"{_key(place)}: {said}") for place, said in reported.items()]
 
 
 def _key(place: Sequence[int | str]) -> str:
@@ -154,7 +154,7 @@ def _key(place: Sequence[int | str]) -> str:
 
 
 def _unknown(kind: type[BaseModel], place: Place) -> tuple[str, str]:
-    """What is said of a key that a table has not, and which of its keys is meant, if any is like it."""
+    """The message for an unknown key of a table, with the similar key if there is one."""
     key, known = str(place[-1]), _keys(kind, place[:-1])
     if near := did_you_mean(key, known):
         return near.split("'")[1], f"{_WORDS['extra_forbidden']}{near}"
@@ -233,7 +233,7 @@ def _in_words(error: ErrorDetails) -> str:
 
 
 def _as_list(given: object, key: str) -> str:
-    """How what was given is written as a list."""
+    """How the given value is written as a list."""
     if isinstance(given, dict):
         return f" of tables; write [[{key}]] with two brackets on each side"
     if isinstance(given, str):

@@ -81,11 +81,11 @@ def test_a_signal_is_an_interrupt_once(number: signal.Signals, monkeypatch: pyte
     before = signal.signal(number, signal.default_int_handler)
     try:
         with signals.ending() as ending:
-            assert not ending.heard
+            assert not ending.seen
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(number)
             signal.raise_signal(number)  # The same one, by another way.
-            assert ending.heard
+            assert ending.seen
             monkeypatch.setattr(signals, "SAME_SECONDS", -1.0)
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(number)
@@ -100,7 +100,7 @@ def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:
     try:
         with signals.ending() as ending:
             signal.raise_signal(number)
-        assert not ending.heard and signal.getsignal(number) is signal.SIG_IGN
+        assert not ending.seen and signal.getsignal(number) is signal.SIG_IGN
     finally:
         signal.signal(number, before)
 

@@ -92,9 +92,7 @@ DAMAGES = [
     pytest.param(
         "rules/vote.toml", 'source = ["KIP-595 Vote", ', "source = []\n#", "'source' is empty", id="no-source"
     ),
-    pytest.param(
-        "transitions.toml", "kafka = true", 'kafka = "yes"', "true or false", id="flag-type"
-    ),
+    pytest.param("transitions.toml", "kafka = true", 'kafka = "yes"', "true or false", id="flag-type"),
     pytest.param(
         "errors.toml", "code = 0", "code = 0.5", "must be an integer, not a float", id="integer-type"
     ),

@@ -19,7 +19,7 @@ from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.model import ModelSystem, Step
 
 _GOAL = "covers "
-#: The engine tells at most 65,536 sets of goals apart.
+#: The engine distinguishes at most 65,536 sets of goals.
 MOST_MARKS = 30_000
 
 

@@ -13,7 +13,7 @@ OTHER_VARIANT = "of another variant of the protocol"
 BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"
 OTHER_SWITCH = "as they decide only where a switch of the protocol has another value"
 
-#: Rules without a variant of their own of which production never shows anything, and why.
+#: Rules without a variant of their own that recorded runs of Kafka cannot show, and why.
 _SILENT: Mapping[str, str] = {
     **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
     **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 6)), BEHIND_OTHERS),
@@ -24,7 +24,7 @@ NOT_REACHED = "reached by none of these sequences"
 
 
 def reason_of_silence(rule: str) -> str | None:
-    """Why production never shows that ``rule`` decides anything, where that is known."""
+    """Why recorded runs of Kafka cannot show that ``rule`` decides anything, where that is known."""
     return _SILENT.get(rule)
 
 

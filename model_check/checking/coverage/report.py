@@ -55,7 +55,7 @@ class Report:
         return found
 
     def answers(self) -> dict[str, list[Guard]] | None:
-        """Guards by how they went: ``both``, ``true``, ``false``, ``never``; ``None`` if nobody watched."""
+        """Guards by how they went: ``both``, ``true``, ``false``, ``never``; ``None`` if not watched."""
         if self.covered.guards is None:
             return None
         found: dict[str, list[Guard]] = {"both": [], "true": [], "false": [], "never": []}
@@ -66,7 +66,7 @@ class Report:
         return found
 
     def lines(self, *, verbose: bool = False) -> Iterator[tuple[str, str]]:
-        """What a person reads: a label and a text each."""
+        """The report as lines: a label and a text each."""
         for kind in KINDS:
             never = self.never(kind)
             total = len(self.known[kind])
@@ -76,8 +76,8 @@ class Report:
             )
         votes = self.votes()
         decided = {"both": "granted and refused by", GRANTED: "only granted by", REFUSED: "only refused by"}
-        told = [f"{decided[how]} {', '.join(rules)}" for how, rules in votes.items() if rules]
-        yield "votes", "; ".join(told) or "none"
+        parts = [f"{decided[how]} {', '.join(rules)}" for how, rules in votes.items() if rules]
+        yield "votes", "; ".join(parts) or "none"
         answers = self.answers()
         if answers is None:
             yield "guards", "not watched: those of interchangeable replicas are not"
@@ -86,7 +86,7 @@ class Report:
             for how, says in (("true", "never false"), ("false", "never true"), ("never", "never asked")):
                 yield from _guards(answers[how], says, verbose)
         if not self.covered.complete:
-            yield "note", "There was no room to note everything; some of what is called never happened."
+            yield "note", "Not everything could be noted; some items reported as never may have happened."
 
     def as_data(self) -> dict[str, Any]:
         """The same for machines."""
@@ -112,9 +112,9 @@ def _list(names: Sequence[str], kind: str) -> str:
     by_reason: dict[str | None, list[str]] = {}
     for name in names:
         by_reason.setdefault(reason_of_silence(name), []).append(name)
-    told = [", ".join(by_reason.pop(None, []))]
-    told += [f"{', '.join(group)} ({reason})" for reason, group in by_reason.items()]
-    return "; ".join(part for part in told if part)
+    parts = [", ".join(by_reason.pop(None, []))]
+    parts += [f"{', '.join(group)} ({reason})" for reason, group in by_reason.items()]
+    return "; ".join(part for part in parts if part)
 
 
 def _guards(found: Sequence[Guard], says: str, verbose: bool) -> Iterator[tuple[str, str]]:

@@ -1,11 +1,11 @@
-"""What shows a rule at work outside the code: the tests that exercise it, and steps of production Kafka.
+"""Evidence of a rule outside the code: the tests that exercise it, and steps of recorded runs of Kafka.
 
 Neither can be read off the sources, so both are counted by a run and kept in a file:
 
 * ``model_check/checking/coverage/executed_by_tests.json`` (:mod:`kraftcheck.checking.coverage.index`): the
   rules that decided a step, or another result, of the tests of ``tests/reference`` (random tests aside).
 * ``model_check/checking/coverage/rules_in_production.json``: rule id → how many steps of recorded runs it
-  decided in which production and the reference agree.
+  decided in which Kafka and the reference agree.
 
 ``docs/extending.md`` has the commands that write them.
 """

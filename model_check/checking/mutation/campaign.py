@@ -1,4 +1,4 @@
-"""Running mutants, each in a process of its own, and holding what was found against what was expected."""
+"""Running mutants, each in a process of its own, and comparing the results with the expected ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kraftcheck.support.failures import ended_by_the_machine
 from kraftcheck.support.forks import Server
 from kraftcheck.systems.scenario import Scenario, find
 
-#: What a worker may take beyond its exploration's time limit: imports, compilation, one level of the search.
+#: Seconds of a worker beyond its exploration's time limit: imports, compilation, one level of the search.
 GRACE_SECONDS = 60.0
 
 
@@ -109,12 +109,12 @@ def run(
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
-    The unmutated scenario of a mutant is explored as well, once for all mutants that share it. A mutant whose
+    The unmutated scenario of a mutant is explored too, once for all mutants that share it. A mutant whose
     edit does not apply to the reference any more is skipped.
     ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
-    the shipped one; with ``width`` counterexamples are told in full, for so many columns, with ``brief`` in
+    the shipped one; with ``width`` counterexamples are printed in full, for that width; with ``brief`` in
     a few words a step. ``ledger``: has the unmutated scenarios that need not be explored again, and gets the
-    others; that each mutant that is noticed would have its scenario explored again is judged as well.
+    others; it is also checked that each killed mutant would have its scenario explored again.
     Raises InputError if a scenario is not valid.
     """
     chosen = list(mutants)
@@ -152,7 +152,7 @@ def run(
 
 
 def _control(workers: Workers, scenario: Scenario, timeout: float, ledger: Ledger | None) -> Explored:
-    """A scenario explored without a mutant, or, where that has been done before, what it came to."""
+    """The result of a scenario without a mutant, from the ledger where it is there."""
     kept = None if ledger is None or scenario.expect.verdict != "holds" else ledger.kept(scenario)
     if kept is not None:
         return Explored(({"verdict": "holds", "differences": []},))

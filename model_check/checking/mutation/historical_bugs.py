@@ -29,7 +29,7 @@ class Bug(BaseModel):
     """A historical bug of Apache Kafka.
 
     also: other issues of the same bug. kind: what it endangered. story: what went wrong. missing: the rule
-    that production lacked. shows: the property whose counterexample tells the story; ``None``: the last of
+    that Kafka lacked. shows: the property whose counterexample tells the story; ``None``: the last of
     those that the first mutant violates. outside: why no mutant of the reference brings it back.
     """
 
@@ -101,7 +101,7 @@ scenario. `kraftcheck bugs KAFKA-10527` shows one bug, `kraftcheck mutate bugs` 
 
 Traces read like this: →2 sends to replica 2; ←1 receives from replica 1; e3: epoch 3; last=4@2: a log that
 ends at offset 4 with epoch 2; log 3@1,2@2: three records of epoch 1, then two of epoch 2; progress 2:5:
-replica 2 holds the log up to offset 5. `kraftcheck mutate MUTANT -v` shows the rules that decided as well.
+replica 2 holds the log up to offset 5. `kraftcheck mutate MUTANT -v` also shows the rules that decided.
 """
 
 

@@ -39,8 +39,8 @@ def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout, image: 
     parser.add_argument("--control", metavar="SCENARIO")
     parser.add_argument("--catalogue", type=Path, metavar="FILE")
     parser.add_argument("--timeout", type=float, metavar="SECONDS")
-    parser.add_argument("--width", type=int, metavar="COLUMNS", help="tell counterexamples in full")
-    parser.add_argument("--brief", action="store_true", help="tell counterexamples in a few words a step")
+    parser.add_argument("--width", type=int, metavar="COLUMNS", help="print counterexamples in full")
+    parser.add_argument("--brief", action="store_true", help="print counterexamples with a few words a step")
     arguments = parser.parse_args(argv)
     try:
         if arguments.control is not None:
@@ -55,8 +55,8 @@ def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout, image: 
         return EXIT_UNDETERMINED
     except Exception as error:  # A mutant may break the reference in any way; the campaign reports it.
         limit = of_the_machine(error)
-        told = {"error": _what(error)} if limit is None else {"limit": limit}
-        print(json.dumps(told), file=stream, flush=True)
+        more = {"error": _what(error)} if limit is None else {"limit": limit}
+        print(json.dumps(more), file=stream, flush=True)
         return 1 if limit is None else EXIT_UNDETERMINED
     return 0
 
@@ -75,8 +75,8 @@ def _control(scenario: Scenario, timeout: float | None) -> Iterator[dict[str, An
 
     with recording(RECORDED) as ran:
         result = check(scenario, limits=_limits(timeout))
-    told = {"differences": list(result.differences), "as_expected": result.as_expected}
-    yield _summary(None, result) | told | {"ran": [[*place, flags] for place, flags in ran.flags.items()]}
+    more = {"differences": list(result.differences), "as_expected": result.as_expected}
+    yield _summary(None, result) | more | {"ran": [[*place, flags] for place, flags in ran.flags.items()]}
 
 
 def _mutant(
@@ -89,12 +89,12 @@ def _mutant(
     scenario = find(mutant.scenario)
     for name in mutant.expect or (None,):
         result = check(judging(scenario, name), limits=_limits(timeout))
-        told = {"trace": _trace(result)}
+        more = {"trace": _trace(result)}
         if (width is not None or brief) and (traces := result.traces()):
             shortest = min(traces, key=lambda trace: len(trace.steps))
             whole = in_brief.render(shortest) if width is None else transcript(shortest, width)
-            told["trace"] = whole.splitlines()
-        yield _summary(name, result) | told
+            more["trace"] = whole.splitlines()
+        yield _summary(name, result) | more
 
 
 def become(mutant: catalogue.Mutant, image: Image | None = None) -> None:

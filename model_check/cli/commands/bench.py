@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scenario",
         nargs="?",
         metavar="NAME|FILE",
-        help=f"what the engine explores (default: {DEFAULT_SCENARIO}; beside TLC: {tlc.DEFAULT_SCENARIO})",
+        help=f"what the engine explores (default: {DEFAULT_SCENARIO}; with TLC: {tlc.DEFAULT_SCENARIO})",
     )
     parser.add_argument("--only", choices=PARTS + ONLY_IF_WANTED, help="measure this part alone")
     parser.add_argument(

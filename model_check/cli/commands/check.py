@@ -55,15 +55,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="explore also large scenarios, and those whose result cannot have changed",
+        help="explore large scenarios too, and those whose result cannot have changed",
     )
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
-    parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
-    parser.add_argument("--max-memory", type=byte_count, metavar="SIZE", help="give up beyond SIZE, e.g. 8G")
-    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--max-states", type=positive, metavar="N", help="stop after N distinct states")
+    parser.add_argument(
+        "--max-memory", type=byte_count, metavar="SIZE", help="stop when more memory is used, e.g. 8G"
+    )
+    parser.add_argument(
+        "--max-seconds", type=positive, metavar="S", help="stop each scenario after S seconds"
+    )
     parser.add_argument(
         "--symmetry",
         action=argparse.BooleanOptionalAction,
@@ -73,27 +77,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partial-order",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="leave out other orders of steps that commute (default: yes, but not with symmetry)",
+        help="skip other orders of steps that commute (default: yes, but not with symmetry)",
     )
-    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    parser.add_argument(
+        "--keep-going", action="store_true", help="continue after the first violated property"
+    )
     parser.add_argument(
         "--checkpoint",
         type=Path,
         metavar="DIR",
-        help="keep there what was explored when a limit or Ctrl-C ends it, and now and then; go on from "
-        "what an earlier run left there",
+        help="save progress there periodically and on interruption, and resume from it",
     )
     parser.add_argument(
         "--checkpoint-every",
         type=_seconds,
         default=60.0,
         metavar="S",
-        help="how often at most, in seconds (default: 60)",
+        help="save progress at most every S seconds (default: 60)",
     )
     parser.add_argument(
         "--coverage",
         action="store_true",
-        help="say what of the reference the steps exercise, and what none of them does",
+        help="report which rules, transitions and guards of the reference the steps exercise",
     )
     parser.add_argument(
         "--causes",
@@ -109,7 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples too")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -148,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
         if interrupted:
-            _tell_interrupted(result)
+            _report_interrupted(result)
             break
     if known is not None:
         known.write()
@@ -156,17 +161,17 @@ def run(arguments: argparse.Namespace) -> int:
         if results or not kept:
             summarize(out, results)
         if kept:
-            _tell_kept(out, kept, "more" if results else "scenario" if len(kept) == 1 else "scenarios")
+            _report_kept(out, kept, "more" if results else "scenario" if len(kept) == 1 else "scenarios")
         if large:
             say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
     if arguments.coverage:
-        _tell_coverage(out, results, arguments)
+        _report_coverage(out, results, arguments)
     status = exit_status(results)
     return EXIT_UNDETERMINED if interrupted and status == EXIT_EXPECTED else status
 
 
 def _all_of_it(arguments: argparse.Namespace) -> bool:
-    """Whether nothing is asked for but whether all is as expected, so that earlier results may serve."""
+    """Whether only the verdicts are asked for, so that earlier results may serve."""
     asked = (
         *(arguments.scenarios, arguments.json, arguments.verbose, arguments.keep_going, arguments.coverage),
         *(arguments.causes, arguments.smallest_bounds, arguments.traces, arguments.checkpoint),
@@ -177,7 +182,7 @@ def _all_of_it(arguments: argparse.Namespace) -> bool:
 
 
 def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:
-    """By name what need not be explored again."""
+    """By name the scenarios that need not be explored again, with their earlier results."""
     found = {scenario.name: known.kept(scenario) for scenario in scenarios}
     return {name: kept for name, kept in found.items() if kept is not None}
 
@@ -187,14 +192,14 @@ def _large(scenarios: Sequence[Scenario], kept: Container[str]) -> list[str]:
     return [each.name for each in scenarios if LARGE in each.tags and each.name not in kept]
 
 
-def _tell_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
+def _report_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
     oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
     since = oldest.strftime("%Y-%m-%d %H:%M")
     say(out, f"{len(kept)} {what} unchanged since {since}, as expected then; --all explores them too", hang=2)
 
 
-def _tell_interrupted(result: CheckResult) -> None:
-    kept = "" if result.kept is None else " The same command goes on from the checkpoint."
+def _report_interrupted(result: CheckResult) -> None:
+    kept = "" if result.kept is None else " The same command resumes from the checkpoint."
     print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
 
 
@@ -247,7 +252,7 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 def _check(
     scenario: Scenario, arguments: argparse.Namespace, limits: Limits
 ) -> tuple[CheckResult, dict[str, Any], bool]:
-    """The result, what was asked for of violations, and whether Ctrl-C ended either."""
+    """The result, the requested details of violations, and whether Ctrl-C ended the work."""
     with _status(scenario, arguments) as progress:
         with _checkpoint(scenario, arguments) as checkpoint:
             result = check(
@@ -274,7 +279,7 @@ def _check(
 
 @contextmanager
 def _status(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Callable[[Progress], None] | None]:
-    """What shows on a terminal how far a scenario has come, from its first second to its last."""
+    """A progress line on a terminal, while the scenario runs."""
     if arguments.json or not sys.stderr.isatty():
         yield None
         return
@@ -305,8 +310,8 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
         raise InputError(str(error)) from None
 
 
-def _tell_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
-    """What all scenarios together exercise."""
+def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
+    """Report the coverage of all scenarios together."""
     found = together(results)
     if arguments.json:
         print(json.dumps({"coverage": found.as_data()}))

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         return own_edit.judge(
             arguments.patch, threads=arguments.jobs, timeout=arguments.timeout, as_json=arguments.json
         )
-    # As in a campaign; without words there are all of them as well.
+    # As in a campaign; without names it is all of them too.
     words = [] if "all" in arguments.mutants else arguments.mutants
     chosen = choose(words, catalogue.shipped())
     if arguments.list:
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def summary(results: list[Result]) -> str:
-    """How many mutants came to what end, in words."""
+    """How many mutants had which status, in words."""
     counts = Counter(result.status for result in results)
     parts = ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
     return f"{len(results)} mutants: {parts}" if len(results) != 1 else f"1 mutant: {parts}"

@@ -173,14 +173,14 @@ def test_refused_when_the_reference_decides_by_id() -> None:
     scenario = changed(
         "leader-removes-itself", reduction={"symmetry": True}, environment__sends="any-order", check__goals=[]
     )
-    with pytest.raises(InputError, match="it makes a difference who is who: replica 1 resigns"):
+    with pytest.raises(InputError, match="the replicas are not interchangeable: replica 1 resigns"):
         check(scenario)
 
 
 def test_what_is_refused_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kraft_symmetry, "_ordered_by_id", lambda scenario: iter(()))
     scenario = changed("three-voters-crash-symmetry", **CRASH, environment__sends="listed")
-    with pytest.raises(InputError, match=r"it makes a difference who is who: .* differ"):
+    with pytest.raises(InputError, match=r"the replicas are not interchangeable: .* differ"):
         check(scenario)
 
 

@@ -49,10 +49,10 @@ def test_what_a_limit_leaves_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     status, out = said("--max-states", "20000")
     assert status == 3
-    assert "kept to depth 12" in out and "with a larger --max-states goes on from there" in out
+    assert "kept to depth 12" in out and "with a larger --max-states resumes from there" in out
     status, out = said("--max-memory", "1M")
     assert status == 3
-    assert "taken up at depth 12" in out and "with a larger --max-memory goes on from there" in out
+    assert "taken up at depth 12" in out and "with a larger --max-memory resumes from there" in out
     status, out = said("--max-states", "40000", "--json")
     assert json.loads(out)["checkpoint"] == {"taken_up_at_depth": 12, "kept_to_depth": 14}
     status, out = said()
