@@ -12,12 +12,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.logs.faults import FAULTS
-from kraftcheck.evidence.logs.fleet import Cluster
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
-from kraftcheck.evidence.logs.walk import Walk
 from kraftcheck.reference.disk import Disk
+from tests.laboratory.logs.faults import FAULTS
+from tests.laboratory.logs.fleet import Cluster
+from tests.laboratory.logs.walk import Walk
 
 RELEASES = ("3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.5")
 

@@ -9,8 +9,8 @@ import pytest
 from kraftcheck import spec
 from kraftcheck.evidence.logs.checks import CHECKS
 from kraftcheck.evidence.logs.reader import Options
-from kraftcheck.evidence.logs.render import directory, offset_text, replica_state
 from tests.evidence.logs.log_lines import change, problems, read, state, text_of
+from tests.laboratory.logs.render import directory, offset_text, replica_state
 
 START = state("Unattached", 0)
 START_LINES = change(START, None)

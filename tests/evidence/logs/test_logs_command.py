@@ -173,3 +173,13 @@ def test_a_report_that_cannot_be_written_is_one_sentence(
 def test_nothing_is_written_where_a_file_cannot_be_read(tmp_path: Path) -> None:
     assert main(["logs", str(tmp_path / "none.log"), "-o", str(tmp_path / "report")]) == 2
     assert not (tmp_path / "report").exists()
+
+
+def test_the_benchmark_says_in_a_sentence_that_it_needs_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kraftcheck.bench.laboratory.root", lambda: tmp_path)
+    assert main(["bench", "--only", "logs", "--quick"]) == 2
+    captured = capsys.readouterr()
+    assert "tests/laboratory/logs/texts.py, which only a checkout" in captured.err
+    assert captured.err.count("\n") == 1

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.cli.main import main
-from kraftcheck.evidence.logs.make_fleet import FleetOptions, make_fleet
 from kraftcheck.evidence.logs.reader import Options, read_logs
 from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.logs import tables
@@ -18,6 +16,7 @@ from kraftcheck.pipeline.logs.files import compile_layout, find_files, whose
 from kraftcheck.support.errors import InputError
 from tests.evidence.logs.fleets import Finding, unlike_planted
 from tests.evidence.logs.log_lines import change, state, text_of
+from tests.laboratory.logs.make_fleet import FleetOptions, make_fleet
 
 _SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
 
@@ -167,28 +166,6 @@ def test_all_problems_of_an_epoch_and_of_a_voter_set_are_kept(spark: Any) -> Non
 
     assert len(_replay(table("grant", epoch=5, voter=2))) == 1_500
     assert len(_replay_sets(table("committed", value=7))) == 1_500
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--make-fleet {} -o x", "-o"),
-        ("--make-fleet {} --json", "--json"),
-        ("--make-fleet {} --layout {{node}}/", "--layout"),
-        ("--make-fleet {} --limit 0", "--limit"),
-        ("--make-fleet {} --master local[1]", "--master"),
-        ("{} --clusters 0", "--clusters"),
-        ("{} --seed 1", "--seed"),
-    ],
-)
-def test_an_option_that_does_not_apply_is_refused(
-    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = tmp_path / "fleet"
-    assert main(["pipeline", "logs", *words.format(place).split()]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"kraftcheck: {said}: is for ") and err.count("\n") == 1
-    assert not place.exists()
 
 
 @pytest.mark.spark

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from kraftcheck.evidence.logs.fleet import Cluster
-from kraftcheck.evidence.logs.node_log import Place
 from kraftcheck.evidence.logs.releases import forms
+from tests.laboratory.logs.fleet import Cluster
+from tests.laboratory.logs.node_log import Place
 
 #: Where the problem is, and the line at which it may be reported instead, the two contradicting each other.
 Planted = tuple[Place, Place | None]
