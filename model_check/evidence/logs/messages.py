@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from kraftcheck.evidence.logs.states import WORDS, Key, LoggedState, Unreadable, key_of, keys, parse_state
+from kraftcheck.evidence.history.facts import Appended, HighWatermark, Key, VoteAnswer
+from kraftcheck.evidence.logs.states import WORDS, LoggedState, Unreadable, key_of, keys, parse_state
 
 
 class Transition(NamedTuple):
@@ -25,32 +26,6 @@ class Transition(NamedTuple):
     starts: bool
     """Whether the line says that there was no state before."""
     old_shown: bool
-
-
-class HighWatermark(NamedTuple):
-    """A high watermark becomes known or moves to ``offset``."""
-
-    offset: int
-    epoch: int | None
-    first: bool
-    """The line says that it is the first one of the epoch."""
-    previous: int | None
-    ends: tuple[int | None, ...] | None
-    """The end offsets of all voters that a leader computed it from, None for an unknown one."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoteAnswer:
-    """The receiver's line on a Vote request that it granted or rejected."""
-
-    candidate: Key
-    epoch: int
-    last_epoch: int
-    last_offset: int
-    pre_vote: bool
-    granted: bool
-    cluster: bytes
-    """The id of the cluster; empty where it is not printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +60,6 @@ class SnapshotLoaded:
 
 
 @dataclass(frozen=True, slots=True)
-class LogEnd:
-    """Records were appended; the log now ends at ``offset`` and its last record is of ``epoch``."""
-
-    offset: int
-    epoch: int
-    base: int | None
-    """Offset of the first record appended, where a leader appended."""
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
     """A line of which only its being there matters; ``what`` is its kind."""
 
@@ -110,7 +75,7 @@ Fact = (
     | VersionRead
     | Truncated
     | SnapshotLoaded
-    | LogEnd
+    | Appended
     | Said
 )
 
@@ -201,7 +166,7 @@ def _high_watermark(rest: bytes) -> Fact:
 def _updated(rest: bytes) -> Fact:
     if not rest.isdigit() or len(rest) > 19:
         raise Unreadable
-    return HighWatermark(int(rest), None, first=False, previous=None, ends=None)
+    return HighWatermark(int(rest))
 
 
 def _vote(rest: bytes) -> Fact:
@@ -258,7 +223,7 @@ def _follower_end(rest: bytes) -> Fact:
     match = _OFFSET_AND_EPOCH.match(rest)
     if match is None:
         raise Unreadable
-    return LogEnd(int(match[1]), int(match[2]), base=None)
+    return Appended(int(match[1]), int(match[2]), base=None)
 
 
 def _appended(rest: bytes) -> Fact:
@@ -266,7 +231,7 @@ def _appended(rest: bytes) -> Fact:
     match = None if base is None else _OFFSET_AND_EPOCH.match(rest, base.end())
     if base is None or match is None:
         raise Unreadable
-    return LogEnd(int(match[1]), int(match[2]), int(base[1]))
+    return Appended(int(match[1]), int(match[2]), int(base[1]))
 
 
 def _said(what: str) -> Callable[[bytes], Fact]:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Comparison, Seen
-from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.history.checks import property_id
+from kraftcheck.evidence.history.cluster import Comparison, Seen
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Appended, HighWatermark, Key, Violation, VoteAnswer
+from kraftcheck.evidence.history.memory import Memory
+from kraftcheck.evidence.history.progress import Progress
+from kraftcheck.evidence.history.transitions import (
+    EITHER,
+    OBSERVER,
+    START,
+    check_election,
+    check_leader_kept,
+    check_standing,
+    illegal,
+    legal,
+)
+from kraftcheck.evidence.history.votes import check_vote
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.history import HistoryEntry, LastLines, Summary
-from kraftcheck.evidence.logs.legality import EITHER, START, legal
-from kraftcheck.evidence.logs.memory import Contradiction, Memory
 from kraftcheck.evidence.logs.messages import (
     FATAL,
     FETCH_BACK,
@@ -19,26 +31,16 @@ from kraftcheck.evidence.logs.messages import (
     STARTING,
     STOPPED,
     Fact,
-    HighWatermark,
-    LogEnd,
     Said,
     SnapshotLoaded,
     Transition,
     Truncated,
     VersionRead,
-    VoteAnswer,
     VoterSetRead,
 )
-from kraftcheck.evidence.logs.progress import Progress
 from kraftcheck.evidence.logs.releases import Releases, forms, printing, tables_of
-from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
-from kraftcheck.evidence.logs.transition_checks import (
-    check_electorate,
-    check_leader_kept,
-    check_legal,
-    check_majority,
-)
-from kraftcheck.evidence.logs.votes import check_vote
+from kraftcheck.evidence.logs.states import LoggedState
+from kraftcheck.systems.kraft import names
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ class Node:
             self._high_watermark(fact)
         elif type(fact) is Transition:
             self._transition(fact)
-        elif type(fact) is LogEnd:
+        elif type(fact) is Appended:
             summary.level = "TRACE"
             self._process.progress.append(fact, self._state, where, self._report)
             self._tell("append", offset=fact.offset)
@@ -172,7 +174,7 @@ class Node:
             self._findings.note("fetch-back", self._where)
         elif what == FATAL:
             found = "a fatal fault in the raft thread" + (f": {detail}" if detail else "")
-            self._problem("no-fatal-fault", "a process that goes on", found)
+            self._problem(names.NO_FATAL, "a process that goes on", found)
         elif what == STOPPED:
             self._tell("end")
 
@@ -323,8 +325,8 @@ class Node:
     def _completed(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         self._check_pair(fact)
-        old, earlier, voters = process.state, process.state_where, process.progress.voters
-        check_legal(self.number, fact, old, voters, self._tables(), earlier, self._report)
+        old, earlier = process.state, process.state_where
+        self._check_legal(fact)
         self._check_election(fact)
         self._share_high_watermark()
         if old is not None and not fact.starts:
@@ -361,15 +363,50 @@ class Node:
 
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
-        check_electorate(self.number, new, self._report)
+        if new.electorate is not None:
+            check_standing(self.number, new, new.electorate, self._report)
         if new.local is not None and new.local.id != self.number and not self._misnamed:
             self._misnamed = True
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")
-        if old is None or fact.old is None:
+        if old is not None and fact.old is not None:
+            self._check_majority(old, new)
+
+    def _check_legal(self, fact: Transition) -> None:
+        """A smaller epoch is a problem of its own, and no line shows what is before the first state."""
+        process, new, tables = self._process, fact.new, self._tables()
+        old = process.state
+        if fact.starts:
+            if not legal(tables, START, new.role, 0, EITHER):
+                self._report(illegal(tables, START, new, 0, process.state_where))
+        elif old is not None:
+            step = new.epoch - old.epoch
+            if step >= 0 and not legal(tables, old.role, new.role, step, self._members(old, new)):
+                self._report(illegal(tables, old.role, new, step, process.state_where))
+
+    def _members(self, old: LoggedState, new: LoggedState) -> frozenset[str]:
+        """Whether the node may be voter or observer by its own view; either where lines do not settle it."""
+        views = [
+            view for view in (new.voters, new.electorate, old.voters, old.electorate) if view is not None
+        ]
+        # The set may hold the node's id with the directory id of another disk.
+        if any(self.number in view for view in views):
+            return EITHER
+        known = self._process.progress.voters
+        if known is not None:
+            return EITHER if any(key.id == self.number for key in known) else OBSERVER
+        return OBSERVER if views else EITHER
+
+    def _check_majority(self, old: LoggedState, new: LoggedState) -> None:
+        """Judge an election that was won, and keep the grants that its winner counts."""
+        if old.granted is None or not old.electorate:
             return
-        if check_majority(old, new, self._process.old_peer, self._report):
-            for voter in sorted(old.granted or ()):
+        if (old.role, new.role) == ("Candidate", "Leader"):
+            check_election(old.granted, old.electorate, self._report)
+            for voter in sorted(old.granted):
                 self._cluster.grant(old.epoch, voter, self._seen(self.number))
+        elif (old.role, new.role) == ("Prospective", "Candidate") and not self._process.old_peer:
+            # The answer of a peer without pre-votes makes a Candidate without a majority.
+            check_election(old.granted, old.electorate, self._report)
 
     def _check_empty_disk(self, new: LoggedState) -> None:
         """A node without file and without log has lost its disk or was given a new one: another replica."""
@@ -454,8 +491,9 @@ class Node:
             check, self.number, self._where, self._time, expected, found, earlier, cites, self._disorder
         )
 
-    def _report(self, wrong: Contradiction) -> None:
-        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, wrong.cites)
+    def _report(self, wrong: Violation) -> None:
+        cites = (*wrong.cites, *map(property_id, wrong.also))
+        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, cites)
 
     def _tell(self, what: str, state: LoggedState | None = None, offset: int | None = None) -> None:
         if self._listen is None:

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Cluster, Comparison
-from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.history.cluster import Cluster, Comparison
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.history import HistoryEntry, LastLines
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse

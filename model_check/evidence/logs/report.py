@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from kraftcheck.evidence.logs.checks import CHECKS, LEVELS, NOTES, Problem, Where
+from kraftcheck.evidence.history.checks import CHECKS, LEVELS
+from kraftcheck.evidence.logs.findings import NOTES, Problem, Where
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
 from kraftcheck.evidence.logs.reader import LogReport

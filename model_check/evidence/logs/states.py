@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
 from kraftcheck.evidence.logs.releases import Releases, forms
 
 ROLES: Final[Mapping[bytes, str]] = {
@@ -30,34 +30,8 @@ ROLES: Final[Mapping[bytes, str]] = {
 WORDS: Final = b"|".join(sorted(ROLES, reverse=True))
 
 
-class NotShown(Enum):
-    """The value of a field that the form does not print."""
-
-    NOT_SHOWN = "not shown"
-
-
-NOT_SHOWN: Final = NotShown.NOT_SHOWN
-Hidden = Literal[NotShown.NOT_SHOWN]
-
-
 class Unreadable(ValueError):
     """A line that begins like one that matters and cannot be read: cut, mixed with another, or damaged."""
-
-
-class Key(NamedTuple):
-    """What names a replica: its id and, where known, the directory id of its metadata log."""
-
-    id: int
-    directory: str | None
-
-    def matches(self, other: Key) -> bool:
-        """Whether both may name the same replica: equal ids, and equal directory ids where both are known."""
-        if self.id != other.id:
-            return False
-        return self.directory is None or other.directory is None or self.directory == other.directory
-
-    def __str__(self) -> str:
-        return str(self.id) if self.directory is None else f"{self.id} ({self.directory})"
 
 
 class LoggedState(NamedTuple):

@@ -1,4 +1,4 @@
-"""Nodes held against each other: columns find what contradicts, `kraftcheck.evidence.logs.cluster` judges it.
+"""Nodes held against each other: columns find what contradicts, `kraftcheck.evidence.history.cluster` judges.
 
 Nothing here orders lines of different nodes by their times.
 """
@@ -10,10 +10,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Cluster, Seen, check_complete, report_disagreement
-from kraftcheck.evidence.logs.findings import Findings
-from kraftcheck.evidence.logs.states import Key
+from kraftcheck.evidence.history.cluster import Cluster, Seen, check_complete, report_disagreement
+from kraftcheck.evidence.history.facts import Key
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.pipeline.logs.scan import ROWS, Row, batch_of, problem_columns
 
 if TYPE_CHECKING:

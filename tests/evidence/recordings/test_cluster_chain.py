@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraftcheck.evidence.history.chain import Forest, Link
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.properties.chain import Forest, Link
 
 #: A log: the epoch and the number of records of each batch.
 LOG = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2)), max_size=6)

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from kraftcheck.evidence.logs.checks import CHECKS
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.releases import forms
 from kraftcheck.support import signals
 from kraftcheck.support.arguments import positive, whole_number
@@ -169,7 +169,7 @@ def _walk(cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int) ->
         if check is not None:
             planted.append(_plant(cluster, check))
     died = (place for place in cluster.died if place.node != cluster.absent)
-    return [*planted, *(("no-fatal-fault", (place, None)) for place in died)]
+    return [*planted, *(("NoFatal", (place, None)) for place in died)]
 
 
 def _plant(cluster: Cluster, check: str) -> tuple[str, Planted]:

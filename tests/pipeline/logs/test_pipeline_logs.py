@@ -90,7 +90,7 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
     assert (report.copies, report.damage["nul"]) == (1, 1)
     epochs = read(spark, tables.EPOCHS, f"{output}/epochs")
     disputed = epochs.where("size(leaders) > 1").count()
-    assert disputed == report.problem_counts["one-leader"]
+    assert disputed == report.problem_counts["SingleKnownLeaderPerEpoch"]
     for name, dataset in tables.DATASETS.items():
         assert read(spark, dataset, f"{output}/{name}").limit(1).count() == 1
 
@@ -139,7 +139,7 @@ def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path)
     _write_cluster(one, 0)
     _write_cluster(two, 1_500)
     alone, single = (read_logs([folder], Options()).findings for folder in (one, two))
-    assert single.problem_counts == {"high-watermark-monotone": 1_500, "leader-complete": 1}
+    assert single.problem_counts == {"HighWatermarkMonotone": 1_500, "LeaderCompleteness": 1}
     report = check_fleet(spark, find_files([str(tmp_path / "fleet")], None), Options(), None, 1)
     assert report.problem_counts == single.problem_counts + alone.problem_counts
     (expected,), (found,) = alone.problems, report.problems

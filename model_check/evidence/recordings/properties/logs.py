@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kraftcheck.evidence.history.chain import Forest, Link, batch_shown
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.properties import voter_sets
-from kraftcheck.evidence.recordings.properties.chain import Forest, Link, batch_shown
 from kraftcheck.evidence.recordings.properties.track import Step
 from kraftcheck.evidence.recordings.properties.view import View
 from kraftcheck.systems.kraft import names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kraftcheck.evidence.history.chain import Link
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.properties.chain import Link
 from kraftcheck.evidence.recordings.properties.view import Key, Stored, View
 from kraftcheck.evidence.recordings.recording import Event, Message
 

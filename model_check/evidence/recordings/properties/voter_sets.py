@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kraftcheck.evidence.recordings.properties.chain import Link
+from kraftcheck.evidence.history.chain import Link
 from kraftcheck.evidence.recordings.properties.track import Step
 from kraftcheck.evidence.recordings.properties.view import Key, View, same_replica, shown
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kraftcheck.evidence.history.chain import Link
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.properties.chain import Link
 from kraftcheck.evidence.recordings.properties.track import Step, Track
 from kraftcheck.evidence.recordings.properties.view import Key, View, same_replica, shown
 from kraftcheck.systems.kraft import names
