@@ -107,6 +107,8 @@ class Violation(NamedTuple):
     """Rules besides those of the check."""
     also: tuple[str, ...] = ()
     """Further properties that the same contradiction violates."""
+    others: tuple[int, ...] = ()
+    """Further replicas involved."""
 
 
 Report = Callable[[Violation], None]

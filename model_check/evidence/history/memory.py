@@ -78,7 +78,8 @@ class Memory:
         elif self.led is not None and candidate.id != self.node:
             expected = f"no vote in epoch {epoch}, which it has led"
             found = f"a vote for {candidate}"
-            report(Violation(names.EX_LEADER_NEVER_LEADS_AGAIN, expected, found, self.led))
+            others = (candidate.id,)
+            report(Violation(names.EX_LEADER_NEVER_LEADS_AGAIN, expected, found, self.led, others=others))
         elif self.voted is None:
             self.voted, self.voted_where = candidate, where
 
@@ -95,7 +96,8 @@ class Memory:
         if state.role == "Leader":
             if self.left:
                 expected = f"no second leadership of epoch {state.epoch}"
-                report(Violation(names.EX_LEADER_NEVER_LEADS_AGAIN, expected, "Leader again", self.led))
+                also = (names.EX_LEADER_NEVER_LEADS_AGAIN,)
+                report(Violation("no-return", expected, "Leader again", self.led, also=also))
                 self.left = False
             self.led = self.led or where
         elif state.role == "Resigned":
@@ -103,7 +105,7 @@ class Memory:
         elif self.led is not None:
             if state.role in _TAKING_PART:
                 expected = f"Resigned or a larger epoch, after leading epoch {state.epoch}"
-                report(Violation(names.EX_LEADER_NEVER_LEADS_AGAIN, expected, str(state), self.led))
+                report(Violation("no-return", expected, str(state), self.led))
                 self.led = None
             self.left = self.led is not None
 
@@ -126,7 +128,9 @@ class Memory:
         own = (names.SELF_VOTE_SURVIVES,) if self.voted.id == self.node else ()
         expected = f"the vote for {self.voted} in epoch {self.epoch}"
         found = f"a vote for {voted}"
-        report(Violation(names.VOTED_ONCE, expected, found, self.voted_where, also=(*own, *also)))
+        others = () if voted.id == self.node else (voted.id,)
+        violation = Violation(names.VOTED_ONCE, expected, found, self.voted_where, (), (*own, *also), others)
+        report(violation)
 
     def _observe_leader(self, leader: int | Hidden | None, where: Place, report: Report) -> None:
         if not isinstance(leader, int):

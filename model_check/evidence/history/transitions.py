@@ -63,7 +63,7 @@ def illegal(tables: tuple[str, ...], old: str, new: State, step: int, earlier: P
         if (row.from_state, row.to_state) == (old, new.role)
     )
     stays = old == "Resigned" and step <= 0
-    also = (names.RESIGNED_LEAVES_ITS_EPOCH,) if stays else ()
+    also: tuple[str, ...] = (names.RESIGNED_LEAVES_ITS_EPOCH,) if stays else ()
     if new.role == "Candidate" and old not in ("Prospective", START) and "kip996" in tables:
         also += (names.CANDIDATE_FROM_PROSPECTIVE,)
     return Violation(
@@ -85,12 +85,11 @@ def check_leader_kept(old: State, new: State, earlier: Place | None, report: Rep
         report(Violation("leader-kept", expected, "none", earlier))
 
 
-def check_standing(node: int, new: State, voters: Collection[int], report: Report) -> None:
-    """Judge that ``node``, which stands for election, is one of ``voters``."""
-    if node not in voters:
-        ids = ", ".join(str(one) for one in sorted(voters))
-        expected, found = f"one of the voters {ids}", f"node {node} is {new.role}"
-        report(Violation(names.OBSERVERS_STAND_NO_ELECTION, expected, found))
+def no_voter(node: int, new: State, voters: Collection[int]) -> Violation:
+    """The violation that ``node`` is a candidate and none of ``voters``."""
+    ids = ", ".join(str(one) for one in sorted(voters))
+    expected, found = f"one of the voters {ids}", f"node {node} is {new.role}"
+    return Violation(names.OBSERVERS_STAND_NO_ELECTION, expected, found)
 
 
 def check_election(granted: Collection[int], electorate: Collection[int], report: Report) -> None:

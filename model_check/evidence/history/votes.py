@@ -25,12 +25,13 @@ def check_vote(vote: VoteAnswer, state: State, progress: Progress, report: Repor
 
 def check_pre_vote(vote: VoteAnswer, state: State, progress: Progress, report: Report) -> None:
     """Judge an answer to a pre-vote request."""
-    fetched = progress.fetched
+    fetched, others = progress.fetched, (vote.candidate.id,)
     if vote.granted and state.role == "Leader":
-        report(Violation(names.FETCHING_FOLLOWER_REJECTS, "a rejection by the leader", "granted"))
+        expected = "a rejection by the leader"
+        report(Violation(names.FETCHING_FOLLOWER_REJECTS, expected, "granted", others=others))
     elif vote.granted and state.role == "Follower" and fetched is not None:
         expected = f"a rejection, having fetched from leader {state.leader}"
-        report(Violation(names.FETCHING_FOLLOWER_REJECTS, expected, "granted", fetched))
+        report(Violation(names.FETCHING_FOLLOWER_REJECTS, expected, "granted", fetched, others=others))
     elif state.role not in ("Leader", "Follower") or vote.granted:
         check_log(vote, progress, report)
 
@@ -67,4 +68,5 @@ def check_log(vote: VoteAnswer, progress: Progress, report: Report) -> None:
         candidate = f"epoch {vote.last_epoch}, offset {vote.last_offset}"
         answer = "granted" if vote.granted else "rejected"
         found = f"{answer}: the candidate's log ends with {candidate}, this one with {own}"
-        report(Violation(names.VOTE_COMPARES_EPOCH_FIRST, expected, found, progress.end_where))
+        others = (vote.candidate.id,)
+        report(Violation(names.VOTE_COMPARES_EPOCH_FIRST, expected, found, progress.end_where, others=others))

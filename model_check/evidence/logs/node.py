@@ -16,9 +16,9 @@ from kraftcheck.evidence.history.transitions import (
     START,
     check_election,
     check_leader_kept,
-    check_standing,
     illegal,
     legal,
+    no_voter,
 )
 from kraftcheck.evidence.history.votes import check_vote
 from kraftcheck.evidence.logs.findings import Findings, Where
@@ -363,8 +363,8 @@ class Node:
 
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
-        if new.electorate is not None:
-            check_standing(self.number, new, new.electorate, self._report)
+        if new.electorate is not None and self.number not in new.electorate:
+            self._report(no_voter(self.number, new, new.electorate))
         if new.local is not None and new.local.id != self.number and not self._misnamed:
             self._misnamed = True
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")

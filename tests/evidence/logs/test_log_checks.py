@@ -103,9 +103,7 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
     "leader-kept": lambda: [
         text_of(follower() + change(PROSPECTIVE, FOLLOWER) + change(state("Unattached", 1), PROSPECTIVE))
     ],
-    "NoReturnAfterLeading": lambda: [
-        text_of([*leader_of(2), READING, *change(state("Unattached", 2), None)])
-    ],
+    "no-return": lambda: [text_of([*leader_of(2), READING, *change(state("Unattached", 2), None)])],
     "ResignedLeavesItsEpoch": lambda: [text_of(follower(1, 1))],
     "own-id": lambda: [text_of(leader_of(2), node=3)],
     "election-majority": lambda: [

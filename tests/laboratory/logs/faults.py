@@ -262,7 +262,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         "VoteKeptWithinEpoch": Fault(_vote_kept, since="3.9"),
         "SingleKnownLeaderPerEpoch": Fault(_one_leader),
         "leader-kept": Fault(_leader_kept, since="4.0"),
-        "NoReturnAfterLeading": Fault(_no_return),
+        "no-return": Fault(_no_return),
         "ResignedLeavesItsEpoch": Fault(_own_leader),
         "own-id": Fault(_own_id),
         "election-majority": Fault(_election_majority, shown_in_39=False),
