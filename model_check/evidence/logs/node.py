@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from kraftcheck.evidence.history.checks import property_id
 from kraftcheck.evidence.history.cluster import Comparison, Seen
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Appended, HighWatermark, Key, Violation, VoteAnswer
 from kraftcheck.evidence.history.memory import Memory
-from kraftcheck.evidence.history.progress import Progress
 from kraftcheck.evidence.history.transitions import (
     EITHER,
-    OBSERVER,
     START,
     check_election,
     check_leader_kept,
-    illegal,
     legal,
     no_voter,
 )
@@ -38,22 +34,10 @@ from kraftcheck.evidence.logs.messages import (
     VersionRead,
     VoterSetRead,
 )
-from kraftcheck.evidence.logs.releases import Releases, forms, printing, tables_of
+from kraftcheck.evidence.logs.process import Process
+from kraftcheck.evidence.logs.releases import Releases, forms
 from kraftcheck.evidence.logs.states import LoggedState
 from kraftcheck.systems.kraft import names
-
-
-@dataclass(slots=True)
-class _Process:
-    """What lives as long as a process of the node."""
-
-    releases: Releases
-    state: LoggedState | None = None
-    state_where: Where | None = None
-    attempt: LoggedState | None = None
-    attempt_where: Where | None = None
-    old_peer: bool = False
-    progress: Progress = field(default_factory=Progress)
 
 
 class Node:
@@ -89,7 +73,7 @@ class Node:
         self._recovers = False
         self._where = Where("", 0)
         self._time = b""
-        self._process = _Process(self._fixed or forms().all)
+        self._process = Process(self._fixed or forms().all)
 
     # --- entry --------------------------------------------------------------------------------------------
 
@@ -190,7 +174,7 @@ class Node:
         if self._process.attempt is not None:
             self._interrupted()
         self._close_process()
-        self._process = _Process(self._fixed or forms().all)
+        self._process = Process(self._fixed or forms().all)
         self._memory.restarted()
         self._loose = False
         self.summary.processes += 1
@@ -222,7 +206,8 @@ class Node:
             return
         if fact.starts:
             self._starts()
-        self._recognise(fact)
+        for note in self._process.recognise(fact, self._fixed):
+            self._findings.note(note, self._where)
         if fact.old is not None:
             self._continue_from(fact.old)
         elif not fact.starts:
@@ -247,7 +232,7 @@ class Node:
         A change that is legal from the start only must be one. Where lines may be missing, the state known
         need not be the old one, and nothing is held against it.
         """
-        process, tables = self._process, self._tables()
+        process, tables = self._process, self._process.tables
         state = process.state
         if state is None:
             return
@@ -262,27 +247,6 @@ class Node:
                 self._findings.note("gaps", self._where)
         elif not follows and legal(tables, START, new.role, step, EITHER):
             self._begin()
-
-    def _recognise(self, fact: Transition) -> None:
-        """Narrow down the releases that print such lines."""
-        new, old = fact.new, fact.old
-        if not new.releases or (old is not None and not old.releases):
-            self._findings.note("unknown-form", self._where)
-        if self._fixed is not None:
-            if new.releases and not self._fixed & new.releases:
-                self._findings.note("other-release", self._where)
-            return
-        known = self._process.releases
-        found = printing(fact.completed, fact.old_shown, new.releases, None if old is None else old.releases)
-        if known <= found:
-            return
-        narrowed = known & found
-        if found and not narrowed:
-            self._findings.note("other-release", self._where)
-        self._process.releases = narrowed or found or known
-
-    def _tables(self) -> tuple[str, ...]:
-        return tables_of(self._process.releases)
 
     def _continue_from(self, old: LoggedState) -> None:
         """Hold the old state of a line against the state known, and go on from it."""
@@ -326,7 +290,7 @@ class Node:
         process, new = self._process, fact.new
         self._check_pair(fact)
         old, earlier = process.state, process.state_where
-        self._check_legal(fact)
+        process.check_legal(self.number, fact, self._report)
         self._check_election(fact)
         self._share_high_watermark()
         if old is not None and not fact.starts:
@@ -370,31 +334,6 @@ class Node:
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")
         if old is not None and fact.old is not None:
             self._check_majority(old, new)
-
-    def _check_legal(self, fact: Transition) -> None:
-        """A smaller epoch is a problem of its own, and no line shows what is before the first state."""
-        process, new, tables = self._process, fact.new, self._tables()
-        old = process.state
-        if fact.starts:
-            if not legal(tables, START, new.role, 0, EITHER):
-                self._report(illegal(tables, START, new, 0, process.state_where))
-        elif old is not None:
-            step = new.epoch - old.epoch
-            if step >= 0 and not legal(tables, old.role, new.role, step, self._members(old, new)):
-                self._report(illegal(tables, old.role, new, step, process.state_where))
-
-    def _members(self, old: LoggedState, new: LoggedState) -> frozenset[str]:
-        """Whether the node may be voter or observer by its own view; either where lines do not settle it."""
-        views = [
-            view for view in (new.voters, new.electorate, old.voters, old.electorate) if view is not None
-        ]
-        # The set may hold the node's id with the directory id of another disk.
-        if any(self.number in view for view in views):
-            return EITHER
-        known = self._process.progress.voters
-        if known is not None:
-            return EITHER if any(key.id == self.number for key in known) else OBSERVER
-        return OBSERVER if views else EITHER
 
     def _check_majority(self, old: LoggedState, new: LoggedState) -> None:
         """Judge an election that was won, and keep the grants that its winner counts."""
