@@ -47,26 +47,23 @@ class Check:
 LEVELS: Final = ("INFO", "DEBUG", "TRACE")
 
 
-def _read() -> tuple[Check, ...]:
+def _read() -> dict[str, Check]:
     text = (files("kraftcheck.evidence.history") / "checks.toml").read_text(encoding="utf-8")
-    entries = [
-        {key.replace("-", "_"): value for key, value in each.items()} for each in tomllib.loads(text)["check"]
-    ]
-    return tuple(Check(**{**each, "cites": tuple(each.get("cites", ()))}) for each in entries)
+    found = {}
+    for entry in tomllib.loads(text)["check"]:
+        values = {key.replace("-", "_"): value for key, value in entry.items()}
+        found[entry["name"]] = Check(**{**values, "cites": tuple(values.get("cites", ()))})
+    return found
 
 
-_ALL: Final = _read()
-
+#: Every check, of whatever source.
+ALL: Final[Mapping[str, Check]] = MappingProxyType(_read())
 #: Judged on logs.
-CHECKS: Final[Mapping[str, Check]] = MappingProxyType({each.name: each for each in _ALL if each.level})
+CHECKS: Final = MappingProxyType({name: each for name, each in ALL.items() if each.level})
 #: Judged on recordings, and what exactly is looked at.
-JUDGED: Final[Mapping[str, str]] = MappingProxyType(
-    {each.name: each.recorded for each in _ALL if each.recorded}
-)
+JUDGED: Final = MappingProxyType({name: each.recorded for name, each in ALL.items() if each.recorded})
 #: Not judged on recordings, and why.
-NOT_JUDGED: Final[Mapping[str, str]] = MappingProxyType(
-    {each.name: each.unrecorded for each in _ALL if each.unrecorded}
-)
+NOT_JUDGED: Final = MappingProxyType({name: each.unrecorded for name, each in ALL.items() if each.unrecorded})
 
 #: The goals of the catalogue: the report on recordings says which ones a run does not reach.
 GOALS: Final = ("GoalLeaderElected", "GoalRecordCommitted", "GoalDivergenceTruncated", "GoalValueCommitted")
