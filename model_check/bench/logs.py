@@ -1,38 +1,28 @@
 """The speed of ``kraftcheck logs`` on made-up log text of four kinds, plain and compressed.
 
-- *trace*: message traces of about a KB between the lines that matter, as at level TRACE;
-- *debug*: little but lines that matter, as at level DEBUG;
-- *info*: nothing but changes of state, as a node at INFO writes that never comes to rest;
-- *controller*: a controller's log at INFO, in which few lines are the raft layer's.
+The text is made by ``tests/laboratory/logs/texts.py``, which says what the kinds are.
 """
 
 from __future__ import annotations
 
 import gzip
-import random
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import Final
 
+from kraftcheck.bench.laboratory import laboratory
 from kraftcheck.bench.measure import Figure
 from kraftcheck.evidence.logs.reader import Options, read_logs
-from kraftcheck.evidence.logs.render import record
-from kraftcheck.evidence.logs.synthetic import Walk, clock, history
 from kraftcheck.support.files import TemporaryFolder
-
-RELEASE: Final = "4.3"
 
 
 def figures(size: int = 16_000_000, rounds: int = 3, seed: int = 1) -> list[Figure]:
     """Reading speeds in MB of text a second of processor time, which other work on the machine bends little:
-    medians over ``rounds`` readings of ``size`` bytes a kind.
+    medians over ``rounds`` readings of ``size`` bytes a kind. Raises InputError outside a checkout.
     """
     found: list[Figure] = []
     with TemporaryFolder() as folder:
-        for kind, noise in _KINDS.items():
-            text = "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
+        for kind, text in laboratory("logs.texts").texts(size, seed):
             plain, packed = Path(folder, f"{kind}.log"), Path(folder, f"{kind}.log.gz")
             plain.write_bytes(text)
             packed.write_bytes(gzip.compress(text, compresslevel=6))
@@ -50,84 +40,3 @@ def _speed(path: Path) -> float:
     seconds = process_time() - begun
     assert not report.findings.problems
     return report.bytes / 1e6 / seconds
-
-
-def synthetic_log(noise: Callable[[random.Random, str], str], size: int, seed: int) -> Iterator[str]:
-    """About ``size`` bytes of a node's log: a legal history, and ``noise`` around each of its steps."""
-    chance = random.Random(seed)
-    times = clock()
-    written = 0
-    walk = Walk(1, (1, 2, 3), RELEASE, chance.choice)
-    for step in history(walk, size, times, moves=(10, 20, 40)):
-        for line in step.lines:
-            text = line + (noise(chance, line[1:24]) if "igh watermark" in line else "")
-            written += len(text)
-            yield text
-        if written >= size:
-            return
-
-
-def dense_log(size: int, seed: int) -> Iterator[str]:
-    """About ``size`` bytes of a legal history at INFO and nothing else."""
-    walk = Walk(1, (1, 2, 3), RELEASE, random.Random(seed).choice)
-    written = 0
-    for step in history(walk, size, clock(), moves=(0, 1)):
-        for line in step.lines:
-            if "] INFO " in line:
-                written += len(line)
-                yield line
-        if written >= size:
-            return
-
-
-def _trace(chance: random.Random, time: str) -> str:
-    """Fetch traffic between two moves of the high watermark: requests and responses in full."""
-    lines = []
-    for number in range(chance.randint(1, 3)):
-        for what in ("Received inbound message InboundRequest", "Sent response OutboundResponse"):
-            values = ", ".join(f"field{at}={chance.randint(-1, 9)}" for at in range(12))
-            data = f"FetchRequestData(clusterId='bench', {values}, topics=[{'FetchTopic(), ' * 30}])"
-            text = f"{what}(correlationId={number}, data={data}, createdTimeMs={number})"
-            lines.append(record(time, 1, text, RELEASE, "KafkaRaftClient", "TRACE"))
-    return "".join(lines)
-
-
-def _debug(chance: random.Random, time: str) -> str:
-    """What DEBUG adds at each move of the high watermark."""
-    offset = chance.randint(1, 1_000_000)
-    loader = "org.apache.kafka.image.loader.MetadataLoader@1"
-    texts = [
-        f"Completed commit of 1 records up to last offset OffsetAndEpoch[offset={offset}, epoch=1]",
-        f"Notifying listener {loader} of batch for baseOffset {offset} and lastOffset OptionalLong.empty",
-        "Connection for node-2:9093 (id: 2 rack: null isFenced: false) is backing off for 20 ms",
-    ]
-    return "".join(
-        record(time, 1, text, RELEASE, "KafkaRaftClient", "DEBUG") for text in texts[: chance.randint(1, 3)]
-    )
-
-
-def _controller(chance: random.Random, time: str) -> str:
-    """Other loggers' lines, and now and then a stack trace."""
-    lines = []
-    for number in range(chance.randint(5, 30)):
-        topic = f"topic-{chance.randint(1, 500)}"
-        text = f"[QuorumController id=1] Replayed a PartitionChangeRecord for {topic}-{number}: isr [1, 2, 3]"
-        lines.append(f"[{time}] INFO {text} (org.apache.kafka.controller.ReplicationControlManager)\n")
-        if chance.random() < 0.02:
-            lines.append(
-                f"[{time}] WARN [NodeToControllerChannelManager id=1] failed (kafka.server.Channel)\n"
-            )
-            lines.append("java.io.IOException: Connection reset by peer\n")
-            lines += [
-                f"\tat sun.nio.ch.SocketDispatcher.read{at}(SocketDispatcher.java:47)\n" for at in range(12)
-            ]
-    return "".join(lines)
-
-
-#: The noise of each kind; None: no noise and INFO only.
-_KINDS: Final[dict[str, Callable[[random.Random, str], str] | None]] = {
-    "trace": _trace,
-    "debug": _debug,
-    "info": None,
-    "controller": _controller,
-}

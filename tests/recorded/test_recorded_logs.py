@@ -22,9 +22,10 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
-from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
+from kraftcheck.evidence.logs.states import LoggedState
 from tests.recorded.recorded_runs import recorded_runs
 
 RUNS = recorded_runs()
@@ -175,12 +176,14 @@ def test_processes_and_problems(run: Path) -> None:
     }
     assert all("4.3" in span for node in report.nodes.values() for span in node.summary.releases)
     fatal = sum(process.steps[-1].get("reason") == "fatal" for _, process in all_processes(run))
-    assert report.findings.problem_counts["no-fatal-fault"] == fatal
+    assert report.findings.problem_counts["NoFatal"] == fatal
     noted = json.loads((run / "run.json").read_text(encoding="utf-8")).get("invariantNotes")
     if not noted:
-        explained = {"no-fatal-fault"}
+        explained = {"NoFatal"}
         if any(step["lostUnflushed"] for _, process in all_processes(run) for step in process.steps[:1]):
-            explained.add("leader-complete")  # a voter that lost committed records is a finding, and no error
+            explained.add(
+                "LeaderCompleteness"
+            )  # a voter that lost committed records is a finding, and no error
         assert set(report.findings.problem_counts) <= explained
 
 

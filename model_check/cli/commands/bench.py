@@ -13,6 +13,7 @@ from kraftcheck.bench import lockstep, logs, machine, tlc
 from kraftcheck.bench.measure import QUICK, Figure, Plan, measure
 from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.support.arguments import positive
+from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.terminal import Console
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
@@ -93,8 +94,14 @@ def _sections(arguments: argparse.Namespace, scenario: KRaftScenario, runs: list
         yield Section("lockstep", f"kraftcheck conform, 1 core, files included, {rounds}", tuple(figures))
     if "logs" in wanted:
         size = 200_000 if arguments.quick else 16_000_000
-        figures = logs.figures(size, plan.rounds)
-        yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", tuple(figures))
+        try:
+            figures = logs.figures(size, plan.rounds)
+        except InputError as error:  # outside a checkout
+            if arguments.only:
+                raise
+            yield Section("logs", f"not measured: {error}", ())
+        else:
+            yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", tuple(figures))
     if "tlc" in wanted:
         yield _beside_tlc(arguments)
 
@@ -121,7 +128,7 @@ def as_data(sections: list[Section], where: dict[str, str]) -> dict[str, Any]:
 
 def _report(out: Console, section: Section) -> None:
     out.print(f"{section.part}: {section.about}")
-    width = max(len(figure.label) for figure in section.figures)
+    width = max((len(figure.label) for figure in section.figures), default=0)
     for figure in section.figures:
         whole = figure.value >= 1000 or figure.value == int(figure.value)
         digits = 0 if whole else 4 if figure.value < 0.1 else 2 if figure.value < 10 else 1

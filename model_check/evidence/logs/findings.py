@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from kraftcheck.evidence.logs.checks import CHECKS, NOTES, Problem, Where
+from kraftcheck.evidence.history.checks import CHECKS
 
 #: Problems kept in full; the rest is counted by check.
 PROBLEMS_KEPT: Final = 1000
+
+#: What is counted and no problem: it may happen to a healthy cluster or be a matter of how logs are kept.
+NOTES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "gaps": "places where lines are missing (rotation, cut lines), after which the check began anew",
+        "unreadable": "lines that begin like one that matters and cannot be read (cut, damaged)",
+        "mixed": "lines that two records were written to",
+        "no-layout": "lines with a raft message in a layout that is not known (see --pattern)",
+        "unknown-form": "states in a form that no known release prints",
+        "other-release": "lines of another release than the process they stand in",
+        "time-back": "lines whose time is before the line above",
+        "repeated": "lines skipped because each line stands there twice: do two appenders write to one file?",
+        "overlap": "lines skipped because an earlier file has the same stretch of time",
+        "interrupted": "attempted transitions that a restart cut off",
+        "other-cluster": "votes in another cluster than in earlier lines: read its logs by themselves",
+        "empty-disk": "starts with an empty disk after the node had one",
+        "fetch-back": "replicas that fetched at a smaller offset than before (their log got shorter)",
+    }
+)
+
+
+class Where(NamedTuple):
+    """A line of a log file. Lines count from 1, in gzip after decompression."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line that contradicts what should be, or an earlier line."""
+
+    check: str
+    node: int
+    where: Where
+    time: str
+    expected: str
+    found: str
+    earlier: Where | None
+    cites: tuple[str, ...]
 
 
 @dataclass(slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kraftcheck.evidence.logs.checks import Where
+from kraftcheck.evidence.history.facts import Key
+from kraftcheck.evidence.logs.findings import Where
 from kraftcheck.evidence.logs.releases import Releases
-from kraftcheck.evidence.logs.states import Key, LoggedState
+from kraftcheck.evidence.logs.states import LoggedState
 
 #: Spans of releases kept for a node's summary; a rolling upgrade takes two.
 _SPANS_KEPT: Final = 16

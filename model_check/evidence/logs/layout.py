@@ -38,26 +38,16 @@ _NAMED_DATES: Final = {
 }
 _LETTERS: Final = "yMdHmsS"
 _TOKEN = re.compile(r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>%|[A-Za-z]+)(?P<options>(?:\{[^}]*\})*)")
-_WORDS: Final = {
-    "p": rb" *[A-Z]+ *",
-    "level": rb" *[A-Z]+ *",
-    "c": rb" *[\w.$\[\]-]+ *",
-    "logger": rb" *[\w.$\[\]-]+ *",
-    "C": rb" *[\w.$?]+ *",
-    "class": rb" *[\w.$?]+ *",
-    "t": rb"[^\n]{0,200}?",
-    "thread": rb"[^\n]{0,200}?",
-    "L": rb" *[\d?]+ *",
-    "line": rb" *[\d?]+ *",
-    "M": rb" *[\w$<>?]+ *",
-    "method": rb" *[\w$<>?]+ *",
-    "F": rb" *[\w.$?]+ *",
-    "file": rb" *[\w.$?]+ *",
-    "r": rb" *\d+ *",
-    "relative": rb" *\d+ *",
-    "x": rb"[^\n]{0,200}?",
-    "X": rb"[^\n]{0,200}?",
+_WORD_OF: Final = {
+    ("p", "level"): rb" *[A-Z]+ *",
+    ("c", "logger"): rb" *[\w.$\[\]-]+ *",
+    ("C", "class", "F", "file"): rb" *[\w.$?]+ *",
+    ("t", "thread", "x", "X"): rb"[^\n]{0,200}?",
+    ("L", "line"): rb" *[\d?]+ *",
+    ("M", "method"): rb" *[\w$<>?]+ *",
+    ("r", "relative"): rb" *\d+ *",
 }
+_WORDS: Final = {name: pattern for names, pattern in _WORD_OF.items() for name in names}
 
 
 class Found(NamedTuple):
@@ -149,20 +139,7 @@ def _usual_tail(tail: re.Pattern[bytes], text: bytes) -> bool:
 
 #: A record's beginning is looked for in so many bytes before its message.
 _HEAD: Final = 1000
-_MONTHS: Final = (
-    b"Jan",
-    b"Feb",
-    b"Mar",
-    b"Apr",
-    b"May",
-    b"Jun",
-    b"Jul",
-    b"Aug",
-    b"Sep",
-    b"Oct",
-    b"Nov",
-    b"Dec",
-)
+_MONTHS: Final = tuple(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
 
 
 def _number(text: bytes | None) -> int:
@@ -185,34 +162,28 @@ def compile_pattern(pattern: str) -> Layout:
     their long names. Raises InputError on anything else, or if there is not exactly one %d before exactly one
     %m.
     """
-    before: list[bytes] = []
-    after: list[bytes] = []
-    parts, date, start = before, None, b""
-    literal = ""
-    for kind, value, options in _tokens(pattern):
-        if kind == "date" and date is None and parts is before:
-            date, letters = _date(options)
-            start = b"".join(before) + b"(?P<time>" + re.sub(rb"\?P<\w>", b"?:", date) + b")"
-            before.append(b"(?P<time>" + re.sub(rb"\?P<\w>", b"?:", date) + b")")
-        elif kind == "message" and parts is before and date is not None:
-            parts = after
-        elif kind in ("date", "message"):
-            raise InputError(f"--pattern '{pattern}': expected one %d before one %m, as in '{PATTERNS[0]}'.")
-        else:
-            parts.append(value)
-            if parts is after and kind == "text" and len(after) == 1:
-                literal = options
-    if date is None or parts is before:
+    parts: list[tuple[str, bytes, str]] = list(_tokens(pattern))
+    kinds = [kind for kind, _, _ in parts]
+    if kinds.count("date") != 1 or kinds.count("message") != 1 or "message" in kinds[: kinds.index("date")]:
         raise InputError(f"--pattern '{pattern}': expected one %d before one %m, as in '{PATTERNS[0]}'.")
-    tail = re.compile(b"".join(after) + rb"\s*\Z") if after else None
-    head = re.compile(b"".join(before) + CONTEXT)
-    numeric = _MONTHS[0] not in date
-    sortable = (
-        numeric
-        and letters == "".join(letter for letter in _LETTERS if letter in letters)
-        and letters[:1] == "y"
+    at_date, at_message = kinds.index("date"), kinds.index("message")
+    date, letters = _date(parts[at_date][2])
+    time = b"(?P<time>" + re.sub(rb"\?P<\w>", b"?:", date) + b")"
+    start = b"".join(value for _, value, _ in parts[:at_date]) + time
+    between = b"".join(value for _, value, _ in parts[at_date + 1 : at_message])
+    after = parts[at_message + 1 :]
+    tail = re.compile(b"".join(value for _, value, _ in after) + rb"\s*\Z") if after else None
+    literal = after[0][2] if after and after[0][0] == "text" else ""
+    in_order = letters == "".join(letter for letter in _LETTERS if letter in letters)
+    return Layout(
+        pattern,
+        re.compile(start + between + CONTEXT),
+        tail,
+        literal.encode(),
+        re.compile(start),
+        re.compile(date),
+        sortable=in_order and letters[:1] == "y" and _MONTHS[0] not in date,
     )
-    return Layout(pattern, head, tail, literal.encode(), re.compile(start), re.compile(date), sortable)
 
 
 def _tokens(pattern: str) -> Iterator[tuple[str, bytes, str]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from kraftcheck.evidence.logs.states import WORDS, Key, LoggedState, Unreadable, key_of, keys, parse_state
+from kraftcheck.evidence.history.facts import Appended, HighWatermark, Key, VoteAnswer
+from kraftcheck.evidence.logs.states import WORDS, LoggedState, Unreadable, key_of, keys, parse_state
 
 
 class Transition(NamedTuple):
@@ -27,75 +27,34 @@ class Transition(NamedTuple):
     old_shown: bool
 
 
-class HighWatermark(NamedTuple):
-    """A high watermark becomes known or moves to ``offset``."""
-
-    offset: int
-    epoch: int | None
-    first: bool
-    """The line says that it is the first one of the epoch."""
-    previous: int | None
-    ends: tuple[int | None, ...] | None
-    """The end offsets of all voters that a leader computed it from, None for an unknown one."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoteAnswer:
-    """The receiver's line on a Vote request that it granted or rejected."""
-
-    candidate: Key
-    epoch: int
-    last_epoch: int
-    last_offset: int
-    pre_vote: bool
-    granted: bool
-    cluster: bytes
-    """The id of the cluster; empty where it is not printed."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoterSetRead:
+class VoterSetRead(NamedTuple):
     """``Latest set of voters is`` (with its offset) or ``Starting voters are`` (without)."""
 
     voters: tuple[Key, ...]
     offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRead:
+class VersionRead(NamedTuple):
     """``Latest kraft.version is``."""
 
     version: int
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Truncated:
+class Truncated(NamedTuple):
     """The log was truncated to ``offset``, its new end."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotLoaded:
+class SnapshotLoaded(NamedTuple):
     """The log was replaced by a snapshot that ends at ``offset``; ``epoch`` is its last record's."""
 
     offset: int
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
-    """Records were appended; the log now ends at ``offset`` and its last record is of ``epoch``."""
-
-    offset: int
-    epoch: int
-    base: int | None
-    """Offset of the first record appended, where a leader appended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A line of which only its being there matters; ``what`` is its kind."""
 
     what: str
@@ -110,7 +69,7 @@ Fact = (
     | VersionRead
     | Truncated
     | SnapshotLoaded
-    | LogEnd
+    | Appended
     | Said
 )
 
@@ -146,14 +105,20 @@ _VOTE = re.compile(
     rb"[\])]* with epoch (\d{1,10}) is (granted|rejected)\Z"
 )
 _CLUSTER = re.compile(rb"clusterId='([\w-]{1,64})'")
-_AT_OFFSET = re.compile(rb" at offset (-?\d{1,19})\Z")
-_VERSION = re.compile(rb"\D{0,40}?(\d{1,5}) at offset (-?\d{1,19})\Z")
-_TRUNCATED = re.compile(rb"(\d{1,19}) from Fetch response from leader -?\d{1,10}\Z")
-_FULLY = re.compile(
-    rb"\(LogOffsetMetadata\(offset=(\d{1,19}), .*\), (\d{1,10})\) after downloading snapshot "
-)
-_OFFSET_AND_EPOCH = re.compile(rb"OffsetAndEpoch[\[(]offset=(\d{1,19}), epoch=(\d{1,10})[\])]")
-_APPENDED = re.compile(rb"(\d{1,19}), new end offset is ")
+_OFFSET_AND_EPOCH: Final = rb"OffsetAndEpoch[\[(]offset=(\d{1,19}), epoch=(\d{1,10})[\])]"
+
+
+def _fitting(pattern: bytes, make: Callable[[re.Match[bytes]], Fact]) -> Callable[[bytes], Fact]:
+    """What reads the rest of a message that fits ``pattern``."""
+    compiled = re.compile(pattern)
+
+    def read(rest: bytes) -> Fact:
+        match = compiled.match(rest)
+        if match is None:
+            raise Unreadable
+        return make(match)
+
+    return read
 
 
 def _transition(rest: bytes) -> Transition:
@@ -198,12 +163,6 @@ def _high_watermark(rest: bytes) -> Fact:
     )
 
 
-def _updated(rest: bytes) -> Fact:
-    if not rest.isdigit() or len(rest) > 19:
-        raise Unreadable
-    return HighWatermark(int(rest), None, first=False, previous=None, ends=None)
-
-
 def _vote(rest: bytes) -> Fact:
     match = _VOTE.search(rest)
     if match is None or match[1] != match[7]:
@@ -220,57 +179,8 @@ def _vote(rest: bytes) -> Fact:
     )
 
 
-def _latest_voters(rest: bytes) -> Fact:
-    match = _AT_OFFSET.search(rest)
-    if match is None or not rest.startswith(b"VoterSet("):
-        raise Unreadable
-    return VoterSetRead(keys(rest[: match.start()]), int(match[1]))
-
-
-def _starting_voters(rest: bytes) -> Fact:
-    if not rest.startswith(b"VoterSet(") or not rest.endswith(b")"):
-        raise Unreadable
-    return VoterSetRead(keys(rest), None)
-
-
-def _version(rest: bytes) -> Fact:
-    match = _VERSION.match(rest)
-    if match is None:
-        raise Unreadable
-    return VersionRead(int(match[1]), int(match[2]))
-
-
-def _truncated(rest: bytes) -> Fact:
-    match = _TRUNCATED.match(rest)
-    if match is None:
-        raise Unreadable
-    return Truncated(int(match[1]))
-
-
-def _fully_truncated(rest: bytes) -> Fact:
-    match = _FULLY.match(rest)
-    if match is None:
-        raise Unreadable
-    return SnapshotLoaded(int(match[1]), int(match[2]))
-
-
-def _follower_end(rest: bytes) -> Fact:
-    match = _OFFSET_AND_EPOCH.match(rest)
-    if match is None:
-        raise Unreadable
-    return LogEnd(int(match[1]), int(match[2]), base=None)
-
-
-def _appended(rest: bytes) -> Fact:
-    base = _APPENDED.match(rest)
-    match = None if base is None else _OFFSET_AND_EPOCH.match(rest, base.end())
-    if base is None or match is None:
-        raise Unreadable
-    return LogEnd(int(match[1]), int(match[2]), int(base[1]))
-
-
-def _said(what: str) -> Callable[[bytes], Fact]:
-    return lambda _: Said(what)
+def _said(what: str, rest: bytes) -> Fact:
+    return Said(what)
 
 
 #: The beginning of a message → what reads the rest of it. No beginning is the beginning of another.
@@ -278,16 +188,30 @@ MESSAGES: Final[dict[bytes, Callable[[bytes], Fact]]] = {
     b"Completed transition to ": _completed,
     b"Attempting durable transition to ": _attempting,
     b"High watermark set to ": _high_watermark,
-    b"Follower high watermark updated to ": _updated,
-    b"Follower end offset updated to ": _follower_end,
-    b"Leader appended records at base offset ": _appended,
+    b"Follower high watermark updated to ": _fitting(rb"(\d{1,19})\Z", lambda at: HighWatermark(int(at[1]))),
+    b"Follower end offset updated to ": _fitting(
+        _OFFSET_AND_EPOCH, lambda at: Appended(int(at[1]), int(at[2]), base=None)
+    ),
+    b"Leader appended records at base offset ": _fitting(
+        rb"(\d{1,19}), new end offset is " + _OFFSET_AND_EPOCH,
+        lambda at: Appended(int(at[2]), int(at[3]), base=int(at[1])),
+    ),
     b"Vote request VoteRequestData(": _vote,
-    b"Latest set of voters is ": _latest_voters,
-    b"Latest kraft.version is ": _version,
-    b"Starting voters are ": _starting_voters,
-    b"Truncated to offset ": _truncated,
-    b"Fully truncated the log at ": _fully_truncated,
-    **{text: _said(what) for text, what in _SAID.items()},
+    b"Latest set of voters is ": _fitting(
+        rb"(VoterSet\(.*) at offset (-?\d{1,19})\Z", lambda at: VoterSetRead(keys(at[1]), int(at[2]))
+    ),
+    b"Latest kraft.version is ": _fitting(
+        rb"\D{0,40}?(\d{1,5}) at offset (-?\d{1,19})\Z", lambda at: VersionRead(int(at[1]), int(at[2]))
+    ),
+    b"Starting voters are ": _fitting(rb"VoterSet\(.*\)\Z", lambda at: VoterSetRead(keys(at[0]), None)),
+    b"Truncated to offset ": _fitting(
+        rb"(\d{1,19}) from Fetch response from leader -?\d{1,10}\Z", lambda at: Truncated(int(at[1]))
+    ),
+    b"Fully truncated the log at ": _fitting(
+        rb"\(LogOffsetMetadata\(offset=(\d{1,19}), .*\), (\d{1,10})\) after downloading snapshot ",
+        lambda at: SnapshotLoaded(int(at[1]), int(at[2])),
+    ),
+    **{text: partial(_said, what) for text, what in _SAID.items()},
 }
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Comparison, Seen
-from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.history.checks import property_id
+from kraftcheck.evidence.history.cluster import Comparison, Seen
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Appended, HighWatermark, Key, Violation, VoteAnswer
+from kraftcheck.evidence.history.memory import Memory
+from kraftcheck.evidence.history.transitions import (
+    EITHER,
+    START,
+    check_election,
+    check_leader_kept,
+    legal,
+    no_voter,
+)
+from kraftcheck.evidence.history.votes import check_vote
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.history import HistoryEntry, LastLines, Summary
-from kraftcheck.evidence.logs.legality import EITHER, START, legal
-from kraftcheck.evidence.logs.memory import Contradiction, Memory
 from kraftcheck.evidence.logs.messages import (
     FATAL,
     FETCH_BACK,
@@ -19,39 +27,17 @@ from kraftcheck.evidence.logs.messages import (
     STARTING,
     STOPPED,
     Fact,
-    HighWatermark,
-    LogEnd,
     Said,
     SnapshotLoaded,
     Transition,
     Truncated,
     VersionRead,
-    VoteAnswer,
     VoterSetRead,
 )
-from kraftcheck.evidence.logs.progress import Progress
-from kraftcheck.evidence.logs.releases import Releases, forms, printing, tables_of
-from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
-from kraftcheck.evidence.logs.transition_checks import (
-    check_electorate,
-    check_leader_kept,
-    check_legal,
-    check_majority,
-)
-from kraftcheck.evidence.logs.votes import check_vote
-
-
-@dataclass(slots=True)
-class _Process:
-    """What lives as long as a process of the node."""
-
-    releases: Releases
-    state: LoggedState | None = None
-    state_where: Where | None = None
-    attempt: LoggedState | None = None
-    attempt_where: Where | None = None
-    old_peer: bool = False
-    progress: Progress = field(default_factory=Progress)
+from kraftcheck.evidence.logs.process import Process
+from kraftcheck.evidence.logs.releases import Releases, forms
+from kraftcheck.evidence.logs.states import LoggedState
+from kraftcheck.systems.kraft import names
 
 
 class Node:
@@ -87,7 +73,7 @@ class Node:
         self._recovers = False
         self._where = Where("", 0)
         self._time = b""
-        self._process = _Process(self._fixed or forms().all)
+        self._process = Process(self._fixed or forms().all)
 
     # --- entry --------------------------------------------------------------------------------------------
 
@@ -128,7 +114,7 @@ class Node:
             self._high_watermark(fact)
         elif type(fact) is Transition:
             self._transition(fact)
-        elif type(fact) is LogEnd:
+        elif type(fact) is Appended:
             summary.level = "TRACE"
             self._process.progress.append(fact, self._state, where, self._report)
             self._tell("append", offset=fact.offset)
@@ -172,7 +158,7 @@ class Node:
             self._findings.note("fetch-back", self._where)
         elif what == FATAL:
             found = "a fatal fault in the raft thread" + (f": {detail}" if detail else "")
-            self._problem("no-fatal-fault", "a process that goes on", found)
+            self._problem(names.NO_FATAL, "a process that goes on", found)
         elif what == STOPPED:
             self._tell("end")
 
@@ -188,7 +174,7 @@ class Node:
         if self._process.attempt is not None:
             self._interrupted()
         self._close_process()
-        self._process = _Process(self._fixed or forms().all)
+        self._process = Process(self._fixed or forms().all)
         self._memory.restarted()
         self._loose = False
         self.summary.processes += 1
@@ -220,7 +206,8 @@ class Node:
             return
         if fact.starts:
             self._starts()
-        self._recognise(fact)
+        for note in self._process.recognise(fact, self._fixed):
+            self._findings.note(note, self._where)
         if fact.old is not None:
             self._continue_from(fact.old)
         elif not fact.starts:
@@ -245,7 +232,7 @@ class Node:
         A change that is legal from the start only must be one. Where lines may be missing, the state known
         need not be the old one, and nothing is held against it.
         """
-        process, tables = self._process, self._tables()
+        process, tables = self._process, self._process.tables
         state = process.state
         if state is None:
             return
@@ -260,27 +247,6 @@ class Node:
                 self._findings.note("gaps", self._where)
         elif not follows and legal(tables, START, new.role, step, EITHER):
             self._begin()
-
-    def _recognise(self, fact: Transition) -> None:
-        """Narrow down the releases that print such lines."""
-        new, old = fact.new, fact.old
-        if not new.releases or (old is not None and not old.releases):
-            self._findings.note("unknown-form", self._where)
-        if self._fixed is not None:
-            if new.releases and not self._fixed & new.releases:
-                self._findings.note("other-release", self._where)
-            return
-        known = self._process.releases
-        found = printing(fact.completed, fact.old_shown, new.releases, None if old is None else old.releases)
-        if known <= found:
-            return
-        narrowed = known & found
-        if found and not narrowed:
-            self._findings.note("other-release", self._where)
-        self._process.releases = narrowed or found or known
-
-    def _tables(self) -> tuple[str, ...]:
-        return tables_of(self._process.releases)
 
     def _continue_from(self, old: LoggedState) -> None:
         """Hold the old state of a line against the state known, and go on from it."""
@@ -323,8 +289,8 @@ class Node:
     def _completed(self, fact: Transition) -> None:
         process, new = self._process, fact.new
         self._check_pair(fact)
-        old, earlier, voters = process.state, process.state_where, process.progress.voters
-        check_legal(self.number, fact, old, voters, self._tables(), earlier, self._report)
+        old, earlier = process.state, process.state_where
+        process.check_legal(self.number, fact, self._report)
         self._check_election(fact)
         self._share_high_watermark()
         if old is not None and not fact.starts:
@@ -361,15 +327,25 @@ class Node:
 
     def _check_election(self, fact: Transition) -> None:
         new, old = fact.new, self._process.state
-        check_electorate(self.number, new, self._report)
+        if new.electorate is not None and self.number not in new.electorate:
+            self._report(no_voter(self.number, new, new.electorate))
         if new.local is not None and new.local.id != self.number and not self._misnamed:
             self._misnamed = True
             self._problem("own-id", f"node {self.number}", f"node {new.local.id} is {new.role}")
-        if old is None or fact.old is None:
+        if old is not None and fact.old is not None:
+            self._check_majority(old, new)
+
+    def _check_majority(self, old: LoggedState, new: LoggedState) -> None:
+        """Judge an election that was won, and keep the grants that its winner counts."""
+        if old.granted is None or not old.electorate:
             return
-        if check_majority(old, new, self._process.old_peer, self._report):
-            for voter in sorted(old.granted or ()):
+        if (old.role, new.role) == ("Candidate", "Leader"):
+            check_election(old.granted, old.electorate, self._report)
+            for voter in sorted(old.granted):
                 self._cluster.grant(old.epoch, voter, self._seen(self.number))
+        elif (old.role, new.role) == ("Prospective", "Candidate") and not self._process.old_peer:
+            # The answer of a peer without pre-votes makes a Candidate without a majority.
+            check_election(old.granted, old.electorate, self._report)
 
     def _check_empty_disk(self, new: LoggedState) -> None:
         """A node without file and without log has lost its disk or was given a new one: another replica."""
@@ -454,8 +430,9 @@ class Node:
             check, self.number, self._where, self._time, expected, found, earlier, cites, self._disorder
         )
 
-    def _report(self, wrong: Contradiction) -> None:
-        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, wrong.cites)
+    def _report(self, wrong: Violation) -> None:
+        cites = (*wrong.cites, *map(property_id, wrong.also))
+        self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, cites)
 
     def _tell(self, what: str, state: LoggedState | None = None, offset: int | None = None) -> None:
         if self._listen is None:

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Cluster, Comparison
-from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.history.cluster import Cluster, Comparison
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.history import HistoryEntry, LastLines
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
@@ -80,23 +79,23 @@ class Reader:
         self.layouts = [compile_pattern(pattern) for pattern in patterns]
         self._release = None if options.release is None else release_named(options.release)
         self._listen = listen
-        self._findings = Findings() if findings is None else findings
-        self._cluster = Cluster(self._findings) if cluster is None else cluster
+        self.findings = Findings() if findings is None else findings
+        self._cluster = Cluster(self.findings) if cluster is None else cluster
         self._nodes: dict[int, Node] = {}
-        self._files: list[FileReport] = []
+        self.files: list[FileReport] = []
 
     def read(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> FileReport:
         """Read one file from its decompressed ``text``."""
         for _ in self.reading(path, text, layout):
             pass
-        return self._files[-1]
+        return self.files[-1]
 
     def reading(self, path: Path | str, text: Iterable[bytes], layout: Layout | None) -> Iterator[None]:
         """As `read`, in steps: what is told between two of them is bounded."""
         file = _File(self, FileReport(path, Counts()), layout)
         for node in self._nodes.values():
             node.disturb()
-        self._files.append(file.report)
+        self.files.append(file.report)
         for number, hit in enumerate(scan(text, file.report.counts), 1):
             file.take(hit)
             if number % _STEP == 0:
@@ -108,30 +107,20 @@ class Reader:
             node.finish()
         self._cluster.finish()
         nodes = dict(sorted(self._nodes.items()))
-        return LogReport(nodes, self._files, list(copies), self._findings, self._cluster.forgotten)
-
-    def node(self, number: int) -> Node | None:
-        """The node with this id; None if there are too many nodes for one more."""
-        found = self._nodes.get(number)
-        if found is None and len(self._nodes) < NODES_KEPT:
-            found = Node(number, self._findings, self._cluster, self._release, self._listen)
-            self._nodes[number] = found
-        return found
-
-    @property
-    def files(self) -> Sequence[FileReport]:
-        """The files read so far."""
-        return self._files
+        return LogReport(nodes, self.files, list(copies), self.findings, self._cluster.forgotten)
 
     @property
     def nodes(self) -> Iterable[Node]:
         """The nodes seen so far."""
         return self._nodes.values()
 
-    @property
-    def findings(self) -> Findings:
-        """What was found so far."""
-        return self._findings
+    def node(self, number: int) -> Node | None:
+        """The node with this id; None if there are too many nodes for one more."""
+        found = self._nodes.get(number)
+        if found is None and len(self._nodes) < NODES_KEPT:
+            found = Node(number, self.findings, self._cluster, self._release, self._listen)
+            self._nodes[number] = found
+        return found
 
 
 class _File:
@@ -162,11 +151,11 @@ class _File:
         if found is None:
             if is_foreign(line, at):
                 return
-            self._damaged("unreadable" if self._layout_fits(line) else "no-layout", where)
+            fits = any(layout.time(line) is not None for layout in self._reader.layouts)
+            self._damaged("unreadable" if fits else "no-layout", where)
             return
         if found.mixed:
-            self._reader.findings.note("mixed", where)
-            self._disturb()
+            self._damaged("mixed", where)
         try:
             fact = parse(beginning, found.message)
         except Unreadable:
@@ -210,9 +199,6 @@ class _File:
                 self._layout = layout
                 return other
         return found
-
-    def _layout_fits(self, line: bytes) -> bool:
-        return any(layout.time(line) is not None for layout in self._reader.layouts)
 
     def _damaged(self, note: str, where: Where) -> None:
         self._reader.findings.note(note, where)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from kraftcheck.evidence.logs.checks import CHECKS, LEVELS, NOTES, Problem, Where
+from kraftcheck.evidence.history.checks import ALL, CHECKS, LEVELS, Verdict
+from kraftcheck.evidence.logs.findings import NOTES, Problem, Where
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
 from kraftcheck.evidence.logs.reader import LogReport
@@ -15,7 +16,7 @@ from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console, entry, heading, say
 
 #: The version of the JSON form.
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 #: Steps of a history that are shown; the others (every append, every high watermark) are too many to read.
 SHOWN: Final = frozenset(
@@ -43,6 +44,35 @@ def not_judged(report: LogReport) -> list[NotJudged]:
     return found
 
 
+class Judged(NamedTuple):
+    """The verdict on a check, and what it rests on if logs do not show all that it needs."""
+
+    verdict: Verdict
+    because: str = ""
+
+
+def judged(report: LogReport) -> dict[str, Judged]:
+    """The verdict on every check of the judge of histories, also on those that no log shows."""
+    missed = {one.check: one for one in not_judged(report)}
+    found = {}
+    for check in ALL.values():
+        lacking = missed.get(check.name)
+        because = "" if lacking is None else f"no line of {check.level} of node {_ids(lacking.nodes)}"
+        if report.findings.problem_counts[check.name]:
+            found[check.name] = Judged(Verdict.VIOLATED, because)
+        elif not check.level:
+            found[check.name] = Judged(Verdict.NOT_JUDGED, "log files do not show what it needs")
+        elif lacking is not None and not lacking.in_part and len(lacking.nodes) == len(report.nodes):
+            found[check.name] = Judged(Verdict.NOT_JUDGED, because)
+        else:
+            found[check.name] = Judged(Verdict.HOLDS, because)
+    return found
+
+
+def _ids(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, nodes))
+
+
 def as_json(report: LogReport) -> dict[str, Any]:
     """The machine-readable form, without history."""
     return {
@@ -57,6 +87,7 @@ def as_json(report: LogReport) -> dict[str, Any]:
         ],
         "problemCounts": dict(sorted(report.findings.problem_counts.items())),
         "problemsInDoubt": dict(sorted(report.findings.doubtful.items())),
+        "verdicts": {name: one._asdict() for name, one in judged(report).items()},
         "notJudged": [
             {"check": one.check, "level": one.level, "inPart": one.in_part, "nodes": one.nodes}
             for one in not_judged(report)
@@ -261,7 +292,7 @@ def _print_not_judged(out: Console, report: LogReport) -> None:
         by_nodes: dict[str, list[str]] = {}
         for one in found:
             if one.level == level:
-                by_nodes.setdefault(", ".join(map(str, one.nodes)), []).append(one.check)
+                by_nodes.setdefault(_ids(one.nodes), []).append(one.check)
         for nodes, checks in by_nodes.items():
             what = f"{'in part only' if level == 'DEBUG' else 'not at all'}: {', '.join(checks)}"
             entry(out, level, f"no such line of node {nodes}; {what}")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
 from kraftcheck.evidence.logs.releases import Releases, forms
 
 ROLES: Final[Mapping[bytes, str]] = {
@@ -30,34 +30,8 @@ ROLES: Final[Mapping[bytes, str]] = {
 WORDS: Final = b"|".join(sorted(ROLES, reverse=True))
 
 
-class NotShown(Enum):
-    """The value of a field that the form does not print."""
-
-    NOT_SHOWN = "not shown"
-
-
-NOT_SHOWN: Final = NotShown.NOT_SHOWN
-Hidden = Literal[NotShown.NOT_SHOWN]
-
-
 class Unreadable(ValueError):
     """A line that begins like one that matters and cannot be read: cut, mixed with another, or damaged."""
-
-
-class Key(NamedTuple):
-    """What names a replica: its id and, where known, the directory id of its metadata log."""
-
-    id: int
-    directory: str | None
-
-    def matches(self, other: Key) -> bool:
-        """Whether both may name the same replica: equal ids, and equal directory ids where both are known."""
-        if self.id != other.id:
-            return False
-        return self.directory is None or other.directory is None or self.directory == other.directory
-
-    def __str__(self) -> str:
-        return str(self.id) if self.directory is None else f"{self.id} ({self.directory})"
 
 
 class LoggedState(NamedTuple):
@@ -200,38 +174,30 @@ class _Constant(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Form:
-    """A known form: its fields in order, a regular expression with a group for each, and who prints it."""
+    """The fields of a printed state in order, the places of those that change from line to line, and who
+    prints it.
+    """
 
     names: tuple[str, ...]
-    pattern: re.Pattern[bytes]
     releases: Releases
     epoch: int
-    """The place of this field, and of the next three; they change from line to line. None: there is none."""
     high: int | None
+    """None, here and below: there is no such field."""
     timeout: int | None
     start: int | None
     constant: tuple[int, ...]
     """The places of the fields that a `_Constant` is read from."""
 
 
-_CHANGING: Final = ("epoch", "highWatermark", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
+_NUMBERS: Final = ("epoch", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
+_CHANGING: Final = (*_NUMBERS, "highWatermark")
 _UNUSED: Final = ("voterStates", "leaderEndpoints", "fetchingSnapshot")
 
 
-@cache
-def _known_forms(word: bytes) -> tuple[_Form, ...]:
-    """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
-    return tuple(
-        _form(shown, releases) for (name, shown), releases in forms().states.items() if name.encode() == word
-    )
-
-
 def _form(names: tuple[str, ...], releases: Releases) -> _Form:
-    named = (name.encode() + b"=(" + _VALUES.get(name, _VALUE) + b")" for name in names)
     at = {name: place for place, name in enumerate(names)}
     return _Form(
         names,
-        re.compile(rb"(?:, |,| )".join(named) + rb"\Z"),
         releases,
         epoch=at["epoch"],
         high=at.get("highWatermark"),
@@ -241,9 +207,20 @@ def _form(names: tuple[str, ...], releases: Releases) -> _Form:
     )
 
 
+@cache
+def _known_forms(word: bytes) -> tuple[tuple[re.Pattern[bytes], _Form], ...]:
+    """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
+    found = []
+    for (name, shown), releases in forms().states.items():
+        if name.encode() == word:
+            named = (one.encode() + b"=(" + _VALUES.get(one, _VALUE) + b")" for one in shown)
+            found.append((re.compile(rb"(?:, |,| )".join(named) + rb"\Z"), _form(shown, releases)))
+    return tuple(found)
+
+
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
-    return _parse_known(text) if len(text) <= _LONGEST_CACHED else _parse_state(text)
+    return _remembered_state(text) if len(text) <= _LONGEST_CACHED else _parse_state(text)
 
 
 def _parse_state(text: bytes) -> LoggedState:
@@ -251,17 +228,21 @@ def _parse_state(text: bytes) -> LoggedState:
     role = ROLES.get(word)
     if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
-    for form in _known_forms(word):
-        match = form.pattern.match(rest, 0, len(rest) - 1)
+    for pattern, form in _known_forms(word):
+        match = pattern.match(rest, 0, len(rest) - 1)
         if match is not None:
-            return _state_of_form(role, form, match.groups())
+            return _state(role, form, match.groups())
     shown = fields(rest[:-1])
+    if "epoch" not in shown or any(_INTEGER.fullmatch(shown.get(name, b"0")) is None for name in _NUMBERS):
+        raise Unreadable
     releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
-    return _state(role, shown, _constant(role, shown, releases))
+    return _state(role, _form(tuple(shown), releases), tuple(shown.values()))
 
 
-def _state_of_form(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedState:
-    """As `_state`, faster."""
+_remembered_state: Final = lru_cache(maxsize=512)(_parse_state)
+
+
+def _state(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedState:
     same = _remembered_constant(role, form, tuple([values[place] for place in form.constant]))
     return LoggedState(
         role,
@@ -282,12 +263,8 @@ def _state_of_form(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedS
 @_remembered
 def _remembered_constant(role: str, form: _Form, values: tuple[bytes, ...]) -> _Constant:
     shown = {form.names[place]: value for place, value in zip(form.constant, values, strict=True)}
-    return _constant(role, shown, form.releases)
-
-
-def _constant(role: str, shown: Mapping[str, bytes], releases: Releases) -> _Constant:
     granted = electorate = None
-    votes = shown.get("epochElection", shown.get("voteStates"))
+    votes, releases = shown.get("epochElection", shown.get("voteStates")), form.releases
     if votes is not None:
         granted, electorate, releases = _election(votes, releases)
     local = _local(shown)
@@ -300,26 +277,6 @@ def _constant(role: str, shown: Mapping[str, bytes], releases: Releases) -> _Con
         electorate,
         releases,
     )
-
-
-def _state(role: str, shown: Mapping[str, bytes], same: _Constant) -> LoggedState:
-    return LoggedState(
-        role,
-        _integer(shown, "epoch"),
-        same.leader,
-        same.voted,
-        same.voters,
-        offset(shown["highWatermark"]) if "highWatermark" in shown else NOT_SHOWN,
-        _timeout(shown),
-        same.local,
-        _integer(shown, "epochStartOffset") if role == "Leader" else None,
-        same.granted,
-        same.electorate,
-        same.releases,
-    )
-
-
-_parse_known = lru_cache(maxsize=512)(_parse_state)
 
 
 @_remembered
@@ -358,7 +315,6 @@ def _ids(text: bytes) -> tuple[int, ...]:
     return tuple(sorted(int(part) for part in parts))
 
 
-@_remembered
 def _election(
     text: bytes, releases: Releases
 ) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:
@@ -418,10 +374,3 @@ def _voted(role: str, shown: Mapping[str, bytes], local: Key | None) -> Key | Hi
     if text is not None:
         return None if text in _ABSENT else _first_key(text)
     return Key(_integer(shown, "votedId"), None) if "votedId" in shown else NOT_SHOWN
-
-
-def _timeout(shown: Mapping[str, bytes]) -> int | None:
-    for name in ("electionTimeoutMs", "fetchTimeoutMs"):
-        if name in shown:
-            return _integer(shown, name)
-    return None

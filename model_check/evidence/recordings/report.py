@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kraftcheck import spec
+from kraftcheck.evidence.history.checks import GOALS, JUDGED, why_not
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.lockstep import RunReport
 from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.properties.catalogue import GOALS, JUDGED, why_not
 from kraftcheck.evidence.recordings.properties.finding import Finding
 from kraftcheck.evidence.recordings.properties.judge import Judgement
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kraftcheck import spec
+from kraftcheck.evidence.history.checks import JUDGED, why_not
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.properties.catalogue import JUDGED, why_not
 from kraftcheck.evidence.recordings.properties.finding import Finding
 from kraftcheck.evidence.recordings.report import (
     RunResult,

@@ -1,4 +1,4 @@
-"""Nodes held against each other: columns find what contradicts, `kraftcheck.evidence.logs.cluster` judges it.
+"""Nodes held against each other: columns find what contradicts, `kraftcheck.evidence.history.cluster` judges.
 
 Nothing here orders lines of different nodes by their times.
 """
@@ -10,10 +10,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import Cluster, Seen, check_complete, report_disagreement
-from kraftcheck.evidence.logs.findings import Findings
-from kraftcheck.evidence.logs.states import Key
+from kraftcheck.evidence.history.cluster import Cluster, Seen, check_complete, report_disagreement
+from kraftcheck.evidence.history.facts import Key
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.pipeline.logs.scan import ROWS, Row, batch_of, problem_columns
 
 if TYPE_CHECKING:
@@ -105,7 +104,8 @@ def _seen(row: dict[str, Any]) -> Seen:
 def _replay(table: pa.Table) -> pa.Table:
     """The problems of one epoch, no more than there are facts of it."""
     facts = _in_order(table)
-    cluster = Cluster(Findings(sys.maxsize))
+    of_leaders = Findings(sys.maxsize)
+    cluster = Cluster(of_leaders)
     for fact in facts:
         if fact["kind"] == "leader":
             cluster.leader(fact["epoch"], _seen(fact))
@@ -113,7 +113,7 @@ def _replay(table: pa.Table) -> pa.Table:
             cluster.vote(fact["epoch"], _seen(fact))
         else:
             cluster.grant(fact["epoch"], fact["voter"], _seen(fact))
-    found = _rows(facts[0]["cluster"], cluster.findings)
+    found = _rows(facts[0]["cluster"], of_leaders)
     for one in cluster.disagreements:
         findings = Findings()
         report_disagreement(one, findings)
@@ -124,11 +124,12 @@ def _replay(table: pa.Table) -> pa.Table:
 def _replay_sets(table: pa.Table) -> pa.Table:
     """The problems of the voter sets at one offset, no more than there are facts of it."""
     facts = _in_order(table)
-    cluster = Cluster(Findings(sys.maxsize))
+    of_sets = Findings(sys.maxsize)
+    cluster = Cluster(of_sets)
     for fact in facts:
         voters = frozenset(_key(name) for name in fact["names"])
         cluster.committed_set(fact["value"], voters, _seen(fact))
-    return _table(_rows(facts[0]["cluster"], cluster.findings))
+    return _table(_rows(facts[0]["cluster"], of_sets))
 
 
 def _key(text: str) -> Key:

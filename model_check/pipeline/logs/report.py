@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kraftcheck.evidence.logs.checks import CHECKS, NOTES
+from kraftcheck.evidence.history.checks import CHECKS
+from kraftcheck.evidence.logs.findings import NOTES
 from kraftcheck.pipeline.logs.fleet import FleetReport
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console, entry, heading, say

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kraftcheck.evidence.logs.checks import Problem, Where
-from kraftcheck.evidence.logs.cluster import Seen
+from kraftcheck.evidence.history.cluster import Seen
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
 from kraftcheck.evidence.logs.content import chunks_of
-from kraftcheck.evidence.logs.findings import Findings
+from kraftcheck.evidence.logs.findings import Findings, Problem, Where
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
 from kraftcheck.evidence.logs.reader import FileReport, Options, Reader
 from kraftcheck.evidence.logs.releases import span
 from kraftcheck.evidence.logs.report import SHOWN
-from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState
+from kraftcheck.evidence.logs.states import LoggedState
 from kraftcheck.pipeline.logs.files import open_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """What a line says, of any ``kind``; most columns are of some kinds only.
 
     Kinds: transition, high watermark, voters; leader, vote, grant, epoch start, epoch high, committed, wiped
-    (the facts that a `kraftcheck.evidence.logs.cluster.Cluster` takes); problem, note; file, node.
+    (the facts that a `kraftcheck.evidence.history.cluster.Cluster` takes); problem, note; file, node.
     """
 
     kind: str
@@ -90,7 +90,7 @@ ROWS: Final = ", ".join(f"`{name}` {_TYPES.get(name, 'string')}" for name in Row
 
 class Recorder:
     """Keeps as rows what the reader of one node's files tells. A
-    `kraftcheck.evidence.logs.cluster.Comparison`.
+    `kraftcheck.evidence.history.cluster.Comparison`.
     """
 
     forgotten = 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
-from kraftcheck.evidence.logs.render import Drawn, record, state_text, transition_messages
-from kraftcheck.evidence.logs.synthetic import Step, Walk, clock, history
+from tests.laboratory.logs.render import Drawn, record, state_text, transition_messages
+from tests.laboratory.logs.synthetic import Step, Walk, clock, history
 
 RELEASES = ("3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4", "4.5")
 VOTERS = (1, 2, 3)

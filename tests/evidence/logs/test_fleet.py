@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.logs.checks import CHECKS, Where
-from kraftcheck.evidence.logs.cluster import Cluster, Seen
-from kraftcheck.evidence.logs.faults import FAULTS
-from kraftcheck.evidence.logs.findings import Findings
-from kraftcheck.evidence.logs.make_fleet import FleetOptions, make_fleet
-from kraftcheck.evidence.logs.node_log import NodeLog
+from kraftcheck.evidence.history.checks import CHECKS
+from kraftcheck.evidence.history.cluster import Cluster, Seen
+from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.reader import Options, read_logs
 from kraftcheck.support.errors import InputError
 from tests.evidence.logs.fleets import Finding, unlike_planted
+from tests.laboratory.logs.faults import FAULTS
+from tests.laboratory.logs.make_fleet import FleetOptions, main, make_fleet
+from tests.laboratory.logs.node_log import NodeLog
 
 
 def _found(folder: Path, clusters: Iterable[str]) -> list[Finding]:
@@ -32,7 +32,7 @@ def _found(folder: Path, clusters: Iterable[str]) -> list[Finding]:
 
 
 def test_every_check_has_a_fault() -> None:
-    assert list(FAULTS) == list(CHECKS)
+    assert set(FAULTS) == set(CHECKS)
 
 
 @pytest.mark.slow
@@ -73,6 +73,18 @@ def test_the_same_options_give_the_same_text(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     with pytest.raises(InputError, match="is not an empty folder"):
         make_fleet(tmp_path / "a", options)
+
+
+def test_the_script_writes_a_fleet_or_says_why_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(tmp_path / "fleet"), "--clusters", "1", "--lines", "500", "--faults", "0"]
+    assert main(words) == 0
+    assert "in 1 clusters; 0 faults planted" in capsys.readouterr().out
+    assert main(words) == 2
+    (tmp_path / "file").touch()
+    assert main([str(tmp_path / "file")]) == 2
+    assert [line[:12] for line in capsys.readouterr().err.splitlines()] == ["make_fleet: "] * 2
 
 
 @pytest.mark.parametrize("noise", [1, 7, 160])

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.logs.faults import FAULTS
-from kraftcheck.evidence.logs.fleet import Cluster
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
-from kraftcheck.evidence.logs.walk import Walk
 from kraftcheck.reference.disk import Disk
+from tests.laboratory.logs.faults import FAULTS
+from tests.laboratory.logs.fleet import Cluster
+from tests.laboratory.logs.walk import Walk
 
 RELEASES = ("3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.5")
 
@@ -56,7 +56,7 @@ def _read(folder: Path) -> tuple[LogReport, list[HistoryEntry]]:
 def _wrong(report: LogReport, cluster: Cluster) -> list[str]:
     """Problems beside the deaths of the walk itself, which are production's (docs/findings.md)."""
     found = Counter(one.check for one in report.findings.problems)
-    found["no-fatal-fault"] -= len(cluster.died)
+    found["NoFatal"] -= len(cluster.died)
     return list(found.elements())
 
 
@@ -155,4 +155,4 @@ def test_a_disk_that_goes_back_in_time_is_noticed(tmp_path: Path) -> None:
     simulation.start(node)
     walk.settle()
     cluster.finish()
-    assert "epoch-monotone" in _wrong(_read(tmp_path)[0], cluster)
+    assert "EpochMonotone" in _wrong(_read(tmp_path)[0], cluster)

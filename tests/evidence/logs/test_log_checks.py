@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from kraftcheck import spec
-from kraftcheck.evidence.logs.checks import CHECKS
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.reader import Options
-from kraftcheck.evidence.logs.render import directory, offset_text, replica_state
 from tests.evidence.logs.log_lines import change, problems, read, state, text_of
+from tests.laboratory.logs.render import directory, offset_text, replica_state
 
 START = state("Unattached", 0)
 START_LINES = change(START, None)
@@ -76,23 +76,23 @@ CANDIDATE = state("Candidate", 2, voted=1, granted=frozenset({1, 2}))
 READING = "Reading KRaft snapshot and log as part of the initialization"
 
 WRONG: dict[str, Callable[[], list[bytes]]] = {
-    "transition-legal": lambda: [
+    "TransitionsLegal": lambda: [
         text_of(follower() + change(state("Candidate", 2, voted=1, granted=frozenset({1, 2})), FOLLOWER))
     ],
     "same-state": lambda: [
         text_of(follower() + change(state("Unattached", 5), state("Follower", 2, leader=3)))
     ],
     "durable-first": lambda: [text_of(follower() + change(state("Unattached", 2), FOLLOWER)[1:])],
-    "epoch-monotone": lambda: [
+    "EpochMonotone": lambda: [
         text_of([*follower(5), READING, voters_line(3, 1, 2, 3), *change(state("Unattached", 3), None)])
     ],
-    "one-vote": lambda: [
+    "VotedOncePerEpoch": lambda: [
         text_of([*follower(1, 2, voted=3), READING, *change(state("Follower", 1, leader=2, voted=2), None)])
     ],
-    "vote-kept": lambda: [
+    "VoteKeptWithinEpoch": lambda: [
         text_of([*follower(1, 2, voted=3), READING, *change(state("Follower", 1, leader=2), None)])
     ],
-    "one-leader": lambda: [
+    "SingleKnownLeaderPerEpoch": lambda: [
         text_of(follower(1, 2)),
         text_of(
             change(state("Unattached", 0, 3), None)
@@ -104,19 +104,19 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
         text_of(follower() + change(PROSPECTIVE, FOLLOWER) + change(state("Unattached", 1), PROSPECTIVE))
     ],
     "no-return": lambda: [text_of([*leader_of(2), READING, *change(state("Unattached", 2), None)])],
-    "own-leader": lambda: [text_of(follower(1, 1))],
+    "ResignedLeavesItsEpoch": lambda: [text_of(follower(1, 1))],
     "own-id": lambda: [text_of(leader_of(2), node=3)],
     "election-majority": lambda: [
         text_of(follower() + change(PROSPECTIVE, FOLLOWER) + change(CANDIDATE, PROSPECTIVE))
     ],
-    "observer-election": lambda: [
+    "ObserversStandNoElection": lambda: [
         text_of(follower() + change(PROSPECTIVE, FOLLOWER), node=9),
     ],
-    "pre-vote-answer": lambda: [
+    "FetchingFollowerRejectsPreVote": lambda: [
         text_of([*follower(), "Follower high watermark updated to 3", vote_line(3, 1, pre_vote=True)])
     ],
     "vote-answer": lambda: [text_of([*follower(), vote_line(3, 1)])],
-    "vote-log": lambda: [
+    "VoteComparesEpochFirst": lambda: [
         text_of(
             [
                 *follower(1, 2),
@@ -135,15 +135,15 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
             node=2,
         ),
     ],
-    "high-watermark-monotone": lambda: [
+    "HighWatermarkMonotone": lambda: [
         text_of([*follower(), "Follower high watermark updated to 8", "Follower high watermark updated to 7"])
     ],
-    "high-watermark-majority": lambda: [text_of([*leader_of(2), first_high(12, 2, (12, 11, None))])],
-    "high-watermark-own-epoch": lambda: [text_of([*leader_of(2), first_high(10, 2, (10, 10, None))])],
-    "high-watermark-log-end": lambda: [
+    "HighWatermarkOnMajority": lambda: [text_of([*leader_of(2), first_high(12, 2, (12, 11, None))])],
+    "CommitNeedsOwnEpoch": lambda: [text_of([*leader_of(2), first_high(10, 2, (10, 10, None))])],
+    "StateMachineSafety": lambda: [
         text_of([*follower(), appended(9, 1), "Follower high watermark updated to 10"])
     ],
-    "leader-complete": lambda: [
+    "LeaderCompleteness": lambda: [
         text_of(leader_of(7, start=3)),
         text_of(
             [
@@ -154,7 +154,7 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
             node=2,
         ),
     ],
-    "no-truncation": lambda: [
+    "NoTruncationBelowHighWatermark": lambda: [
         text_of(
             [
                 *follower(),
@@ -164,12 +164,15 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
         )
     ],
     "log-end": lambda: [text_of([*follower(), appended(9, 1), appended(9, 1)])],
-    "voter-set-step": lambda: [text_of([*follower(), voters_line(3, 1, 2), voters_line(5, 1, 2, 3, 4)])],
+    "LogEpochsMonotone": lambda: [text_of([*follower(), appended(9, 1), appended(10, 0)])],
+    "OneVoterChangeAtATime": lambda: [
+        text_of([*follower(), voters_line(3, 1, 2), voters_line(5, 1, 2, 3, 4)])
+    ],
     "voter-set-order": lambda: [text_of([*follower(), voters_line(5, 1, 2), voters_line(5, 1, 2, 3)])],
-    "voter-set-own-epoch": lambda: [
+    "VoterChangeNeedsOwnEpochCommit": lambda: [
         text_of([voters_line(3, 1, 2, 3), *leader_of(2), voters_line(20, 1, 2, 3, 4)])
     ],
-    "voter-set-committed": lambda: [
+    "CommittedSurvivesVoterChanges": lambda: [
         text_of([*follower(), voters_line(3, 1, 2, 3), "Follower high watermark updated to 8"]),
         text_of(
             [
@@ -181,7 +184,7 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
             node=3,
         ),
     ],
-    "version-monotone": lambda: [
+    "KRaftVersionMonotone": lambda: [
         text_of(
             [
                 "Latest kraft.version is KRAFT_VERSION_1 at offset 1",
@@ -189,7 +192,7 @@ WRONG: dict[str, Callable[[], list[bytes]]] = {
             ]
         )
     ],
-    "no-fatal-fault": lambda: [
+    "NoFatal": lambda: [
         text_of(follower())
         + b"[2026-01-01 00:00:09,000] ERROR Encountered fatal fault: Unexpected error in raft IO thread "
         b"(org.apache.kafka.server.fault.ProcessTerminatingFaultHandler)\n"
@@ -260,7 +263,7 @@ def test_what_is_right_is_not_reported(texts: list[bytes]) -> None:
 
 
 def test_a_problem_names_both_lines() -> None:
-    texts = WRONG["high-watermark-monotone"]()
+    texts = WRONG["HighWatermarkMonotone"]()
     (problem,) = read(*texts)[0].findings.problems
     lines = texts[0].decode().splitlines()
     assert problem.earlier is not None
@@ -279,7 +282,7 @@ def test_a_gap_between_files_is_no_problem_and_counted() -> None:
 def test_after_a_gap_what_contradicts_is_a_problem_still() -> None:
     first = text_of(follower(7))
     second = text_of(change(state("Unattached", 9), state("Follower", 5, leader=3)), start=1_000_000)
-    assert problems(first, second) == ["epoch-monotone"]
+    assert problems(first, second) == ["EpochMonotone"]
 
 
 def test_an_attempt_that_a_restart_cuts_off_is_counted() -> None:
@@ -317,8 +320,8 @@ def test_the_release_that_is_given_is_the_one_used() -> None:
     messages = change(resigned, None) + change(state("Candidate", 3, voted=1), resigned, "3.9")
     as_39, _ = read(text_of(messages, release="3.9"), options=Options(release="3.9.1"))
     as_43, _ = read(text_of(messages, release="3.9"), options=Options(release="4.3"))
-    assert "transition-legal" not in {problem.check for problem in as_39.findings.problems}
-    assert "transition-legal" in {problem.check for problem in as_43.findings.problems}
+    assert "TransitionsLegal" not in {problem.check for problem in as_39.findings.problems}
+    assert "TransitionsLegal" in {problem.check for problem in as_43.findings.problems}
 
 
 def test_several_nodes_in_one_file_are_told_apart() -> None:
@@ -348,7 +351,7 @@ def test_an_epoch_that_starts_below_what_is_committed_is_reported_once(release: 
         messages += change(before, later, release)
     messages += change(candidate, before, release)
     messages += change(state("Leader", 3, start=99), candidate, release)
-    assert problems(text_of(messages, release=release)) == ["leader-complete"]
+    assert problems(text_of(messages, release=release)) == ["LeaderCompleteness"]
 
 
 @pytest.mark.parametrize("release", ("3.3", "3.4"))
@@ -386,7 +389,7 @@ def test_messages_of_other_parts_of_the_process_disturb_nothing() -> None:
     for context in contexts:
         later = text_of(["Follower high watermark updated to 90"], start=200)
         report, _ = read(text_of(high) + foreign % context + later)
-        assert [one.check for one in report.findings.problems] == ["high-watermark-monotone"]
+        assert [one.check for one in report.findings.problems] == ["HighWatermarkMonotone"]
         assert not report.findings.notes
 
 

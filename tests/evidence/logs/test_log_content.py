@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
+from kraftcheck.evidence.history.checks import ALL
 from kraftcheck.evidence.logs.content import chunks_of
 from kraftcheck.evidence.logs.reader import Options, read_logs
 from kraftcheck.evidence.logs.report import as_json
@@ -197,11 +198,20 @@ def test_the_checks_that_the_level_leaves_out_are_listed() -> None:
     follower = change(start, None) + change(state("Follower", 1, leader=2), start)
     debug = "Follower high watermark updated to 3"
     trace = "Follower end offset updated to OffsetAndEpoch[offset=5, epoch=1] after append"
-    levels = []
+    levels, verdicts = [], []
     for more in ([], [debug], [debug, trace]):
         report, _ = read(text_of([*follower, *more]))
         levels.append({one["level"] for one in as_json(report)["notJudged"]})
+        verdicts.append(as_json(report)["verdicts"])
     assert levels == [{"DEBUG", "TRACE"}, {"TRACE"}, set()]
+    shown = [(one["log-end"]["verdict"], one["LeaderCompleteness"]["because"]) for one in verdicts]
+    assert shown == [("not judged", "no line of DEBUG of node 1"), ("not judged", ""), ("holds", "")]
+    for one in verdicts:
+        assert set(one) == set(ALL)
+        assert one["EpochMonotone"] == {"verdict": "holds", "because": ""}
+        assert one["RecordIdentity"]["verdict"] == "not judged" and one["RecordIdentity"]["because"]
+    wrong, _ = read(text_of(change(start, None) + change(state("Follower", 1, leader=1), start)))
+    assert as_json(wrong)["verdicts"]["ResignedLeavesItsEpoch"]["verdict"] == "violated"
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kraftcheck.evidence.logs.layout import PATTERNS
 from kraftcheck.evidence.logs.messages import MESSAGES
 from kraftcheck.evidence.logs.releases import span, tables_of
-from kraftcheck.evidence.logs.synthetic import Step
 from tests.evidence.logs.log_lines import RELEASES, read, shown, steps_of, told_states
+from tests.laboratory.logs.synthetic import Step
 
 #: What other loggers write: foreign records, a stack trace, text with the words of a raft line in it.
 NOISE = (

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
 from kraftcheck.evidence.logs.releases import forms, span
-from kraftcheck.evidence.logs.render import Drawn, state_text
-from kraftcheck.evidence.logs.states import NOT_SHOWN, Key, LoggedState, Unreadable, fields, parse_state
+from kraftcheck.evidence.logs.states import LoggedState, Unreadable, fields, parse_state
 from tests.evidence.logs.log_lines import RELEASES, shown, state
+from tests.laboratory.logs.render import Drawn, state_text
 
 A, B = "QEEnfdpke8usBtTa-LlFIA", "_RwxnB4GRjl4a64cB5VAzz"
 

@@ -11,7 +11,8 @@ import pytest
 
 from kraftcheck.bench.logs import figures
 from kraftcheck.cli.main import main
-from kraftcheck.evidence.logs.checks import CHECKS, NOTES
+from kraftcheck.evidence.history.checks import CHECKS
+from kraftcheck.evidence.logs.findings import NOTES
 from tests.evidence.logs.log_lines import change, state, steps_of, text_of
 
 STEPS = steps_of(random.Random(5).choice, "4.3", 30)
@@ -45,10 +46,10 @@ def test_a_clean_log(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_problem_is_printed_with_its_lines(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", str(wrong)]) == 1
     out = capsys.readouterr().out
-    assert "problem 1: own-leader, node 1" in out
+    assert "problem 1: ResignedLeavesItsEpoch, node 1" in out
     assert f"{wrong}:4" in out
     assert "S-34" in out
-    assert "1 problem in the logs of 1 node: own-leader 1" in out
+    assert "1 problem in the logs of 1 node: ResignedLeavesItsEpoch 1" in out
 
 
 @pytest.mark.parametrize("columns", ["60", "80"])
@@ -67,7 +68,7 @@ def test_limit_and_counts(wrong: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["logs", str(wrong), "--limit", "0"]) == 1
     out = capsys.readouterr().out
     assert "problem 1:" not in out
-    assert "the first 0 are shown" in out
+    assert "the first 0 are shown" in " ".join(out.split())
 
 
 def test_history(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,11 +82,11 @@ def test_history(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_json(wrong: Path, history: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", str(wrong), "--json", *(["--history"] if history else [])]) == 1
     data = json.loads(capsys.readouterr().out)
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert data["nodes"][0]["transitions"] == 2
     assert data["files"][0]["lines"] == 4
     (problem,) = data["problems"]
-    assert (problem["check"], problem["line"], problem["node"]) == ("own-leader", 4, 1)
+    assert (problem["check"], problem["line"], problem["node"]) == ("ResignedLeavesItsEpoch", 4, 1)
     assert len(data.get("history", [])) == 2 * history
 
 
@@ -131,7 +132,7 @@ def test_the_figures_of_the_benchmark() -> None:
 
 def test_the_page_lists_every_check_and_every_note() -> None:
     page = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.M))
+    rows = set(re.findall(r"^\| `([A-Za-z][A-Za-z-]+)` \|", page, re.M))
     assert rows == {*CHECKS, *NOTES}
 
 
@@ -159,7 +160,11 @@ def test_the_report_goes_to_a_file(
     assert main(["logs", str(wrong), *more, "-o", str(tmp_path / "report")]) == 1
     assert capsys.readouterr().out == ""
     assert (tmp_path / "report").read_text(encoding="utf-8") == printed
-    assert not more or more[0] != "--json" or json.loads(printed)["problemCounts"] == {"own-leader": 1}
+    assert (
+        not more
+        or more[0] != "--json"
+        or json.loads(printed)["problemCounts"] == {"ResignedLeavesItsEpoch": 1}
+    )
 
 
 def test_a_report_that_cannot_be_written_is_one_sentence(
@@ -173,3 +178,13 @@ def test_a_report_that_cannot_be_written_is_one_sentence(
 def test_nothing_is_written_where_a_file_cannot_be_read(tmp_path: Path) -> None:
     assert main(["logs", str(tmp_path / "none.log"), "-o", str(tmp_path / "report")]) == 2
     assert not (tmp_path / "report").exists()
+
+
+def test_the_benchmark_says_in_a_sentence_that_it_needs_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kraftcheck.bench.laboratory.root", lambda: tmp_path)
+    assert main(["bench", "--only", "logs", "--quick"]) == 2
+    captured = capsys.readouterr()
+    assert "tests/laboratory/logs/texts.py, which only a checkout" in captured.err
+    assert captured.err.count("\n") == 1

@@ -130,6 +130,7 @@ def another_record() -> Bent:
 @violates("LogMatching")
 def another_prefix() -> Bent:
     cluster, _ = leader_with_a_value()
+    cluster.follow(3, 1)
     request = cluster.fetch(3, 1)
     cluster.step(3, out=[request])
     answer = cluster.fetch_answer(1, 3, request, [value(1, 1, 7)])

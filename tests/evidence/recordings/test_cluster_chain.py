@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.properties.chain import Forest, Link
+from kraftcheck.evidence.history.chain import Batch, Forest, Link
 
 #: A log: the epoch and the number of records of each batch.
 LOG = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2)), max_size=6)
@@ -18,9 +17,7 @@ def build(forest: Forest, log: list[tuple[int, int]]) -> tuple[Link, Plain]:
     """The log as a chain, and as a list of (base, end, epoch)."""
     link, plain, base = forest.root, [], 0
     for epoch, count in log:
-        records = [epoch] * count
-        batch = {"base": base, "last": base + count - 1, "epoch": epoch, "control": False, "records": records}
-        link = forest.append(link, Fields(batch, "here")).link
+        link = forest.append(link, Batch(base, base + count, epoch, [epoch] * count)).link
         plain.append((base, base + count, epoch))
         base += count
     return link, plain
@@ -65,14 +62,7 @@ def test_a_twin_is_a_batch_of_the_same_offset_and_epoch_elsewhere(
     link, base = forest.root, 0
     seen: Plain = []
     for epoch, count in second:
-        batch = {
-            "base": base,
-            "last": base + count - 1,
-            "epoch": epoch,
-            "control": False,
-            "records": [epoch] * count,
-        }
-        appended = forest.append(link, Fields(batch, "here"))
+        appended = forest.append(link, Batch(base, base + count, epoch, [epoch] * count))
         seen.append((base, base + count, epoch))
         same_place = [n for n, other in enumerate(known) if other[1:] == seen[-1][1:]]
         is_known = bool(same_place) and known[: same_place[0] + 1] == seen

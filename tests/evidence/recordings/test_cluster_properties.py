@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings
-from kraftcheck.evidence.recordings.properties.catalogue import GOALS, JUDGED, NOT_JUDGED, why_not
-from kraftcheck.evidence.recordings.properties.causes import explained
-from kraftcheck.evidence.recordings.properties.finding import Finding
+from kraftcheck.evidence.history.checks import GOALS, JUDGED, NOT_JUDGED, why_not
+from kraftcheck.evidence.recordings.properties.finding import Finding, explained
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kraftcheck.evidence.history.checks import GOALS, JUDGED
 from kraftcheck.evidence.recordings.lockstep import RunReport
 from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.properties.catalogue import GOALS, JUDGED
 from kraftcheck.evidence.recordings.properties.finding import Finding
 from kraftcheck.evidence.recordings.properties.judge import Judgement, Remark
 from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_status

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.cli.main import main
-from kraftcheck.evidence.logs.make_fleet import FleetOptions, make_fleet
 from kraftcheck.evidence.logs.reader import Options, read_logs
 from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.logs import tables
@@ -18,6 +16,7 @@ from kraftcheck.pipeline.logs.files import compile_layout, find_files, whose
 from kraftcheck.support.errors import InputError
 from tests.evidence.logs.fleets import Finding, unlike_planted
 from tests.evidence.logs.log_lines import change, state, text_of
+from tests.laboratory.logs.make_fleet import FleetOptions, make_fleet
 
 _SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
 
@@ -91,7 +90,7 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
     assert (report.copies, report.damage["nul"]) == (1, 1)
     epochs = read(spark, tables.EPOCHS, f"{output}/epochs")
     disputed = epochs.where("size(leaders) > 1").count()
-    assert disputed == report.problem_counts["one-leader"]
+    assert disputed == report.problem_counts["SingleKnownLeaderPerEpoch"]
     for name, dataset in tables.DATASETS.items():
         assert read(spark, dataset, f"{output}/{name}").limit(1).count() == 1
 
@@ -140,7 +139,7 @@ def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path)
     _write_cluster(one, 0)
     _write_cluster(two, 1_500)
     alone, single = (read_logs([folder], Options()).findings for folder in (one, two))
-    assert single.problem_counts == {"high-watermark-monotone": 1_500, "leader-complete": 1}
+    assert single.problem_counts == {"HighWatermarkMonotone": 1_500, "LeaderCompleteness": 1}
     report = check_fleet(spark, find_files([str(tmp_path / "fleet")], None), Options(), None, 1)
     assert report.problem_counts == single.problem_counts + alone.problem_counts
     (expected,), (found,) = alone.problems, report.problems
@@ -167,28 +166,6 @@ def test_all_problems_of_an_epoch_and_of_a_voter_set_are_kept(spark: Any) -> Non
 
     assert len(_replay(table("grant", epoch=5, voter=2))) == 1_500
     assert len(_replay_sets(table("committed", value=7))) == 1_500
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--make-fleet {} -o x", "-o"),
-        ("--make-fleet {} --json", "--json"),
-        ("--make-fleet {} --layout {{node}}/", "--layout"),
-        ("--make-fleet {} --limit 0", "--limit"),
-        ("--make-fleet {} --master local[1]", "--master"),
-        ("{} --clusters 0", "--clusters"),
-        ("{} --seed 1", "--seed"),
-    ],
-)
-def test_an_option_that_does_not_apply_is_refused(
-    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = tmp_path / "fleet"
-    assert main(["pipeline", "logs", *words.format(place).split()]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"kraftcheck: {said}: is for ") and err.count("\n") == 1
-    assert not place.exists()
 
 
 @pytest.mark.spark

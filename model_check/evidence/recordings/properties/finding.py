@@ -1,8 +1,10 @@
-"""What the judges report."""
+"""What the judge reports of a recording."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from kraftcheck.checking.findings import known_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,12 @@ class Finding:
     hazard: bool = False
     cause: str | None = None
     scenario: str | None = None
+
+
+def explained(finding: Finding) -> Finding:
+    """``finding`` with its cause and scenario, where they are known."""
+    for known in known_findings():
+        for each in known.recorded:
+            if each.property == finding.property and each.evidence.search(finding.evidence):
+                return replace(finding, cause=each.cause, scenario=known.scenarios[0])
+    return finding

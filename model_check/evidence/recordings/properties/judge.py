@@ -1,21 +1,19 @@
-"""One pass over a recorded run that judges every property of :mod:`.catalogue` that a recording shows."""
+"""One pass over a recorded run that gives the judge of histories every fact that the recording shows."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kraftcheck.evidence.recordings.properties import roles, voter_sets
-from kraftcheck.evidence.recordings.properties.ballots import Ballots
-from kraftcheck.evidence.recordings.properties.causes import explained
-from kraftcheck.evidence.recordings.properties.contacts import Contacts
-from kraftcheck.evidence.recordings.properties.elections import Elections
+from kraftcheck.evidence.history.chain import Batch, Link
+from kraftcheck.evidence.history.fetches import check_fetch, check_times
+from kraftcheck.evidence.history.replica import Replica, WholeState
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.properties import states, view, voting
 from kraftcheck.evidence.recordings.properties.finding import Finding
-from kraftcheck.evidence.recordings.properties.logs import Logs
-from kraftcheck.evidence.recordings.properties.track import Step, Track
-from kraftcheck.evidence.recordings.properties.view import stored, view_of
-from kraftcheck.evidence.recordings.properties.watermarks import Watermarks
-from kraftcheck.evidence.recordings.recording import STEPS, Event, Message, Recording
+from kraftcheck.evidence.recordings.properties.run import Run, Step
+from kraftcheck.evidence.recordings.recording import STEPS, Event, Recording
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
@@ -55,171 +53,227 @@ class Judgement:
 
 def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     """Judge a run. Raises InputError for a recording that contradicts its own format."""
+    run = Run(recording.name, recording.messages, protocol.state_machine.value)
     try:
-        return _Judge(recording, protocol).run()
+        for event in recording.events:
+            _take(run, event)
     except RecursionError:
         raise InputError(f"{recording.name}: a value in the trace is nested too deeply.") from None
+    goals = {
+        names.GOAL_LEADER_ELECTED: bool(run.led),
+        names.GOAL_COMMITTED: run.committed.log is not run.committed.root,
+        names.GOAL_VALUE_COMMITTED: run.committed.value_committed,
+        names.GOAL_TRUNCATED: run.logs.truncated,
+    }
+    return Judgement(run.findings.found, goals, _unexplained(recording, run.findings.found))
 
 
-class _Judge:
-    def __init__(self, recording: Recording, protocol: Protocol) -> None:
-        self.recording = recording
-        self.state_machine = protocol.state_machine
-        self.findings: list[Finding] = []
-        self.tracks: dict[int, Track] = {}
-        self.retired: list[Track] = []
-        self.logs = Logs()
-        self.elections = Elections()
-        self.ballots = Ballots()
-        self.contacts = Contacts()
-        self.watermarks = Watermarks(self.logs.forest.root)
-
-    def run(self) -> Judgement:
-        for event in self.recording.events:
-            if event.kind in STEPS:
-                self._step(event)
-            elif event.kind == "wipe":
-                self._wipe(event)
-            elif event.kind == "osFlush":
-                self._write_back(event)
-        goals = {
-            names.GOAL_LEADER_ELECTED: bool(self.elections.leaders),
-            names.GOAL_COMMITTED: self.watermarks.committed is not self.logs.forest.root,
-            names.GOAL_VALUE_COMMITTED: self.watermarks.value_committed,
-            names.GOAL_TRUNCATED: self.logs.truncated,
-        }
-        return Judgement([explained(finding) for finding in self.findings], goals, self._unexplained())
-
-    def _unexplained(self) -> list[Remark]:
-        """Notes before which nothing was found that the recorder watches, and those that the trace lacks."""
-        name = self.recording.name
-        first = min((found.seq for found in self.findings if found.property in WATCHED), default=None)
-        notes = [event for event in self.recording.events if event.kind == "note"]
-        remarks = [
-            Remark(name, event.seq, json.dumps(event.fields.values))
-            for event in notes
-            if first is None or event.seq < first
-        ]
-        summary = self.recording.summary
-        if "invariantNotes" in summary:
-            listed = len(summary.items("invariantNotes"))
-            if listed != len(notes):
-                text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
-                remarks.append(Remark(name, None, text))
-        return remarks
-
-    def _report(
-        self, property: str, event: Event, nodes: tuple[int, ...], evidence: str, hazard: bool
-    ) -> None:
-        run = self.recording.name
-        finding = Finding(run, property, event.seq, event.time, nodes, evidence, hazard)
-        # A state and a write of the quorum-state file may show the same thing.
-        if not self.findings or self.findings[-1] != finding:
-            self.findings.append(finding)
-
-    # The world.
-
-    def _wipe(self, event: Event) -> None:
-        """The disk is replaced: what was known of the replica stays with its old directory id."""
-        old = self.tracks.pop(event.fields.number("n"), None)
-        if old is not None:
-            self.retired.append(old)
-
-    def _write_back(self, event: Event) -> None:
-        track = self.tracks.get(event.fields.number("n"))
-        if track is not None:
-            track.flushed = max(track.flushed, min(event.fields.number("to"), track.log.end))
-
-    # Steps.
-
-    def _step(self, event: Event) -> None:
-        assert event.node is not None
-        track = self.tracks.get(event.node)
-        if event.kind == "start":
-            track = self._started(event, track)
-        elif track is None:
-            return
-        before = None if event.kind == "start" else track.view
-        after = None if event.state is None else view_of(event.state, before)
-        step = Step(event, track, before, after, track.log, self.recording.messages, self._report)
-        if event.kind == "start":
-            self.logs.found(step)
-            roles.judge_file_found(step)
-            step.log_before = track.log
-        elif event.log:
-            self.logs.apply(step)
-        if event.persisted:
-            self._write(step)
-        self._judge(step)
-        _follow(step)
-        track.view = after
-
-    def _started(self, event: Event, track: Track | None) -> Track:
-        key = (event.node or 0, event.fields.text("dirId"))
-        if track is None or track.key != key:
-            if track is not None:
-                self.retired.append(track)
-            track = Track(key, self.logs.forest.root)
-            self.tracks[key[0]] = track
-        track.view, track.has_fetched, track.known_high_watermark = None, False, 0
-        return track
-
-    def _write(self, step: Step) -> None:
-        node = step.node
-        for fields in step.event.persisted:
-            now = stored(fields)
-            step.written.append((node.file, now))
-            node.file, node.file_shown = now, fields.values
-
-    def _judge(self, step: Step) -> None:
-        roles.judge(step, self.state_machine)
-        if step.written or step.event.sent or _moved(step):
-            self.elections.judge(step)
-            self.ballots.judge(step)
-        self.contacts.judge(step)
-        if step.after is not None:
-            self.logs.judge(step, step.after)
-            voter_sets.judge(step, step.after)
-        self.watermarks.judge(step, [*self.tracks.values(), *self.retired])
-        if step.event.sent:
-            self.contacts.sent(step)
-            self.logs.sent(step)
-        if step.event.message is not None:
-            self.logs.answered.pop(step.event.message.mid, None)
-
-
-def _moved(step: Step) -> bool:
-    """Whether role, epoch, leader or vote are not as before."""
-    before, after = step.before, step.after
-    return before is None or after is None or before[:4] != after[:4]
-
-
-def _follow(step: Step) -> None:
-    """Whether the node has fetched from the leader that it follows."""
-    before, after, node = step.before, step.after, step.node
-    if after is None or after.role != "Follower":
-        node.has_fetched = False
-        return
-    if before is None or (before.role, before.epoch, before.leader) != (
-        after.role,
-        after.epoch,
-        after.leader,
-    ):
-        node.has_fetched = False
-    message = step.event.message
-    if message is not None and message.source == after.leader and _is_fetched(message):
-        node.has_fetched = True
-
-
-def _is_fetched(message: Message) -> bool:
-    """Whether a leader has answered a Fetch without an error, with or without records."""
-    if message.api != "Fetch" or message.is_request or message.synthetic is not None:
-        return False
-    if message.data.number("errorCode", 0) != 0:
-        return False
-    partitions = [
-        partition
-        for topic in message.data.objects("responses", [])
-        for partition in topic.objects("partitions", [])
+def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
+    """Notes before which nothing was found that the recorder watches, and those that the trace lacks."""
+    first = min((found.seq for found in findings if found.property in WATCHED), default=None)
+    notes = [event for event in recording.events if event.kind == "note"]
+    remarks = [
+        Remark(recording.name, event.seq, json.dumps(event.fields.values))
+        for event in notes
+        if first is None or event.seq < first
     ]
-    return bool(partitions) and all(partition.number("errorCode", 0) == 0 for partition in partitions)
+    summary = recording.summary
+    if "invariantNotes" in summary:
+        listed = len(summary.items("invariantNotes"))
+        if listed != len(notes):
+            text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
+            remarks.append(Remark(recording.name, None, text))
+    return remarks
+
+
+def _take(run: Run, event: Event) -> None:
+    if event.kind in STEPS:
+        _step(run, event)
+    elif event.kind == "wipe":
+        # The disk is replaced: what was known of the replica stays with its old directory id.
+        old = run.replicas.pop(event.fields.number("n"), None)
+        if old is not None:
+            run.retired.append(old)
+    elif event.kind == "osFlush":
+        replica = run.replicas.get(event.fields.number("n"))
+        if replica is not None:
+            written = min(event.fields.number("to"), replica.log.end)
+            replica.flushed = max(replica.flushed, written)
+
+
+def _step(run: Run, event: Event) -> None:
+    assert event.node is not None
+    replica = run.replicas.get(event.node)
+    if event.kind == "start":
+        replica = _started(run, event, replica)
+    elif replica is None:
+        return
+    before = replica.state
+    after = None if event.state is None else view.state_of(event.state, before)
+    step = Step(run, event, replica, before, after)
+    if event.kind == "start":
+        run.logs.found(replica, _log_found(step), event, step.report)
+        states.find_file(step)
+    voting.judge_answer(step)
+    for operation in event.log:
+        _operate(step, operation)
+    states.write_file(step)
+    states.judge(step)
+    voting.judge_sent(step)
+    voting.judge_epoch(step)
+    _judge_leader(step)
+    if after is not None:
+        states.judge_voters(step, after)
+    _judge_committed(step)
+    _remember(step)
+    replica.state = after
+
+
+def _started(run: Run, event: Event, replica: Replica | None) -> Replica:
+    key = view.key(event.node or 0, event.fields.text("dirId"))
+    if replica is None or replica.key != key:
+        if replica is not None:
+            run.retired.append(replica)
+        replica = run.replicas[key.id] = Replica(key, run.logs.forest.root)
+    replica.starts()
+    return replica
+
+
+# The log.
+
+
+def _log_found(step: Step) -> Link:
+    fields, state, forest = step.event.fields, step.event.state, step.run.logs.forest
+    log = forest.root
+    if state is not None and "snapshot" in state:
+        end, epoch = state.numbers("snapshot")[:2]
+        log = forest.find(end, epoch) or forest.unseen(end, epoch)
+    for entry in fields.items("logBatches"):
+        end, epoch = view.batch_shown(entry, fields.where)
+        link = next((each for each in log.after if (each.end, each.epoch) == (end, epoch)), None)
+        log = forest.unseen(end, epoch) if link is None else link
+    return log
+
+
+def _operate(step: Step, operation: Fields) -> None:
+    """One log operation of a step."""
+    replica, logs = step.replica, step.run.logs
+    match operation.text("op"):
+        case "append":
+            for batch, led in _appended(step, operation):
+                old = replica.log
+                logs.append(replica, batch, step.after or step.before, step.event, step.report)
+                if led and replica.log.voters != old.voters:
+                    states.change_voters(step, old.voters, replica.log)
+        case "flush":
+            replica.flushed = min(operation.number("to"), replica.log.end)
+        case "truncate":
+            message = step.event.message
+            theirs = None if message is None else step.run.answered.get(message.mid)
+            leader = -1 if message is None else message.source
+            logs.truncate(replica, operation.number("to"), theirs, leader, step.event, step.report)
+        case "truncateToSnapshot":
+            end, epoch = operation.number("offset"), operation.number("epoch")
+            replica.moves_to(logs.forest.find(end, epoch) or logs.forest.unseen(end, epoch), step.event)
+            replica.flushed = replica.log.end
+
+
+def _appended(step: Step, operation: Fields) -> Iterator[tuple[Batch, bool]]:
+    """The batches of an append, and whether a leader appended them."""
+    if "batches" in operation:
+        for batch in operation.objects("batches"):
+            yield view.batch_of(batch), True
+        return
+    base, end = operation.number("base"), operation.number("end")
+    for partition in view.fetched(step.event.message):
+        for batch in partition.objects("batches", []):
+            if base <= batch.number("base") and batch.number("last") < end:
+                yield view.batch_of(batch), False
+
+
+# Leaders, and what is committed.
+
+
+def _judge_leader(step: Step) -> None:
+    """What one step of a leader changes in its view of others."""
+    before, after = step.before, step.after
+    if before is None or after is None or after.role != "Leader" or before.role != "Leader":
+        return
+    message, fetch = step.event.message, view.fetching(step.event.message)
+    if message is not None and fetch is not None:
+        check_fetch(before, after, *fetch, step.run.unflushed.pop(message.mid, None), step.report)
+    if before.progress != after.progress:
+        check_times(before, after, step.event.now, step.report)
+
+
+def _judge_committed(step: Step) -> None:
+    """The high watermark, snapshots, and what the state machine is given."""
+    after, before, replica, committed = step.after, step.before, step.replica, step.run.committed
+    if after is not None:
+        if step.is_elected:
+            committed.elected(replica, after.epoch, step.report)
+        known = after.high_watermark
+        if known is not None:
+            if before is None or before.high_watermark != known or step.is_elected:
+                replica.progress.end = after.end
+                replica.progress.raise_high(known, after.epoch, step.event, step.report)
+                _judge_high_watermark(step, after)
+            replica.known_high_watermark = max(replica.known_high_watermark, known)
+        committed.snapshot(before, after, step.report)
+    if before is not None and before.role == "Leader" and (after is None or after.role != "Leader"):
+        # The state does not show what the leader reached in its last step, but others may have heard of it.
+        known = _last_known(step)
+        if known > (before.high_watermark or 0):
+            _judge_high_watermark(step, before._replace(high_watermark=known, end=replica.log.end))
+    for callback in step.event.callbacks:
+        _judge_callback(step, callback)
+
+
+def _judge_high_watermark(step: Step, after: WholeState) -> None:
+    replicas = [*step.run.replicas.values(), *step.run.retired]
+    step.run.committed.high_watermark(step.replica, step.before, after, replicas, step.report)
+
+
+def _judge_callback(step: Step, callback: Fields) -> None:
+    committed, kind = step.run.committed, callback.text("cb")
+    if kind == "loadSnapshot":
+        committed.loaded(callback.number("offset"), callback.number("value", -1), step.report)
+    elif kind == "commit":
+        base, last, known = (
+            callback.number("base"),
+            callback.number("last"),
+            step.replica.known_high_watermark,
+        )
+        if step.after is not None and known <= last:
+            evidence = f"applies offset {last}, its high watermark is {known}"
+            step.violates(names.STATE_MACHINE_SAFETY, evidence)
+        values = callback.items("values", [])
+        committed.applied(step.replica, base, callback.number("epoch"), values, step.report)
+
+
+def _last_known(step: Step) -> int:
+    """The largest high watermark that a step's callbacks and Fetch answers show."""
+    commits = (call for call in step.event.callbacks if call.text("cb") == "commit")
+    shown = [call.number("last") + 1 for call in commits]
+    for message, _ in step.messages("Fetch", requests=False):
+        shown += [partition.number("highWatermark", -1) for partition in view.fetched(message)]
+    return max(shown, default=0)
+
+
+def _remember(step: Step) -> None:
+    """Keep what later steps are judged by: logs at the time of an answer, fetches, and who has fetched."""
+    run, replica, event, after = step.run, step.replica, step.event, step.after
+    for sent in event.sent:
+        if sent.api == "Fetch" and not sent.is_request:
+            run.answered[sent.mid] = replica.log
+        elif sent.api == "Fetch" and replica.flushed < replica.log.end:
+            run.unflushed[sent.mid] = replica.flushed
+    message, progress = event.message, replica.progress
+    if message is not None:
+        run.answered.pop(message.mid, None)
+    if after is None or after.role != "Follower" or step.before is None or step.before[:3] != after[:3]:
+        progress.fetched = None
+    if after is None or after.role != "Follower" or message is None:
+        return
+    if message.source == after.leader and view.is_fetched(message):
+        progress.fetched = event

@@ -1,89 +1,67 @@
-"""A node's recorded state and the content of votes as typed values."""
+"""Lines of a recording as facts: states, quorum-state files, batches, and the content of messages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from kraftcheck.evidence.history.chain import Batch
+from kraftcheck.evidence.history.facts import Key
+from kraftcheck.evidence.history.replica import Stored, WholeState
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.recording import Message
 from kraftcheck.support.errors import InputError
 
 #: The directory id that stands for none (Kafka: Uuid.ZERO_UUID).
-NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
-
-#: A replica: its id and its directory id, which is empty where kraft.version 0 knows none.
-Key = tuple[int, str]
+_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def same_replica(one: Key, other: Key) -> bool:
-    """Whether two keys may name one replica: a key without directory id names whoever has the id."""
-    return one[0] == other[0] and (one[1] == other[1] or not one[1] or not other[1])
+def key(replica: int, directory: str) -> Key:
+    """A replica as a message or file names it."""
+    return Key(replica, None if directory in ("", _NO_DIRECTORY) else directory)
 
 
-def shown(key: Key) -> str:
-    """A key for people."""
-    return f"{key[0]} ({key[1]})" if key[1] else str(key[0])
-
-
-class View(NamedTuple):
-    """The state of a node after a step; ``None`` for what the node does not know.
-
-    end: log end offset. snapshot: end offset and epoch of the latest one. contacts: a leader's ``progress``.
-    """
-
-    role: str
-    epoch: int
-    leader: int | None
-    voted: Key | None
-    end: int
-    last_epoch: int
-    high_watermark: int | None
-    log_start: int
-    snapshot: tuple[int, int] | None
-    voters: tuple[Key, ...]
-    kraft_version: int
-    is_voter: bool
-    contacts: dict[str, Json]
-    fields: Fields
-
-
-def view_of(fields: Fields, before: View | None) -> View:
+def state_of(fields: Fields, before: WholeState | None) -> WholeState:
     """The state in a line's ``s``. Raises InputError where a field is missing or of the wrong type."""
     values = fields.values
     leader, known = fields.number("leader"), fields.number("hw")
-    voters = before.voters if before is not None and _unchanged(fields, before) else _keys(fields)
-    return View(
+    same = before is not None and values.get("voters") == before.shown["voters"]
+    progress = fields.inner("progress").values if "progress" in values else {}
+    if before is None or progress != before.progress:
+        _require_numbers(progress, fields)
+    return WholeState(
         role=fields.text("state"),
         epoch=fields.number("epoch"),
         leader=None if leader < 0 else leader,
-        voted=_key(values["voted"], fields) if "voted" in values else None,
+        voted=_key_of(values["voted"], fields) if "voted" in values else None,
         end=fields.number("leo"),
         last_epoch=fields.number("lastEpoch"),
         high_watermark=None if known < 0 else known,
         log_start=fields.number("logStart") if "logStart" in values else 0,
         snapshot=_pair(fields) if "snapshot" in values else None,
-        voters=voters,
+        voters=before.voters
+        if before is not None and same
+        else tuple(_key_of(entry, fields) for entry in fields.items("voters")),
         kraft_version=fields.number("kraftVersion"),
         is_voter=fields.flag("isVoter"),
-        contacts=fields.inner("progress").values if "progress" in values else {},
-        fields=fields,
+        progress=progress,
+        timers=timers if isinstance(timers := values.get("deadlines"), dict) else {},
+        shown=values,
     )
 
 
-def _unchanged(fields: Fields, before: View) -> bool:
-    return bool(fields.values.get("voters") == before.fields.values["voters"])
+def _require_numbers(progress: dict[str, Json], fields: Fields) -> None:
+    for entry in progress.values():
+        if not isinstance(entry, list) or any(type(value) is not int for value in entry):
+            raise InputError(f"{fields.where}: field 'progress' must hold lists of integers.")
 
 
-def _keys(fields: Fields) -> tuple[Key, ...]:
-    return tuple(_key(entry, fields) for entry in fields.items("voters"))
-
-
-def _key(entry: Json, fields: Fields) -> Key:
+def _key_of(entry: Json, fields: Fields) -> Key:
     if isinstance(entry, list) and entry and type(entry[0]) is int:
         if len(entry) == 1:
-            return entry[0], ""
+            return Key(entry[0], None)
         if isinstance(entry[1], str):
-            return entry[0], _directory(entry[1])
+            return key(entry[0], entry[1])
     raise InputError(f"{fields.where}: a replica must be shown as [id, directory id].")
 
 
@@ -94,27 +72,42 @@ def _pair(fields: Fields) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
-def _directory(text: str) -> str:
-    return "" if text == NO_DIRECTORY else text
-
-
-class Stored(NamedTuple):
-    """The content of a quorum-state file."""
-
-    epoch: int
-    leader: int | None
-    voted: Key | None
-
-
 def stored(fields: Fields) -> Stored:
     """A write of the quorum-state file; version 0 has no directory ids."""
     leader, voted = fields.number("leaderId"), fields.number("votedId")
-    directory = _directory(fields.text("votedDirectoryId", NO_DIRECTORY))
+    candidate = key(voted, fields.text("votedDirectoryId", _NO_DIRECTORY))
     return Stored(
-        fields.number("leaderEpoch"),
-        None if leader < 0 else leader,
-        None if voted < 0 else (voted, directory),
+        fields.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else candidate
     )
+
+
+def batch_of(fields: Fields) -> Batch:
+    """A batch, shown as base, last, epoch and records."""
+    end, epoch, base = fields.number("last") + 1, fields.number("epoch"), fields.number("base")
+    return Batch(base, end, epoch, fields.values.get("records"), _voters_in(fields))
+
+
+def _voters_in(batch: Fields) -> tuple[Key, ...] | None:
+    if not batch.flag("control", False):
+        return None
+    found: tuple[Key, ...] | None = None
+    for record in batch.objects("records"):
+        if record.values.get("type") == "KRAFT_VOTERS":
+            found = tuple(
+                key(voter.number("voterId"), voter.text("voterDirectoryId", _NO_DIRECTORY))
+                for voter in record.inner("value").objects("voters")
+            )
+    return found
+
+
+def batch_shown(entry: Json, where: str) -> tuple[int, int]:
+    """End and epoch of an entry of ``logBatches``. Raises InputError."""
+    if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
+        raise InputError(f"{where}: field 'logBatches' must hold base, last, epoch and more.")
+    return entry[1] + 1, entry[2]
+
+
+# Messages.
 
 
 class Ballot(NamedTuple):
@@ -125,41 +118,64 @@ class Ballot(NamedTuple):
     last_epoch: int
     end: int
     pre_vote: bool
-    voter: str
+    voter: str | None
 
 
-def ballot(message: Message) -> Ballot | None:
+def ballot(message: Message | None) -> Ballot | None:
     """The content of a Vote request; ``None`` where it asks nothing of one partition."""
-    partition = _partition(message)
+    if message is None or message.api != "Vote" or not message.is_request:
+        return None
+    partition = _requested(message)
     if partition is None:
         return None
     return Ballot(
-        (partition.number("replicaId"), _directory(partition.text("replicaDirectoryId", NO_DIRECTORY))),
+        key(partition.number("replicaId"), partition.text("replicaDirectoryId", _NO_DIRECTORY)),
         partition.number("replicaEpoch"),
         partition.number("lastOffsetEpoch"),
         partition.number("lastOffset"),
         partition.flag("preVote", False),
-        _directory(partition.text("voterDirectoryId", NO_DIRECTORY)),
+        key(0, partition.text("voterDirectoryId", _NO_DIRECTORY)).directory,
     )
 
 
-def is_granted(message: Message) -> bool:
-    """Whether a Vote response grants the vote."""
-    partition = _partition(message)
+def is_granted(message: Message | None) -> bool:
+    """Whether a message is a Vote response that grants the vote."""
+    if message is None or message.api != "Vote" or message.is_request:
+        return False
+    partition = _requested(message)
     return partition is not None and partition.flag("voteGranted", False)
 
 
-def fetching(message: Message) -> tuple[Key, int] | None:
-    """Who sends a Fetch request, and the offset it asks for; ``None``: of no partition."""
-    partition = _partition(message)
+def fetching(message: Message | None) -> tuple[Key, int] | None:
+    """Who sends a Fetch request, and the offset it asks for; ``None``: it is none, or of no partition."""
+    if message is None or message.api != "Fetch" or not message.is_request:
+        return None
+    partition = _requested(message)
     if partition is None:
         return None
     who = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
-    directory = _directory(partition.text("replicaDirectoryId", NO_DIRECTORY))
-    return (who, directory), partition.number("fetchOffset")
+    sender = key(who, partition.text("replicaDirectoryId", _NO_DIRECTORY))
+    return sender, partition.number("fetchOffset")
 
 
-def _partition(message: Message) -> Fields | None:
+def fetched(message: Message | None) -> Iterator[Fields]:
+    """The partitions of a Fetch response; none of anything else."""
+    if message is not None and message.api == "Fetch" and not message.is_request:
+        for topic in message.data.objects("responses", []):
+            yield from topic.objects("partitions", [])
+
+
+def is_fetched(message: Message) -> bool:
+    """Whether a leader has answered a Fetch without an error, with or without records."""
+    if message.synthetic is not None:
+        return False
+    partitions = list(fetched(message))
+    if not partitions or message.data.number("errorCode", 0) != 0:
+        return False
+    return all(partition.number("errorCode", 0) == 0 for partition in partitions)
+
+
+def _requested(message: Message) -> Fields | None:
     for topic in message.data.objects("topics", []):
         for partition in topic.objects("partitions", []):
             return partition

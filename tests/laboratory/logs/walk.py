@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraftcheck.evidence.logs.fleet import Cluster
 from kraftcheck.evidence.recordings.cut import POINTS
 from kraftcheck.reference.replica import Leader
+from tests.laboratory.logs.fleet import Cluster
 
 #: Between two things that happen to a cluster, on average, in ms.
 _CALM: Final = 6_000

@@ -1,9 +1,9 @@
 """Made-up logs of whole clusters that agree with each other: for tests and measurements of fleets.
 
 The history of a `Cluster` is a walk of the simulator over the reference
-(`kraftcheck.evidence.logs.simulated`): what its processes do is told as events
-(`kraftcheck.evidence.logs.loggable`), and written here as a release writes it, with the clock of each node.
-`kraftcheck.evidence.logs.faults` plants what the checks must find; `kraftcheck.evidence.logs.walk` lets the
+(`tests.laboratory.logs.simulated`): what its processes do is told as events
+(`tests.laboratory.logs.loggable`), and written here as a release writes it, with the clock of each node.
+`tests.laboratory.logs.faults` plants what the checks must find; `tests.laboratory.logs.walk` lets the
 cluster run and fail.
 """
 
@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.logs import loggable
-from kraftcheck.evidence.logs.cluster_log import RECORDS, ClusterLog, voter_set
-from kraftcheck.evidence.logs.loggable import (
+from tests.laboratory.logs import loggable
+from tests.laboratory.logs.cluster_log import RECORDS, ClusterLog, voter_set
+from tests.laboratory.logs.loggable import (
     Answers,
     Appends,
     Attempts,
@@ -33,9 +33,9 @@ from kraftcheck.evidence.logs.loggable import (
     Truncates,
     events_of,
 )
-from kraftcheck.evidence.logs.node_log import Place
-from kraftcheck.evidence.logs.render import Drawn, offset_text, transition_messages
-from kraftcheck.evidence.logs.simulated import Step, ToldSimulation
+from tests.laboratory.logs.node_log import Place
+from tests.laboratory.logs.render import Drawn, offset_text, transition_messages
+from tests.laboratory.logs.simulated import Step, ToldSimulation
 
 _SNAPSHOT: Final = "Reading KRaft snapshot and log as part of the initialization"
 #: What is only said, and by which logger.

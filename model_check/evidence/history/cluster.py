@@ -1,4 +1,4 @@
-"""What is compared between nodes: leaders, votes, log positions and committed voter sets.
+"""Replicas compared with each other: leaders, votes, log positions and committed voter sets.
 
 Clocks of different nodes are never compared, so everything here holds in whatever order the files are read.
 Facts are kept per epoch; of very many epochs the smallest are dropped and counted.
@@ -10,9 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.findings import Findings
-from kraftcheck.evidence.logs.states import Key
+from kraftcheck.evidence.history.facts import Key, Place, listed
+from kraftcheck.systems.kraft import names
 
 #: About 50 MB of facts in three-voter clusters.
 EPOCHS_KEPT: Final = 50_000
@@ -26,12 +25,36 @@ class Seen(NamedTuple):
 
     value: int
     node: int
-    where: Where
+    where: Place
     time: bytes
 
 
+class Problems(Protocol):
+    """Where contradictions between replicas are reported."""
+
+    kept: int
+    problem_counts: Counter[str]
+
+    def problem(
+        self,
+        check: str,
+        node: int,
+        where: Place,
+        time: bytes,
+        expected: str,
+        found: str,
+        earlier: Place | None = None,
+        cites: tuple[str, ...] = (),
+        disorder: Place | None = None,
+    ) -> None:
+        """Report a violation of ``check`` by a fact of ``node``."""
+
+    def disorder_at(self, *lines: tuple[int, bytes]) -> Place | None:
+        """Where the time of a source goes back that has one of these facts; None: nowhere."""
+
+
 class Comparison(Protocol):
-    """What takes the facts of all nodes: `Cluster`, or what keeps them to be compared later."""
+    """What takes the facts of all replicas: `Cluster`, or what keeps them to be compared later."""
 
     forgotten: int
 
@@ -71,7 +94,7 @@ class Disagreement:
     seen: Seen
     expected: str
     found: str
-    earlier: Where
+    earlier: Place
 
 
 @dataclass(slots=True)
@@ -95,7 +118,7 @@ class Epoch:
 class Cluster:
     """Facts of all nodes, compared as they arrive; `finish` makes the comparisons that need all of them."""
 
-    findings: Findings
+    findings: Problems
     epochs: dict[int, Epoch] = field(default_factory=dict)
     forgotten: int = 0
     id: bytes = b""
@@ -147,7 +170,7 @@ class Cluster:
         ):
             entry.disputed.add(seen.node)
             self.findings.problem(
-                "one-leader",
+                names.SINGLE_KNOWN_LEADER,
                 seen.node,
                 seen.where,
                 seen.time,
@@ -217,12 +240,12 @@ class Cluster:
                 self._sets[offset] = (voters, seen)
         elif known[0] != voters:
             self.findings.problem(
-                "voter-set-committed",
+                names.COMMITTED_SURVIVES_CHANGES,
                 seen.node,
                 seen.where,
                 seen.time,
-                f"at offset {offset} the voters {show(known[0])}, as on node {known[1].node}",
-                f"the voters {show(voters)}",
+                f"at offset {offset} the voters {listed(known[0])}, as on node {known[1].node}",
+                f"the voters {listed(voters)}",
                 known[1].where,
                 disorder=self.findings.disorder_at((seen.node, seen.time), (known[1].node, known[1].time)),
             )
@@ -246,17 +269,17 @@ class Cluster:
                 high = entry.high
 
 
-def report_disagreement(one: Disagreement, findings: Findings) -> None:
+def report_disagreement(one: Disagreement, findings: Problems) -> None:
     """Report lines on a grant that differ."""
     seen = one.seen
     findings.problem("votes-agree", seen.node, seen.where, seen.time, one.expected, one.found, one.earlier)
 
 
-def check_complete(epoch: int, start: Seen, high: Seen, findings: Findings) -> None:
+def check_complete(epoch: int, start: Seen, high: Seen, findings: Problems) -> None:
     """Judge that the leader of ``epoch`` starts at or after the ``high`` watermark of smaller epochs."""
     if start.value < high.value:
         findings.problem(
-            "leader-complete",
+            names.LEADER_COMPLETENESS,
             start.node,
             start.where,
             start.time,
@@ -265,8 +288,3 @@ def check_complete(epoch: int, start: Seen, high: Seen, findings: Findings) -> N
             high.where,
             disorder=findings.disorder_at((start.node, start.time), (high.node, high.time)),
         )
-
-
-def show(voters: frozenset[Key]) -> str:
-    """``1, 2, 3``, with directory ids."""
-    return ", ".join(str(key) for key in sorted(voters, key=lambda key: (key.id, key.directory or "")))

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kraftcheck.evidence.logs.render import Drawn
-from kraftcheck.evidence.logs.simulated import Step
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -30,6 +28,8 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.log import Batch, KRaftVersion, Log, Voters
 from kraftcheck.reference.messages import VoteRequest, VoteResponse
 from kraftcheck.reference.replica import Candidate, Leader, Prospective, QuorumState, Replica
+from tests.laboratory.logs.render import Drawn
+from tests.laboratory.logs.simulated import Step
 
 #: The election timeout that an observer prints: it never ends.
 FOREVER: Final = (1 << 63) - 1

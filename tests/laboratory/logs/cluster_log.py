@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.logs.node_log import NodeLog, Place
 from kraftcheck.evidence.logs.releases import forms
-from kraftcheck.evidence.logs.render import (
+from tests.laboratory.logs.node_log import NodeLog, Place
+from tests.laboratory.logs.render import (
     Drawn,
     directory,
     offset_text,

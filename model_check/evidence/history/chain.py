@@ -7,10 +7,21 @@ they hold the same link object there. Every batch that ever was in a log of the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.properties.view import NO_DIRECTORY, Key
-from kraftcheck.support.errors import InputError
+from kraftcheck.evidence.history.facts import Key
+
+
+class Batch(NamedTuple):
+    """Records in a log: offsets [base, end), their epoch, the records as shown, and the last voter set among
+    them; ``None``: they hold none.
+    """
+
+    base: int
+    end: int
+    epoch: int
+    records: Any
+    voters: tuple[Key, ...] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +35,7 @@ class Link:
     base: int
     end: int
     epoch: int
-    records: Json
+    records: Any
     before: Link | None
     voters: tuple[Key, ...] | None
     suspect: bool = False
@@ -70,18 +81,15 @@ class Forest:
         self.root = Link(0, 0, 0, None, None, None)
         self._known: dict[tuple[int, int], Link] = {}
 
-    def append(self, log: Link, batch: Fields) -> Appended:
-        """``log`` with one more batch, shown as base, last, epoch and records."""
-        values = batch.values
-        end, epoch, records = batch.number("last") + 1, batch.number("epoch"), values.get("records")
-        base = batch.number("base")
+    def append(self, log: Link, batch: Batch) -> Appended:
+        """``log`` with one more batch."""
         for link in log.after:
-            if link.end == end and link.epoch == epoch and link.base == base and link.records == records:
+            if (link.base, link.end, link.epoch) == batch[:3] and link.records == batch.records:
                 return Appended(link)
-        voters = voters_in(batch)
-        link = Link(base, end, epoch, records, log, log.voters if voters is None else voters, log.suspect)
+        voters = log.voters if batch.voters is None else batch.voters
+        link = Link(batch.base, batch.end, batch.epoch, batch.records, log, voters, log.suspect)
         log.after.append(link)
-        twin = self._known.setdefault((end, epoch), link)
+        twin = self._known.setdefault((batch.end, batch.epoch), link)
         return Appended(link, None if twin is link else twin)
 
     def find(self, end: int, epoch: int) -> Link | None:
@@ -91,28 +99,3 @@ class Forest:
     def unseen(self, end: int, epoch: int) -> Link:
         """A log that ends at ``end`` and whose content the recording does not show."""
         return Link(end, end, epoch, None, self.root, None, suspect=True)
-
-
-def voters_in(batch: Fields) -> tuple[Key, ...] | None:
-    """The last voter set that a batch names; ``None``: none."""
-    if not batch.flag("control", False):
-        return None
-    found: tuple[Key, ...] | None = None
-    for record in batch.objects("records"):
-        if record.values.get("type") == "KRAFT_VOTERS":
-            found = tuple(
-                (voter.number("voterId"), _directory(voter.text("voterDirectoryId", NO_DIRECTORY)))
-                for voter in record.inner("value").objects("voters")
-            )
-    return found
-
-
-def _directory(text: str) -> str:
-    return "" if text == NO_DIRECTORY else text
-
-
-def batch_shown(entry: Json, where: str) -> tuple[int, int]:
-    """End and epoch of an entry of ``logBatches``. Raises InputError."""
-    if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
-        raise InputError(f"{where}: field 'logBatches' must hold base, last, epoch and more.")
-    return entry[1] + 1, entry[2]

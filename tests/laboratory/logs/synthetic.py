@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kraftcheck.evidence.logs.releases import tables_of
-from kraftcheck.evidence.logs.render import Drawn, offset_text, record, replica_state, transition_messages
+from tests.laboratory.logs.render import Drawn, offset_text, record, replica_state, transition_messages
 
 
 @dataclass(slots=True)

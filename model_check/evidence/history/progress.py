@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kraftcheck.evidence.logs.checks import Where
-from kraftcheck.evidence.logs.cluster import show
-from kraftcheck.evidence.logs.memory import Contradiction
-from kraftcheck.evidence.logs.messages import HighWatermark, LogEnd, VoteAnswer
-from kraftcheck.evidence.logs.states import Key, LoggedState
-
-Report = Callable[[Contradiction], None]
+from kraftcheck.evidence.history.facts import (
+    Appended,
+    HighWatermark,
+    Key,
+    Place,
+    Report,
+    State,
+    Violation,
+    listed,
+)
+from kraftcheck.systems.kraft import names
 
 #: Voter sets and versions kept by offset; the oldest are dropped. Only one can be uncommitted (VSET-7).
 _ENTRIES_KEPT: Final = 16
@@ -24,7 +27,7 @@ class Entry:
 
     offset: int
     voters: frozenset[Key]
-    where: Where
+    where: Place
 
 
 @dataclass(slots=True)
@@ -32,19 +35,19 @@ class Progress:
     """The log of one process, as far as its lines show it. Offsets are those of the metadata log."""
 
     high: int | None = None
-    high_where: Where | None = None
+    high_where: Place | None = None
     own_high: bool = False
     """The node leads, and its high watermark is known in this leadership."""
     end: int | None = None
     end_epoch: int | None = None
-    end_where: Where | None = None
+    end_where: Place | None = None
     """Known only where appends are logged (TRACE)."""
-    fetched: Where | None = None
+    fetched: Place | None = None
     """A line that proves a successful fetch since the present state began."""
     sets: list[Entry] = field(default_factory=list)
     static: frozenset[Key] | None = None
     """The voters at the start, in force while no set has been read."""
-    versions: list[tuple[int, int, Where]] = field(default_factory=list)
+    versions: list[tuple[int, int, Place]] = field(default_factory=list)
     published: int = 0
     """Sets before this place in ``sets`` are known to be committed, or no longer certain."""
     high_epoch: int | None = None
@@ -66,25 +69,23 @@ class Progress:
 
     # --- high watermark -----------------------------------------------------------------------------------
 
-    def raise_high(self, offset: int, epoch: int | None, where: Where, report: Report) -> None:
+    def raise_high(self, offset: int, epoch: int | None, where: Place, report: Report) -> None:
         """The high watermark is ``offset``, known in ``epoch``."""
         if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"a high watermark of {self.high} or larger"
-            report(Contradiction("high-watermark-monotone", expected, str(offset), self.high_where))
+            report(Violation(names.HIGH_WATERMARK_MONOTONE, expected, str(offset), self.high_where))
         if self.end is not None and offset > self.end:
             expected = f"a high watermark within the log, which ends at {self.end}"
-            report(Contradiction("high-watermark-log-end", expected, str(offset), self.end_where))
+            report(Violation(names.STATE_MACHINE_SAFETY, expected, str(offset), self.end_where))
             self.end = self.end_epoch = None
         self.high, self.high_where, self.high_epoch = offset, where, epoch
         self.doubt_high = False
 
-    def high_watermark(
-        self, fact: HighWatermark, state: LoggedState | None, where: Where, report: Report
-    ) -> None:
+    def high_watermark(self, fact: HighWatermark, state: State | None, where: Place, report: Report) -> None:
         """A line on the high watermark, of the node in ``state``."""
         if fact.previous is not None and fact.offset < fact.previous:
             expected = f"a high watermark of {fact.previous} or larger"
-            report(Contradiction("high-watermark-monotone", expected, str(fact.offset), where))
+            report(Violation(names.HIGH_WATERMARK_MONOTONE, expected, str(fact.offset), where))
         if fact.ends is not None:
             _check_majority(fact.offset, fact.ends, report)
         self.raise_high(fact.offset, fact.epoch if state is None else state.epoch, where, report)
@@ -94,14 +95,14 @@ class Progress:
             start = state.epoch_start
             if not self.own_high and start is not None and fact.offset <= start:
                 expected = f"a first high watermark above {start}, where epoch {state.epoch} starts"
-                report(Contradiction("high-watermark-own-epoch", expected, str(fact.offset), None))
+                report(Violation(names.COMMITS_OWN_EPOCH, expected, str(fact.offset)))
             self.own_high = True
         elif state.role == "Follower":
             self.fetched = where
 
     # --- the log's end ------------------------------------------------------------------------------------
 
-    def append(self, fact: LogEnd, state: LoggedState | None, where: Where, report: Report) -> None:
+    def append(self, fact: Appended, state: State | None, where: Place, report: Report) -> None:
         """Records were appended."""
         if fact.base is not None:
             self._check_leader_append(fact, fact.base, state, report)
@@ -109,29 +110,24 @@ class Progress:
             self.fetched = where
         if self.end is not None and fact.offset <= self.end:
             expected = f"an end after {self.end}"
-            report(Contradiction("log-end", expected, str(fact.offset), self.end_where))
+            report(Violation("log-end", expected, str(fact.offset), self.end_where))
         if self.end_epoch is not None and fact.epoch < self.end_epoch:
             expected = f"a last record of epoch {self.end_epoch} or larger"
-            report(Contradiction("log-end", expected, f"epoch {fact.epoch}", self.end_where))
+            report(Violation(names.LOG_EPOCHS_MONOTONE, expected, f"epoch {fact.epoch}", self.end_where))
         if state is not None and fact.epoch > state.epoch:
             expected = f"records of epoch {state.epoch} or smaller"
-            report(Contradiction("log-end", expected, f"epoch {fact.epoch}", None))
+            report(Violation(names.LOG_EPOCHS_MONOTONE, expected, f"epoch {fact.epoch}"))
         self.end, self.end_epoch, self.end_where = fact.offset, fact.epoch, where
 
-    def _check_leader_append(
-        self, fact: LogEnd, base: int, state: LoggedState | None, report: Report
-    ) -> None:
+    def _check_leader_append(self, fact: Appended, base: int, state: State | None, report: Report) -> None:
         if state is not None and (state.role != "Leader" or state.epoch != fact.epoch):
-            report(
-                Contradiction(
-                    "log-end", f"appends by the leader of epoch {fact.epoch} only", str(state), None
-                )
-            )
+            expected = f"appends by the leader of epoch {fact.epoch} only"
+            report(Violation("log-end", expected, str(state)))
         if self.end is not None and base != self.end:
             expected = f"an append at {self.end}, the end of the log"
-            report(Contradiction("log-end", expected, f"at {base}", self.end_where))
+            report(Violation("log-end", expected, f"at {base}", self.end_where))
 
-    def lead(self, state: LoggedState, where: Where, report: Report) -> None:
+    def lead(self, state: State, where: Place, report: Report) -> None:
         """The node became Leader."""
         start = state.epoch_start
         self.own_high = False
@@ -139,13 +135,20 @@ class Progress:
             return
         if self.end is not None and self.end != start:
             expected = f"an epoch that starts at {self.end}, the end of the log"
-            report(Contradiction("log-end", expected, str(start), self.end_where))
+            report(Violation("log-end", expected, str(start), self.end_where))
 
-    def truncate(self, offset: int, where: Where, report: Report) -> None:
+    def truncate(self, offset: int, where: Place, report: Report) -> None:
         """The log now ends at ``offset``; what was read at or after it is void (VSET-5)."""
         if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"no truncation below the high watermark {self.high}"
-            report(Contradiction("no-truncation", expected, f"truncated to {offset}", self.high_where))
+            report(
+                Violation(
+                    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK,
+                    expected,
+                    f"truncated to {offset}",
+                    self.high_where,
+                )
+            )
         if self.end is not None:
             self.end, self.end_epoch, self.end_where = offset, None, where
         self.fetched = where
@@ -157,7 +160,7 @@ class Progress:
         self.published = min(self.published, len(self.sets))
 
     def load_snapshot(
-        self, offset: int, epoch: int, state: LoggedState | None, where: Where, report: Report
+        self, offset: int, epoch: int, state: State | None, where: Place, report: Report
     ) -> None:
         """The log was replaced by a snapshot that ends at ``offset``."""
         if self.end is not None:
@@ -169,16 +172,10 @@ class Progress:
         """A snapshot is read: it replaces what was known of voter sets (VSET-6)."""
         self.sets, self.versions, self.published, self.doubt_sets = [], [], 0, False
 
-    def up_to_date(self, vote: VoteAnswer) -> bool | None:
-        """Whether the candidate's log is at least as long as this one; None if the end here is not known."""
-        if self.end is None or self.end_epoch is None:
-            return None
-        return (vote.last_epoch, vote.last_offset) >= (self.end_epoch, self.end)
-
     # --- voter sets and versions --------------------------------------------------------------------------
 
     def read_voters(
-        self, offset: int, voters: frozenset[Key], state: LoggedState | None, where: Where, report: Report
+        self, offset: int, voters: frozenset[Key], state: State | None, where: Place, report: Report
     ) -> None:
         """A voter set was read from the log at ``offset``."""
         if self.doubt_sets:
@@ -187,11 +184,10 @@ class Progress:
             last = self.sets[-1]
             if offset <= last.offset:
                 expected = f"a voter set after offset {last.offset}"
-                report(Contradiction("voter-set-order", expected, f"at {offset}", last.where))
+                report(Violation("voter-set-order", expected, f"at {offset}", last.where))
                 self._drop_sets(offset)
-            elif not one_step(last.voters, voters):
-                expected = f"the voters {show(last.voters)}, at most one removed and one added"
-                report(Contradiction("voter-set-step", expected, show(voters), last.where))
+            else:
+                check_step(last.voters, voters, last.where, report)
             self._check_own_epoch(offset, state, last, report)
         self.doubt_sets = False
         self.sets.append(Entry(offset, voters, where))
@@ -199,13 +195,13 @@ class Progress:
             del self.sets[0]
             self.published = max(0, self.published - 1)
 
-    def _check_own_epoch(self, offset: int, state: LoggedState | None, last: Entry, report: Report) -> None:
+    def _check_own_epoch(self, offset: int, state: State | None, last: Entry, report: Report) -> None:
         """The first batch of an epoch may hold a set (the leader's own entry); later ones need a commit."""
         if state is None or state.role != "Leader" or state.epoch_start is None:
             return
         if offset > state.epoch_start + 2 and not self.own_high and all(key.directory for key in last.voters):
             expected = f"a commit in epoch {state.epoch} before the voters change"
-            report(Contradiction("voter-set-own-epoch", expected, f"voters changed at {offset}", last.where))
+            report(Violation(names.CHANGE_NEEDS_COMMIT, expected, f"voters changed at {offset}", last.where))
 
     def newly_committed(self) -> list[Entry]:
         """Voter sets below the high watermark that were not returned before."""
@@ -218,13 +214,20 @@ class Progress:
             self.published += 1
         return found
 
-    def read_version(self, offset: int, version: int, where: Where, report: Report) -> None:
+    def read_version(self, offset: int, version: int, where: Place, report: Report) -> None:
         """kraft.version was read from the log at ``offset``."""
         if self.versions and version < self.versions[-1][1] and not self.doubt_sets:
             expected = f"kraft.version {self.versions[-1][1]} or larger"
-            report(Contradiction("version-monotone", expected, str(version), self.versions[-1][2]))
+            report(Violation(names.KRAFT_VERSION_MONOTONE, expected, str(version), self.versions[-1][2]))
         self.versions.append((offset, version, where))
         del self.versions[:-_ENTRIES_KEPT]
+
+
+def check_step(old: frozenset[Key], new: frozenset[Key], earlier: Place | None, report: Report) -> None:
+    """Judge that neighbouring voter sets of a log differ by one voter."""
+    if not one_step(old, new):
+        expected = f"the voters {listed(old)}, at most one removed and one added"
+        report(Violation(names.ONE_CHANGE_AT_A_TIME, expected, listed(new), earlier))
 
 
 def one_step(old: frozenset[Key], new: frozenset[Key]) -> bool:
@@ -244,4 +247,4 @@ def _check_majority(offset: int, ends: tuple[int | None, ...], report: Report) -
     needed = len(ends) // 2 + 1
     if reached < needed:
         expected = f"{needed} of {len(ends)} voters with a log that ends at {offset} or later"
-        report(Contradiction("high-watermark-majority", expected, f"{reached} of them", None))
+        report(Violation(names.HIGH_WATERMARK_ON_MAJORITY, expected, f"{reached} of them"))

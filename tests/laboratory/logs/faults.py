@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from kraftcheck.evidence.logs.fleet import Cluster
-from kraftcheck.evidence.logs.node_log import Place
 from kraftcheck.evidence.logs.releases import forms
+from tests.laboratory.logs.fleet import Cluster
+from tests.laboratory.logs.node_log import Place
 
 #: Where the problem is, and the line at which it may be reported instead, the two contradicting each other.
 Planted = tuple[Place, Place | None]
@@ -203,6 +203,15 @@ def _log_end_order(cluster: Cluster, node: int) -> Planted:
     return _log_end(cluster, node, cluster.end + 1), None
 
 
+def _log_epochs(cluster: Cluster, node: int) -> Planted:
+    _log_end(cluster, node, cluster.end + 1)
+    epoch = cluster.states[node].epoch - 1
+    text = (
+        f"Follower end offset updated to OffsetAndEpoch[offset={cluster.end + 2}, epoch={epoch}] after append"
+    )
+    return cluster.say(node, text, level="TRACE"), None
+
+
 def _set_step(cluster: Cluster, node: int) -> Planted:
     cluster.restart(node)
     return cluster.read_voters(node, cluster.end + 10, cluster.voters[2:]), None
@@ -245,35 +254,36 @@ def _fatal(cluster: Cluster, node: int) -> Planted:
 #: Name of a check → what it must find.
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
     {
-        "transition-legal": Fault(_transition_legal),
+        "TransitionsLegal": Fault(_transition_legal),
         "same-state": Fault(_same_state),
         "durable-first": Fault(_durable_first, since="3.9"),
-        "epoch-monotone": Fault(_epoch_monotone),
-        "one-vote": Fault(_one_vote),
-        "vote-kept": Fault(_vote_kept, since="3.9"),
-        "one-leader": Fault(_one_leader),
+        "EpochMonotone": Fault(_epoch_monotone),
+        "VotedOncePerEpoch": Fault(_one_vote),
+        "VoteKeptWithinEpoch": Fault(_vote_kept, since="3.9"),
+        "SingleKnownLeaderPerEpoch": Fault(_one_leader),
         "leader-kept": Fault(_leader_kept, since="4.0"),
         "no-return": Fault(_no_return),
-        "own-leader": Fault(_own_leader),
+        "ResignedLeavesItsEpoch": Fault(_own_leader),
         "own-id": Fault(_own_id),
         "election-majority": Fault(_election_majority, shown_in_39=False),
-        "observer-election": Fault(_observer_election),
-        "pre-vote-answer": Fault(_pre_vote_answer, since="4.0"),
+        "ObserversStandNoElection": Fault(_observer_election),
+        "FetchingFollowerRejectsPreVote": Fault(_pre_vote_answer, since="4.0"),
         "vote-answer": Fault(_vote_answer),
-        "vote-log": Fault(_vote_log),
+        "VoteComparesEpochFirst": Fault(_vote_log),
         "votes-agree": Fault(_votes_agree, shown_in_39=False),
-        "high-watermark-monotone": Fault(_high_monotone),
-        "high-watermark-majority": Fault(_high_majority),
-        "high-watermark-own-epoch": Fault(_high_own_epoch),
-        "high-watermark-log-end": Fault(_high_log_end),
-        "leader-complete": Fault(_leader_complete),
-        "no-truncation": Fault(_no_truncation),
+        "HighWatermarkMonotone": Fault(_high_monotone),
+        "HighWatermarkOnMajority": Fault(_high_majority),
+        "CommitNeedsOwnEpoch": Fault(_high_own_epoch),
+        "StateMachineSafety": Fault(_high_log_end),
+        "LeaderCompleteness": Fault(_leader_complete),
+        "NoTruncationBelowHighWatermark": Fault(_no_truncation),
         "log-end": Fault(_log_end_order),
-        "voter-set-step": Fault(_set_step, since="3.9", dynamic=True),
+        "LogEpochsMonotone": Fault(_log_epochs),
+        "OneVoterChangeAtATime": Fault(_set_step, since="3.9", dynamic=True),
         "voter-set-order": Fault(_set_order, since="3.9", dynamic=True),
-        "voter-set-own-epoch": Fault(_set_own_epoch, since="3.9", dynamic=True),
-        "voter-set-committed": Fault(_set_committed, since="3.9", dynamic=True),
-        "version-monotone": Fault(_version_monotone, since="3.9", dynamic=True),
-        "no-fatal-fault": Fault(_fatal),
+        "VoterChangeNeedsOwnEpochCommit": Fault(_set_own_epoch, since="3.9", dynamic=True),
+        "CommittedSurvivesVoterChanges": Fault(_set_committed, since="3.9", dynamic=True),
+        "KRaftVersionMonotone": Fault(_version_monotone, since="3.9", dynamic=True),
+        "NoFatal": Fault(_fatal),
     }
 )

@@ -1,13 +1,17 @@
 """Writes the logs of a made-up fleet, with faults planted, and a list of what was planted.
 
-Each cluster is a walk of its own of the simulator over the reference (`kraftcheck.evidence.logs.walk`).
+Each cluster is a walk of its own of the simulator over the reference (`tests.laboratory.logs.walk`).
+
+    python -m tests.laboratory.logs.make_fleet FOLDER [--clusters N] [--lines N] [--faults N] [--seed N]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -15,16 +19,17 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from kraftcheck.evidence.logs.checks import CHECKS
-from kraftcheck.evidence.logs.faults import FAULTS, Planted
-from kraftcheck.evidence.logs.fleet import Cluster
-from kraftcheck.evidence.logs.node_log import Place
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.releases import forms
-from kraftcheck.evidence.logs.walk import Walk
 from kraftcheck.support import signals
+from kraftcheck.support.arguments import positive, whole_number
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.files import write_atomically
+from kraftcheck.support.files import require_folder_can_be_written, write_atomically
+from tests.laboratory.logs.faults import FAULTS, Planted
+from tests.laboratory.logs.fleet import Cluster
+from tests.laboratory.logs.node_log import Place
+from tests.laboratory.logs.walk import Walk
 
 MANIFEST: Final = "planted.json"
 _RELEASES: Final = ("4.3", "3.9", "4.0", "3.7", "4.1", "3.8", "4.2", "3.5")
@@ -164,7 +169,7 @@ def _walk(cluster: Cluster, faults: tuple[str, ...], lines: int, rotate: int) ->
         if check is not None:
             planted.append(_plant(cluster, check))
     died = (place for place in cluster.died if place.node != cluster.absent)
-    return [*planted, *(("no-fatal-fault", (place, None)) for place in died)]
+    return [*planted, *(("NoFatal", (place, None)) for place in died)]
 
 
 def _plant(cluster: Cluster, check: str) -> tuple[str, Planted]:
@@ -194,3 +199,42 @@ def _entry(cluster: Cluster, folder: Path, check: str, place: Place, other: Plac
 
     entry = {"cluster": cluster.name, "check": check, **shown(place)}
     return entry if other is None else entry | {"or": shown(other)}
+
+
+#: What the script asks for besides the folder.
+_SIZE: Final = {
+    "clusters": "clusters",
+    "lines": "lines of all clusters, about",
+    "faults": "faults of each kind",
+    "seed": "what chance begins with",
+}
+
+
+def main(words: list[str] | None = None) -> int:
+    """The script: 0 if the fleet was written, 2 and a sentence if it cannot be."""
+    parser = argparse.ArgumentParser(prog="make_fleet", description="Write made-up logs with faults planted.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="empty, or not there yet")
+    for name, what in _SIZE.items():
+        default = getattr(FleetOptions(), name)
+        kind = positive if name == "clusters" else whole_number
+        parser.add_argument(
+            f"--{name}", type=kind, default=default, metavar="N", help=f"{what} (default: {default})"
+        )
+    arguments = parser.parse_args(words)
+    options = FleetOptions(**{name: getattr(arguments, name) for name in _SIZE})
+    try:
+        require_folder_can_be_written(arguments.folder, "FOLDER")
+        made = make_fleet(arguments.folder, options)
+    except InputError as error:
+        print(f"make_fleet: {error}", file=sys.stderr)
+        return 2
+    nodes = sum(len(one["nodes"]) for one in made["clusters"])
+    print(
+        f"{made['lines']:,} lines of {nodes:,} nodes in {len(made['clusters']):,} clusters; "
+        f"{len(made['planted']):,} faults planted, listed in {MANIFEST}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

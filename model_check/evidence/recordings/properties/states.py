@@ -1,0 +1,181 @@
+"""A step's states, quorum-state file and role as facts: epochs, votes, leaders, transitions, voter sets."""
+
+from __future__ import annotations
+
+from kraftcheck.evidence.history.chain import Link
+from kraftcheck.evidence.history.facts import Key, Violation
+from kraftcheck.evidence.history.progress import check_step
+from kraftcheck.evidence.history.replica import WholeState
+from kraftcheck.evidence.history.transitions import (
+    OBSERVER,
+    STANDING,
+    START,
+    VOTER,
+    illegal,
+    legal,
+    no_voter,
+)
+from kraftcheck.evidence.recordings.properties.run import Step
+from kraftcheck.evidence.recordings.properties.view import stored
+from kraftcheck.systems.kraft import names
+
+#: What a quorum of one does in a single step: it needs no answer.
+_ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned"))
+
+
+def find_file(step: Step) -> None:
+    """A process must find the quorum-state file as the process before it left it."""
+    replica, found = step.replica, step.event.fields.value("persisted")
+    if found != replica.file_shown:
+        evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
+        step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
+        replica.memory.forget()
+    if found is not None:
+        replica.file, replica.file_shown = stored(step.event.fields.inner("persisted")), found
+
+
+def write_file(step: Step) -> None:
+    """The step's writes of the quorum-state file."""
+    replica = step.replica
+    for fields in step.event.persisted:
+        now = stored(fields)
+        step.written.append((replica.file, now))
+        replica.file, replica.file_shown = now, fields.values
+        replica.memory.stored(*now, step.event, step.report)
+        step.knows_leader(now.epoch, now.leader)
+
+
+def judge(step: Step) -> None:
+    """Judge the state after a step, or how the process ends."""
+    after, before, file = step.after, step.before, step.replica.file
+    if after is None:
+        _judge_end(step)
+        return
+    if file is None or file.epoch < after.epoch:
+        evidence = (
+            f"is in epoch {after.epoch}, its quorum-state file in {'none' if file is None else file.epoch}"
+        )
+        step.violates(names.EPOCH_MONOTONE, evidence)
+    step.replica.memory.observe(after, step.event, step.report)
+    step.knows_leader(after.epoch, after.leader)
+    if after.role == "Leader" and not (before is not None and before[:2] == after[:2]):
+        _judge_elected(step, after.epoch)
+    if before is None:
+        _judge_start(step, after)
+    elif before[:2] != after[:2]:
+        _judge_change(step, before, after)
+
+
+def _judge_end(step: Step) -> None:
+    fields = step.event.fields
+    if fields.text("reason") == "fatal":
+        cause = fields.text("exception", "an exception").partition("\n")[0]
+        role = "at its start" if step.before is None else f"as {step.before.role}"
+        step.violates(names.NO_FATAL, f"the process ends {role}: {cause}")
+
+
+def _judge_elected(step: Step, epoch: int) -> None:
+    key = step.replica.key
+    other = step.run.led.setdefault(epoch, key)
+    if other != key:
+        step.violates(
+            names.SINGLE_LEADER, f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
+        )
+
+
+def _judge_start(step: Step, after: WholeState) -> None:
+    members = VOTER if after.is_voter else OBSERVER
+    alone = after.role == "Leader" and _is_only_voter(step, after)
+    if not alone and not any(legal(step.run.tables, START, after.role, one, members) for one in (0, 1)):
+        step.report(illegal(step.run.tables, START, after, 0, None))
+    if not after.is_voter and after.role in STANDING:
+        step.report(no_voter(step.replica.id, after, [key.id for key in after.voters]))
+    file = step.written[0][0] if step.written else step.replica.file
+    if file is None or file.leader is None or file.epoch != after.epoch or after.leader == step.replica.id:
+        return
+    if after.role == "Candidate" and step.replica.log.epoch == after.epoch:
+        evidence = (
+            f"starts as Candidate of epoch {after.epoch}, whose leader {file.leader} is in its quorum-state "
+            "file and a record of which is in its log"
+        )
+        hazard = Violation(names.NO_FATAL, "", evidence, others=(file.leader,))
+        step.run.findings.add(step.event, step.replica.id, hazard, hazard=True)
+
+
+def _judge_change(step: Step, before: WholeState, after: WholeState) -> None:
+    stands = after.role in STANDING and before.role not in STANDING
+    if stands and not (before.is_voter or after.is_voter):
+        step.report(no_voter(step.replica.id, after, [key.id for key in after.voters]))
+    alone, growth = _is_only_voter(step, before), after.epoch - before.epoch
+    tables, views = step.run.tables, {VOTER if view.is_voter else OBSERVER for view in (before, after)}
+    if not any(_is_legal(tables, before.role, after.role, growth, view, alone) for view in views):
+        step.report(illegal(tables, before.role, after, growth, None))
+    elif before.role == "Resigned" and growth <= 0 and not alone:
+        evidence = f"goes from Resigned of epoch {before.epoch} to {after.role} of epoch {after.epoch}"
+        step.violates(names.RESIGNED_LEAVES_ITS_EPOCH, evidence)
+
+
+def _is_only_voter(step: Step, view: WholeState) -> bool:
+    return len(view.voters) == 1 and view.voters[0].matches(step.replica.key)
+
+
+def _is_legal(
+    tables: tuple[str, ...], old: str, new: str, growth: int, members: frozenset[str], alone: bool
+) -> bool:
+    """Whether transitions of the table lead from one role to another within one recorded step.
+
+    Besides a single one these are: a larger epoch makes a node Unattached before the rest of the message is
+    looked at, and a quorum of one goes on to Leader at once.
+    """
+    if legal(tables, old, new, growth, members):
+        return True
+    via_unattached = growth > 0 and legal(tables, old, "Unattached", growth, members)
+    if via_unattached and legal(tables, "Unattached", new, 0, members):
+        return True
+    return alone and growth == 1 and (old, new) in _ALONE
+
+
+# Voter sets and kraft.version.
+
+
+def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
+    """Judge a voter set that a leader appends behind another one; ``old``: ``None``: the first in the log."""
+    new, before = link.voters or (), step.before
+    if old is None:
+        old = () if before is None else before.voters
+    check_step(frozenset(old), frozenset(new), None, step.report)
+    if old and not new:
+        step.violates(names.VOTER_SET_NOT_EMPTY, f"appends an empty voter set at offset {link.base}")
+    same = len(old) == len(new) and all(any(one.matches(other) for other in old) for one in new)
+    if same:
+        return
+    committed = None if before is None else before.high_watermark
+    if committed is None or link.before is None or link.before.at(committed).epoch != link.epoch:
+        evidence = (
+            f"appends a voter set at offset {link.base} before a record of its epoch {link.epoch} is "
+            "committed"
+        )
+        step.violates(names.CHANGE_NEEDS_COMMIT, evidence)
+    if before is not None and before.kraft_version < 1:
+        evidence = f"appends another voter set under kraft.version {before.kraft_version}"
+        step.violates(names.KRAFT_VERSION_MONOTONE, evidence)
+
+
+def judge_voters(step: Step, after: WholeState) -> None:
+    """Judge kraft.version and the answers to requests that change the voter set."""
+    before, progress = step.before, step.replica.progress
+    if not progress.versions or progress.versions[-1][1] != after.kraft_version:
+        # The record stands below the end of the log, or was taken back by a truncation.
+        progress.read_version(after.end - 1, after.kraft_version, step.event, step.report)
+    for api in ("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"):
+        for response, request in step.messages(api, requests=False):
+            if response.data.number("errorCode") != 0 or request is None:
+                continue
+            if not request.data.flag("ackWhenCommitted", True):
+                continue
+            assert step.event.state is not None
+            offset = step.event.state.number("votersOffset")
+            committed = max(view.high_watermark or 0 for view in (before or after, after))
+            if committed <= offset:
+                evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"
+                step.violates(names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED, evidence)
