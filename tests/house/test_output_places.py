@@ -25,7 +25,6 @@ FOLDERS = {
     "check single-voter --traces": "kraftcheck.cli.commands.check.check",
     "tlc --trace TRACE -o": "kraftcheck.traces.json_form.load",
     "drive --adapter COMMAND --save": "kraftcheck.cli.commands.drive.AdapterProcess",
-    "pipeline logs --make-fleet": "kraftcheck.pipeline.logs.command.make_fleet",
 }
 
 

@@ -13,7 +13,6 @@ from kraftcheck.pipeline.campaign import schemas as campaign
 from kraftcheck.pipeline.datasets import Dataset
 from kraftcheck.pipeline.explore import store
 from kraftcheck.pipeline.logs import tables
-from kraftcheck.pipeline.runs import schemas as runs
 
 PAGES = Path(__file__).parents[2] / "docs" / "pipeline"
 #: The name and the version of a data set, before the table of its columns.
@@ -46,7 +45,7 @@ def datasets(module: ModuleType) -> Iterator[Dataset]:
 
 @pytest.mark.parametrize(
     ("page", "module"),
-    [("campaign", campaign), ("logs", tables), ("runs", runs), ("explore", store)],
+    [("campaign", campaign), ("logs", tables), ("explore", store)],
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_a_page_says_which_columns_there_are(page: str, module: ModuleType) -> None:
