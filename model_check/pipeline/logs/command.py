@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.logs.make_fleet import MANIFEST, FleetOptions, make_fleet
 from kraftcheck.evidence.logs.reader import Options, Reader
 from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
-from kraftcheck.pipeline.progress import told
+from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
-from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.terminal import console
 
 #: Problems shown in full.
 _LIMIT: Final = 20
-#: How large a made-up fleet is.
-_SIZE: Final = {
-    "clusters": "clusters",
-    "lines": "lines of all clusters, about",
-    "faults": "faults of each kind",
-    "seed": "what chance begins with",
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout",
         metavar="LAYOUT",
-        help=f"where cluster and node stand in the paths below PATH (default: {DEFAULT_LAYOUT})",
+        help=f"where the cluster stands in the paths below PATH (default: {DEFAULT_LAYOUT})",
     )
     parser.add_argument("--pattern", metavar="PATTERN", help="log4j conversion pattern (default: recognised)")
     parser.add_argument(
@@ -57,22 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"problems shown in full (default: {_LIMIT})",
     )
     add_session_options(parser)
-    made = parser.add_argument_group("made-up fleets, for tests")
-    made.add_argument(
-        "--make-fleet", type=Path, metavar="FOLDER", help="write logs with faults planted there"
-    )
-    for name, what in _SIZE.items():
-        shown = f"{what} (default: {getattr(FleetOptions(), name)})"
-        # Not there unless it is given, so that it can be refused.
-        made.add_argument(f"--{name}", type=whole_number, default=argparse.SUPPRESS, metavar="N", help=shown)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pipeline; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
-    if arguments.make_fleet is not None:
-        return _make(arguments)
-    if sizes := [f"--{name}" for name in _SIZE if name in arguments]:
-        raise InputError(f"{sizes[0]}: is for --make-fleet; leave it out.")
     if not arguments.paths:
         raise InputError("no log files given; see 'kraftcheck pipeline logs --help'.")
     options = Options(arguments.pattern, arguments.release)
@@ -82,42 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     return _check(arguments, options)
 
 
-def _make(arguments: argparse.Namespace) -> int:
-    if arguments.paths:
-        raise InputError("--make-fleet writes logs; read them in a run without it.")
-    of_reading = {
-        "-o": arguments.output,
-        "--json": arguments.json,
-        "--layout": arguments.layout,
-        "--pattern": arguments.pattern,
-        "--release": arguments.release,
-        "--limit": arguments.limit != _LIMIT,
-        "--master": arguments.master,
-        "--conf": arguments.conf,
-    }
-    for option, given in of_reading.items():
-        if given not in (None, False, []):
-            raise InputError(f"{option}: is for reading logs, which --make-fleet does not; leave it out.")
-    options = FleetOptions(**{name: getattr(arguments, name) for name in _SIZE if name in arguments})
-    if not options.clusters:
-        raise InputError("--clusters: expected at least 1.")
-    require_folder_can_be_written(arguments.make_fleet, "--make-fleet")
-    made = make_fleet(arguments.make_fleet, options)
-    nodes = sum(len(one["nodes"]) for one in made["clusters"])
-    console().print(
-        f"{made['lines']:,} lines of {nodes:,} nodes in {len(made['clusters']):,} clusters; "
-        f"{len(made['planted']):,} faults planted, listed in {MANIFEST}"
-    )
-    return EXIT_EXPECTED
-
-
 def _check(arguments: argparse.Namespace, options: Options) -> int:
     with spark_session("logs", arguments.master, settings_of(arguments.conf)) as spark:
         from kraftcheck.pipeline.logs.fleet import check_fleet
         from kraftcheck.pipeline.logs.report import print_fleet
 
         files = find_files(arguments.paths, arguments.layout)
-        with told(spark, "logs"):
+        with progress(spark, "logs"):
             report = check_fleet(spark, files, options, arguments.output, arguments.limit)
     if not report.relevant:
         first = report.damaged[0]["damaged"] if report.damaged else "expected those of org.apache.kafka.raft"
