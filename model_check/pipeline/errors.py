@@ -85,18 +85,17 @@ def start_sentence(error: BaseException, printed: Sequence[str], master: str | N
 
 def reason(error: BaseException) -> str:
     """The innermost cause of ``error`` on one line, without the stack."""
-    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    text = str(error) if java is None else str(java.getMessage())
     found = _JAVA.findall(str(error))
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     for _ in range(_DEEPEST):
         if java is None:
             break
         found.append((java.getClass().getName(), java.getMessage() or ""))
         java = java.getCause()
-    if len(found) > 1 or _JAVA.search(str(error)):
+    if found:
         return _named(*found[-1])
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return _short(_STATE.sub("", lines[0])) if lines else type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return _short(lines[0]) if lines else type(error).__name__
 
 
 def _named(name: str, text: str) -> str:
@@ -109,4 +108,4 @@ def _named(name: str, text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split()).rstrip(".;")[:_LONGEST]
+    return _STATE.sub("", " ".join(text.split())).rstrip(".;")[:_LONGEST]

@@ -9,22 +9,24 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kraftcheck.pipeline import daemon
 from kraftcheck.pipeline.errors import in_a_sentence, spark_errors, start_sentence
+from kraftcheck.support import signals
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.java import find_java
 from kraftcheck.support.streams import say
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
@@ -180,7 +182,6 @@ def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str
 
 def _started(name: str, settings: Mapping[str, str], printed: _Printed) -> SparkSession:
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     loud = _LEVEL in settings or "log4j" in settings.get("spark.driver.extraJavaOptions", "")
@@ -193,9 +194,7 @@ def _started(name: str, settings: Mapping[str, str], printed: _Printed) -> Spark
             os.environ.setdefault("LOG4J_CONFIGURATION_FILE", f"file:{_QUIET}")
         send = printed.pipe()
         try:
-            # A group of its own: a signal to ours ends it in good order, when this process ends.
-            options = {"stdout": send, "stderr": send, "process_group": 0}
-            SparkContext._ensure_initialized(gateway=launch_gateway(conf, options), conf=conf)
+            SparkContext._ensure_initialized(gateway=_launched(conf, send), conf=conf)
         finally:
             os.close(send)
     builder = SparkSession.builder.appName(name)
@@ -206,6 +205,32 @@ def _started(name: str, settings: Mapping[str, str], printed: _Printed) -> Spark
         session.sparkContext.setLogLevel("OFF" if not loud else "ERROR")
     printed.shown = True
     return session
+
+
+def _launched(conf: SparkConf, output: int) -> Any:
+    """The gateway to a new Java process that writes to ``output``."""
+    from pyspark import java_gateway
+
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def popen(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        with signals.waiting():
+            # A group of its own: after a signal to ours it ends in good order, when this process ends.
+            launched.append(subprocess.Popen(*words, **options, process_group=0))
+        return launched[-1]
+
+    usual, java_gateway.Popen = java_gateway.Popen, popen
+    try:
+        return java_gateway.launch_gateway(conf, {"stdout": output, "stderr": output})
+    except BaseException:
+        # It would stay: PySpark has forgotten it, and removed the folder in which it reports that it runs.
+        for process in launched:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        java_gateway.Popen = usual
 
 
 def _stop(started: SparkSession | SparkContext) -> None:
