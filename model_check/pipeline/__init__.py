@@ -1,1 +1,1 @@
-"""Work for a Spark cluster: exploration, campaigns, conformance vectors, logs and recorded runs."""
+"""Work for a Spark cluster: exploration, campaigns, conformance vectors and logs."""

@@ -1,21 +1,26 @@
-"""The Parquet that pipelines write and read: its columns, written down and versioned.
+"""Data sets: Parquet with fixed columns, and next to its files what kind of data set it is and their sums.
 
-The name and the version of a schema travel with the files, as metadata of their first column; so does
-nothing else, and any tool that reads Parquet reads them.
+``_sums.json`` is written last. A folder without it is not complete; a folder whose files differ from it, in
+size or CRC-32, is damaged. File systems differ in what they notice themselves: the ``.crc`` files of a local
+one stay behind in copies and object stores. Tasks of Spark compute the sums.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from kraftcheck.pipeline.files import located, require_plain, shown
-from kraftcheck.pipeline.seals import SEAL, require_sealed, seal
-from kraftcheck.pipeline.spark_errors import REPAIR, damaged, first_line, innermost, spark_errors
+from pydantic import Field
+
+from kraftcheck.engine.summed import Summed
+from kraftcheck.pipeline.errors import in_a_sentence, spark_errors
+from kraftcheck.pipeline.files import Files, exists, located, remove, shown
 from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,256 +28,238 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_MARK = "kraftcheck"
-_FILE = rf"(_SUCCESS|part-[^/]*\.parquet|{re.escape(SEAL)}(\.new)?)"
-#: The files of a data set, with the sums of a local file system.
-_OURS = re.compile(rf"{_FILE}|\.{_FILE}\.crc", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """``type`` in the words of Spark SQL ("bigint", "array<string>"); ``meaning`` with its unit."""
-
-    name: str
-    type: str
-    meaning: str
-
-
-def ddl(columns: Sequence[Column]) -> str:
-    """``columns`` as Spark SQL writes them."""
-    return ", ".join(f"`{column.name}` {column.type}" for column in columns)
-
-
-def table(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """``rows`` of numbers and bytes as an Arrow table; bytes may come to more than 2 GiB together."""
-    import pyarrow
-
-    kinds = {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "binary": pyarrow.large_binary()}
-    schema = pyarrow.schema([(column.name, kinds[column.type]) for column in columns])
-    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    arrays = [pyarrow.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
+T = TypeVar("T")
+#: The file with the sums of a folder; Spark takes no such name for data.
+SUMS: Final = "_sums.json"
+#: What to do about a damaged file, where no pipeline knows better.
+REPAIR: Final = "remove the folder that it is in, and make the data set again"
+#: Files of sums that are read at a time.
+_AT_A_TIME: Final = 16
+#: Seconds in which jobs and tasks end after they were cancelled.
+_PATIENCE: Final = 30.0
+_PAUSE: Final = 0.1
+_Count = Annotated[int, Field(ge=0)]
+#: Bytes and CRC-32 of a file.
+Sum = tuple[_Count, _Count]
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A kind of Parquet data set. ``version`` grows with every change of its columns. ``sealed``: its files
-    have checksums next to them (:mod:`kraftcheck.pipeline.seals`), as a later run takes it up.
+    """A kind of data set; docs/pipeline/ says what its columns mean.
+
+    ``version`` grows with every change of ``columns``: names and types of Spark SQL, such as
+    "node int, epoch bigint".
     """
 
     name: str
     version: int
-    meaning: str
-    columns: tuple[Column, ...]
-    sealed: bool = False
+    columns: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name, _ in pairs_of(self.columns))
 
     @property
     def ddl(self) -> str:
         """The columns as Spark SQL writes them."""
-        return ddl(self.columns)
+        return ", ".join(f"`{name}` {kind}" for name, kind in pairs_of(self.columns))
 
     def schema(self) -> StructType:
-        """The columns, the first of which carries the name and the version."""
-        from pyspark.sql.types import StructField, StructType
+        """The columns as PySpark has them."""
+        from pyspark.sql.types import StructType
 
-        first, *others = StructType.fromDDL(self.ddl).fields
-        return StructType([StructField(first.name, first.dataType, True, self.mark), *others])
+        return StructType.fromDDL(self.ddl)
 
-    @property
-    def mark(self) -> dict[str, object]:
-        """The metadata of the first column."""
-        return {_MARK: {"dataset": self.name, "version": self.version}}
 
-    @property
-    def comment(self) -> str:
-        """What stands for them where Spark keeps only a comment."""
-        return f"kraftcheck: {self.name}, version {self.version}"
+class Seal(Summed):
+    """The content of ``_sums.json``: ``files`` by name."""
+
+    dataset: str
+    version: int
+    files: dict[str, Sum]
+
+
+def pairs_of(columns: str) -> list[tuple[str, str]]:
+    """Names and types of ``columns``; within a type no blank follows a comma."""
+    return [(name, kind) for name, _, kind in (each.partition(" ") for each in columns.split(", "))]
+
+
+def table(columns: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """``rows`` of numbers and bytes as an Arrow table; bytes may come to more than 2 GiB together."""
+    import pyarrow
+
+    kinds = {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "binary": pyarrow.large_binary()}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in pairs_of(columns)])
+    values = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pyarrow.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+# Writing and reading.
 
 
 def write(
     data: DataFrame,
     dataset: Dataset,
     path: str,
-    *,
-    mode: Literal["errorifexists", "overwrite", "append"] = "errorifexists",
+    mode: Literal["errorifexists", "overwrite"] = "errorifexists",
 ) -> None:
-    """Write ``data``, which has the columns of ``dataset``, to the folder ``path`` of any file system.
-
-    Files appear when all of them are complete.
-    """
-    schema = dataset.schema()
-    mark = schema.fields[0].metadata
-    columns = [
-        data[column.name].cast(schema[column.name].dataType).alias(column.name, **_with(mark, number))
-        for number, column in enumerate(dataset.columns)
-    ]
+    """Write ``data``, which has the columns of ``dataset``, to the folder ``path``, and then its sums."""
+    fields = dataset.schema().fields
+    columns = [data[field.name].cast(field.dataType).alias(field.name) for field in fields]
     data.select(*columns).write.mode(mode).parquet(path)
-    if dataset.sealed:
-        seal(data.sparkSession, path)
-
-
-def _with(mark: dict[str, object], number: int) -> dict[str, object]:
-    return {"metadata": mark} if number == 0 else {}
+    seal(data.sparkSession, dataset, path)
 
 
 def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAIR) -> DataFrame:
     """The data set in the folders ``paths``, of which there is one at least.
 
-    Raises InputError for what is none, or another, or incomplete, with what to do about it: ``repair``.
+    Raises InputError, with ``repair`` at its end, for a folder that is not complete, holds something else or
+    is damaged.
     """
-    what = f"a data set '{dataset.name}' of kraftcheck"
-    (path, *others) = paths
-    try:
-        if not others and not exists(spark, path):
-            raise InputError(f"{path}: there is nothing; give {what}.")
-        if not others and not exists(spark, f"{path}/_SUCCESS"):
-            raise InputError(f"{path}: is not complete (_SUCCESS is missing); make {what} again.")
-        if dataset.sealed:
-            require_sealed(spark, paths, repair)
-        require_files(spark, dataset, paths, repair)
-        data = spark.read.schema(dataset.schema()).parquet(*paths)
-    except spark_errors() as error:
-        raise InputError(f"{path}: cannot be read ({first_line(error)}); give {what}.") from None
-    return data.select(*(column.name for column in dataset.columns))
+    require_sealed(spark, dataset, paths, repair)
+    return spark.read.schema(dataset.schema()).parquet(*paths)
 
 
-def foreign_in(spark: SparkSession, path: str) -> str | None:
-    """What is at ``path`` that a data set of kraftcheck, even one that was not written to its end, would not
-    have: its name, or that of the folder; ``None``: nothing.
+def write_whole(
+    spark: SparkSession, folder: str, work: Callable[[str], T], keep: Callable[[T], bool] = lambda _: True
+) -> T:
+    """What ``work`` returns, which writes data sets into the folder that it is given.
+
+    That one becomes ``folder`` when it is complete and ``keep`` accepts the result; otherwise, also after a
+    signal or an error, nothing of it stays. Raises InputError if ``folder`` is there already.
     """
-    if not exists(spark, path):
-        return None
-    place, system = located(spark, path)
-    name = str(place.getName())
-    if not system.getFileStatus(place).isDirectory():
-        return name
-    files = []
-    for each in system.listStatus(place):
-        entry, is_file = str(each.getPath().getName()), bool(each.isFile())
-        if not (_OURS.fullmatch(entry) if is_file else entry == "_temporary"):
-            return f"{name}/{entry}"
-        if entry.endswith(".parquet"):
-            files.append(str(each.getPath().toString()))
-    if not files:
-        return None
+    done: Future[T] = Future()
+    taken = InputError(f"{folder}: is there already; name a new folder.")
+    if exists(spark, folder):
+        raise taken
+    target, system = located(spark, folder)
+    # Spark takes no name that begins so for data.
+    own = f"{target.getParent().toString()}/_{target.getName()}.{uuid.uuid4().hex[:12]}"
+
+    def run() -> None:
+        try:
+            Files(spark, own, f"name another folder than {folder}")
+            result = work(own)
+            if not keep(result):
+                remove(spark, own)
+            # Hadoop would move it into a folder that is there.
+            elif exists(spark, folder) or not system.rename(located(spark, own)[0], target):
+                raise taken
+            done.set_result(result)
+        except BaseException as error:
+            done.set_exception(error)
+
     try:
-        schema = spark.read.parquet(*files).schema
-    except spark_errors():
-        return name
-    return None if any(_MARK in field.metadata for field in schema.fields) else name
+        # After a signal Python no longer knows when a call of Java ends. No signal comes to another thread.
+        threading.Thread(target=run, name="writes-a-folder", daemon=True).start()
+        return done.result()
+    except BaseException:
+        try:
+            _end_jobs(spark, done)
+        finally:  # even if there is another signal
+            remove(spark, own)
+        raise
 
 
-def require_files(
-    spark: SparkSession, dataset: Dataset, folders: Sequence[str], repair: str = REPAIR
-) -> None:
-    """Raise InputError unless every file in ``folders`` is Parquet that kraftcheck wrote as ``dataset``.
-
-    Spark itself looks at one file of them, and takes what another one does not have for null.
-    """
-    jvm, settings = spark._jvm, spark._jsc.hadoopConfiguration()
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
-    _, system = located(spark, folders[0])
-    places = spark.sparkContext._gateway.new_array(jvm.org.apache.hadoop.fs.Path, len(folders))
-    for number, folder in enumerate(folders):
-        require_plain(folder)
-        places[number] = jvm.org.apache.hadoop.fs.Path(folder)
-    visible = jvm.org.apache.parquet.hadoop.util.HiddenFileFilter.INSTANCE
-    # Spark does not look into folders either.
-    files = [each for each in system.listStatus(places, visible) if each.isFile()]
-    if not files:
-        raise InputError(f"{folders[0]}: has no file; expected a data set '{dataset.name}'; {repair}.")
-    try:
-        footers = reader.readAllFootersInParallel(settings, files, True)
-        # All are alike as a rule, which a look at all of them together shows.
-        first = _schema_in(footers[0].getParquetMetadata())
-        if first is not None and str(footers.toString()).count(first) == len(files):
-            footers = [footers[0]]
-    except spark_errors():
-        footers = [_footer(reader, settings, file, repair) for file in files]
-    known: set[str] = set()
-    for footer in footers:
-        text = _schema_in(footer.getParquetMetadata())
-        if text is None or text not in known:
-            _require(text, dataset, shown(footer.getFile()), repair)
-            known.add(text or "")
-
-
-def _footer(reader: Any, settings: Any, file: Any, repair: str) -> Any:
-    """What stands at the end of one ``file``. Raises InputError where that cannot be read."""
-    try:
-        return reader.readFooters(settings, file, True)[0]
-    except spark_errors() as error:
-        raise InputError(damaged(shown(file.getPath()), innermost(error), repair)) from None
-
-
-def _schema_in(footer: Any) -> str | None:
-    """The schema that Spark wrote into a file, as JSON."""
-    text = footer.getFileMetaData().getKeyValueMetaData().get("org.apache.spark.sql.parquet.row.metadata")
-    return None if text is None else str(text)
-
-
-def _require(schema: str | None, dataset: Dataset, file: str, repair: str) -> None:
-    from pyspark.sql.types import StructType
-
-    foreign = f"{file}: was not written by kraftcheck; expected a data set '{dataset.name}'; {repair}."
-    try:
-        found = {field.name: field for field in StructType.fromJson(json.loads(schema or "")).fields}
-    except (ValueError, KeyError, TypeError):
-        raise InputError(foreign) from None
-    first = found.get(dataset.columns[0].name)
-    metadata = {} if first is None else first.metadata
-    if metadata.get("comment") == dataset.comment:
-        metadata = dataset.mark
-    mark = metadata.get(_MARK)
-    if not isinstance(mark, dict):
-        raise InputError(foreign)
-    if mark.get("dataset") != dataset.name:
-        raise InputError(
-            f"{file}: holds '{mark.get('dataset')}', expected a data set '{dataset.name}'; {repair}."
-        )
-    if mark.get("version") != dataset.version:
-        raise InputError(
-            f"{file}: has version {mark.get('version')} of '{dataset.name}', expected {dataset.version}; "
-            "make it again with this version of kraftcheck."
-        )
-    for field in dataset.schema().fields:
-        kind = field.dataType.simpleString()
-        # Whether elements of an array may be null is not compared: Spark writes what its functions promise.
-        if field.name not in found or found[field.name].dataType.simpleString() != kind:
-            raise InputError(f"{file}: column '{field.name}' is missing or not {kind}; {repair}.")
-
-
-def exists(spark: SparkSession, path: str) -> bool:
-    """Whether there is something at ``path``, in any file system that the cluster knows.
-
-    Raises InputError where it knows none such, or may not look.
-    """
-    try:
-        place, system = located(spark, path)
-        return bool(system.exists(place))
-    except spark_errors() as error:
-        raise InputError(
-            f"{path}: cannot be looked at ({first_line(error)}); name a folder that the cluster can use."
-        ) from None
-
-
-def make_folder(spark: SparkSession, path: str) -> None:
-    """Have a folder at ``path``, before long work whose results go there.
-
-    Raises InputError where none can be.
-    """
-    reason = "it is no folder, or may not be written"
-    try:
-        place, system = located(spark, path)
-        made = bool(system.mkdirs(place))
-    except spark_errors() as error:
-        made, reason = False, first_line(error)
-    if not made:
-        raise InputError(f"{path}: cannot be made ({reason}); name a folder that the cluster can write.")
-
-
-def remove(spark: SparkSession, path: str) -> None:
-    """Remove ``path`` and all below it, as far as that can be done."""
+def _end_jobs(spark: SparkSession, done: Future[T]) -> None:
+    """Cancel jobs until ``done``, and wait for their tasks, which would create the folder anew."""
+    until = time.monotonic() + _PATIENCE
     with suppress(*spark_errors()):
-        place, system = located(spark, path)
-        system.delete(place, True)
+        while time.monotonic() < until:
+            if not done.done():
+                # Every time: between two jobs there is none to cancel.
+                spark.sparkContext.cancelAllJobs()
+            elif not _runs_tasks(spark):
+                return
+            time.sleep(_PAUSE)
+
+
+def _runs_tasks(spark: SparkSession) -> bool:
+    """Whether a task is running: a job that was cancelled does not wait for its tasks."""
+    counts = spark._jsc.sc().taskScheduler().runningTasksByExecutors().valuesIterator()
+    while counts.hasNext():
+        if counts.next():
+            return True
+    return False
+
+
+# Sums.
+
+
+def sums_of(spark: SparkSession, paths: Sequence[str]) -> dict[str, Sum]:
+    """By path, the sums of the files ``paths``, and of those in them that are folders."""
+    if not paths:
+        return {}
+    data = spark.read.format("binaryFile").load(list(paths))
+    rows = data.selectExpr("path", "length", "crc32(content)").collect()
+    return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
+
+
+def seal(spark: SparkSession, dataset: Dataset, folder: str) -> None:
+    """Write the sums of the files in ``folder``, which is complete, next to them."""
+    found = {path.rpartition("/")[2]: each for path, each in sums_of(spark, [folder]).items()}
+    content = Seal(dataset=dataset.name, version=dataset.version, files=found).text().encode()
+    Files(spark, folder, "name another folder").write(SUMS, content)
+
+
+def require_sealed(spark: SparkSession, dataset: Dataset, folders: Sequence[str], repair: str) -> None:
+    """Raise InputError unless each of ``folders`` is ``dataset`` with the files, unchanged, that were there
+    when it was complete; the sentence names the file and ends with ``repair``.
+    """
+
+    def sums(folder: str) -> Mapping[str, Sum]:
+        what = f"a data set '{dataset.name}' of kraftcheck"
+        if not exists(spark, folder):
+            raise InputError(f"{shown(folder)}: there is nothing; give {what}.")
+        files = Files(spark, folder, repair, create=False)
+        if SUMS not in files.names():
+            raise InputError(f"{shown(folder)}: is no complete {what[2:]} ({SUMS} is missing); {repair}.")
+        path = shown(files.path(SUMS))
+        try:
+            found = Seal.parse(files.read(SUMS))
+        except ValueError:
+            raise InputError(f"{path}: is not what was written; {repair}.") from None
+        if found.dataset != dataset.name:
+            raise InputError(f"{path}: holds '{found.dataset}', expected {what}; {repair}.")
+        if found.version != dataset.version:
+            raise InputError(
+                f"{path}: has version {found.version} of '{dataset.name}', expected {dataset.version}; "
+                "make it again with this version of kraftcheck."
+            )
+        return found.files
+
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        require_sums(spark, dict(zip(folders, pool.map(sums, folders), strict=True)), repair)
+
+
+def require_sums(
+    spark: SparkSession, expected: Mapping[str, Mapping[str, Sum]], repair: str, *, more: bool = False
+) -> list[str]:
+    """Raise InputError unless the files of folders are as ``expected``: by folder and name.
+
+    ``more``: other files may be there; their names are returned.
+    """
+    with in_a_sentence():
+        found = sums_of(spark, list(expected))
+        wanted: dict[str, Sum] = {}
+        for folder, sums in expected.items():
+            root = str(located(spark, folder)[0].toString())
+            wanted |= {f"{root}/{name}": each for name, each in sums.items()}
+    others = sorted(found.keys() - wanted.keys())
+    for path in sorted(wanted) if more else sorted(wanted.keys() | others):
+        if (what := _difference(found.get(path), wanted.get(path))) is not None:
+            raise InputError(f"{shown(path)}: {what}; {repair}.")
+    return [path.rpartition("/")[2] for path in others]
+
+
+def _difference(found: Sum | None, wanted: Sum | None) -> str | None:
+    """What is wrong with a file whose sums are ``found``; ``None``: nothing."""
+    if found is None:
+        return "is missing"
+    if wanted is None:
+        return "was not there when the data set was complete"
+    if found[0] != wanted[0]:
+        return f"has {found[0]:,} bytes instead of the {wanted[0]:,} that were written"
+    return None if found == wanted else "is damaged (its checksum does not fit)"

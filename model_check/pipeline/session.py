@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import logging
 import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kraftcheck.pipeline import daemon
-from kraftcheck.pipeline.spark_errors import first_line as first_line
-from kraftcheck.pipeline.spark_errors import in_a_sentence, interrupts_first, quiet_gateway, start_sentence
-from kraftcheck.pipeline.virtual_machine import Printed, start
+from kraftcheck.pipeline.errors import in_a_sentence, spark_errors, start_sentence
+from kraftcheck.support import signals
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.java import find_java
+from kraftcheck.support.streams import say
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
 DEFAULT_MASTER = "local[*]"
 _MASTER = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+", re.ASCII)
+#: Lines of a Java process that does not start.
+_MOST_LINES = 2_000
 _LEVEL = "spark.log.level"
 #: What Spark logs where nobody says otherwise.
 _QUIET = Path(__file__).with_name("log4j2.properties")
@@ -84,43 +89,66 @@ def spark_session(
         raise InputError("PySpark is not installed; install it with: pip install 'kraftcheck[spark]'.")
     java = find_java("Spark", OLDEST_JAVA)
     if not java.startswith(os.environ.get("JAVA_HOME", "")):
-        # Spark's scripts would try that one all the same.
-        del os.environ["JAVA_HOME"]
+        del os.environ["JAVA_HOME"]  # Spark's scripts would use it.
     master = chosen_master(master, settings or {})
-    from py4j.protocol import Py4JError
     from pyspark import SparkContext
-    from pyspark.errors import PySparkException
 
+    logging.getLogger().addFilter(_not_of_gateway)
     before = SparkContext._active_spark_context
-    session, printed = None, Printed()
-    with _signals_of_session(), quiet_gateway(), interrupts_first():
+    session, printed = None, _Printed()
+    usual = signal.getsignal(signal.SIGINT)
+    with in_a_sentence():
         try:
             try:
                 session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
-            except (Py4JError, PySparkException) as error:
+            except spark_errors() as error:
                 cluster = None if (master or "local").startswith("local") else master
                 raise InputError(start_sentence(error, printed.until_end(), cluster)) from None
-            with in_a_sentence():
-                yield session
+            yield session
         finally:
-            # Whatever is told of an end, Spark adds nothing to it.
-            printed.leave_out()
+            printed.shown = False
             if before is None and (started := session or SparkContext._active_spark_context) is not None:
                 _stop(started)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, usual or signal.SIG_DFL)  # PySpark has its own handler.
 
 
-@contextmanager
-def _signals_of_session() -> Iterator[None]:
-    """PySpark's handler of SIGINT is undone."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _not_of_gateway(record: logging.LogRecord) -> bool:
+    """Whether a record is not the traceback that Py4J logs of an answer that did not come: at Ctrl-C, or
+    where Spark's process ends, both of which are told in a sentence.
+    """
+    return "while sending command" not in str(record.msg)
 
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+class _Printed:
+    """What Spark's Java process prints: kept in ``lines`` until ``shown`` is set, which sends it, or not, to
+    standard error.
+    """
+
+    def __init__(self) -> None:
+        self.shown: bool | None = None
+        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._ended = threading.Event()
+
+    def pipe(self) -> int:
+        """The descriptor that the process writes to."""
+        receive, send = os.pipe()
+        threading.Thread(target=self._read, args=(receive,), name="printed-by-spark", daemon=True).start()
+        return send
+
+    def _read(self, descriptor: int) -> None:
+        with open(descriptor, encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if self.shown is None:
+                    self.lines.append(line.rstrip("\n"))
+                elif self.shown:
+                    say(line.rstrip("\n"))
+        self._ended.set()
+
+    def until_end(self) -> list[str]:
+        """The lines kept; of a process that has ended all of them."""
+        self._ended.wait(1.0)
+        return list(self.lines)
 
 
 def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:
@@ -152,27 +180,57 @@ def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str
     return {**local, **_SETTINGS, **given} | ({} if master is None else {"spark.master": master})
 
 
-def _started(name: str, settings: Mapping[str, str], printed: Printed) -> SparkSession:
+def _started(name: str, settings: Mapping[str, str], printed: _Printed) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     loud = _LEVEL in settings or "log4j" in settings.get("spark.driver.extraJavaOptions", "")
     if loud:
-        printed.hand_on()
+        printed.shown = True
     conf = SparkConf().setAppName(name).setAll(list(settings.items()))
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         if not loud:
-            # Of the environment: what is said of Java's options elsewhere stays in force, and goes before it.
+            # Of the environment, so that other options of Java stay effective and take precedence.
             os.environ.setdefault("LOG4J_CONFIGURATION_FILE", f"file:{_QUIET}")
-        SparkContext._ensure_initialized(gateway=start(conf, printed), conf=conf)
+        send = printed.pipe()
+        try:
+            SparkContext._ensure_initialized(gateway=_launched(conf, send), conf=conf)
+        finally:
+            os.close(send)
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     if not session.sparkContext.getConf().contains(_LEVEL):
         session.sparkContext.setLogLevel("OFF" if not loud else "ERROR")
-    printed.hand_on()
+    printed.shown = True
     return session
+
+
+def _launched(conf: SparkConf, output: int) -> Any:
+    """The gateway to a new Java process that writes to ``output``."""
+    from pyspark import java_gateway
+
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def popen(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        with signals.waiting():
+            # A group of its own: after a signal to ours it ends in good order, when this process ends.
+            launched.append(subprocess.Popen(*words, **options, process_group=0))
+        return launched[-1]
+
+    usual, java_gateway.Popen = java_gateway.Popen, popen
+    try:
+        return java_gateway.launch_gateway(conf, {"stdout": output, "stderr": output})
+    except BaseException:
+        # It would stay: PySpark has forgotten it, and removed the folder in which it reports that it runs.
+        for process in launched:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        java_gateway.Popen = usual
 
 
 def _stop(started: SparkSession | SparkContext) -> None:

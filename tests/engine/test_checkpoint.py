@@ -20,7 +20,6 @@ from kraftcheck.engine import explorer
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.links import AppendedFile
-from kraftcheck.engine.synthetic import Synthetic
 from kraftcheck.engine.system import (
     UNLIMITED,
     Exploration,
@@ -30,6 +29,7 @@ from kraftcheck.engine.system import (
 )
 from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.engine.synthetic import Synthetic
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
 SMALLER = Synthetic(nodes=3, epochs=2, entries=1, restarts=0, capacity=3)

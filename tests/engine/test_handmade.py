@@ -7,11 +7,11 @@ import pytest
 from kraftcheck.engine.explorer import Progress, explore
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.steps import ReplayError, confirms, replay
-from kraftcheck.engine.synthetic import Synthetic
 from kraftcheck.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.twin import explore_naively, state_graph
 from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring, TurnsBack
+from tests.engine.synthetic import Synthetic
 
 
 def test_counter() -> None:

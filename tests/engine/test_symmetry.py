@@ -15,10 +15,10 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.symmetry import Symmetry
-from kraftcheck.engine.synthetic import Node, Synthetic
 from kraftcheck.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
 from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_symmetric import RandomSymmetric, systems
+from tests.engine.synthetic import Node, Synthetic
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.lockstep import compare
@@ -15,6 +18,8 @@ from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_statu
 from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.reference.protocol import Protocol
+from kraftcheck.support import signals
+from kraftcheck.support.arguments import cores
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
@@ -45,10 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = read_protocol(arguments.protocol, arguments.settings)
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
-    results = []
     with progress(quiet=arguments.json) as tell:
-        for number, folder in enumerate(folders, 1):
-            results.append(_result(folder, protocol, f"{number} of {len(folders)}", tell))
+        results = _results(folders, protocol, tell)
     out = console()
     if arguments.json:
         text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
@@ -62,10 +65,29 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(results, findings_fail=arguments.findings == "fail")
 
 
-def _result(folder: Path, protocol: Protocol, which: str, tell: Callable[[str], None]) -> RunResult:
-    tell(f"{which}: reading {folder.name}")
+def _results(folders: Sequence[Path], protocol: Protocol, tell: Callable[[str], None]) -> list[RunResult]:
+    """The results of the runs in ``folders``, in order; of several runs one on each core at a time."""
+    processes = min(cores(), len(folders))
+    if processes == 1:
+        return [_result(folder, protocol, tell) for folder in folders]
+    results = []
+    context = get_context("forkserver")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=signals.ignore) as pool:
+        try:
+            for number, result in enumerate(pool.map(partial(_result, protocol=protocol), folders), 1):
+                results.append(result)
+                tell(f"{number:,} of {len(folders):,} runs")
+        except BaseException:
+            for process in list(pool._processes.values()):
+                process.terminate()
+            raise
+    return results
+
+
+def _result(folder: Path, protocol: Protocol, tell: Callable[[str], None] = lambda text: None) -> RunResult:
+    tell(f"reading {folder.name}")
     recording = read(folder)
-    tell(f"{which}: comparing {folder.name}, {len(recording.events):,} events")
+    tell(f"comparing {folder.name}, {len(recording.events):,} events")
     report = compare(recording, protocol)
-    tell(f"{which}: judging {folder.name}, {len(recording.events):,} events")
+    tell(f"judging {folder.name}, {len(recording.events):,} events")
     return RunResult(report, judge(recording, protocol))

@@ -14,7 +14,6 @@ PIPELINES: dict[str, str] = {
     "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
     "vectors": "make conformance vectors from the reference, for implementations in any language",
     "logs": "read and check the log files of many clusters",
-    "runs": "hold directories of recorded runs against the reference, as conform does",
 }
 
 

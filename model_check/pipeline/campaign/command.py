@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.mutation.campaign import Status
 from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
+from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
-from kraftcheck.support.terminal import Console, console
+from kraftcheck.support.terminal import console
 from kraftcheck.support.validation import validated
 
 if TYPE_CHECKING:
@@ -165,19 +164,10 @@ def _run_missing(spark: SparkSession, campaign: Campaign, cells: list[Cell], pat
     missing = [cell for cell, id_ in zip(cells, ids, strict=True) if id_ not in known]
     before = len(cells) - len(missing)
     print(f"{len(cells):,} cells, of which {before:,} are finished", file=sys.stderr)
-    with _progress(len(cells)) as tell:
-        tell(before)
-        driver.run(spark, store, missing, sources, lambda finished: tell(before + finished))
-
-
-@contextmanager
-def _progress(cells: int) -> Iterator[Callable[[int], None]]:
-    """A status line on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda finished: None
-        return
-    with Console(stderr=True, markup=False).status("") as status:
-        yield lambda finished: status.update(f"{finished:,} of {cells:,} cells")
+    with progress(spark, f"{before:,} of {len(cells):,} cells") as tell:
+        driver.run(
+            spark, store, missing, sources, lambda done: tell(f"{before + done:,} of {len(cells):,} cells")
+        )
 
 
 def _report(spark: SparkSession, path: str, arguments: argparse.Namespace) -> int:

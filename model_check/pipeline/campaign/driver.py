@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 from kraftcheck.pipeline.campaign.cells import Cell
 from kraftcheck.pipeline.campaign.executor import runs_cells
-from kraftcheck.pipeline.campaign.schemas import CELLS
-from kraftcheck.pipeline.campaign.store import Store
-from kraftcheck.pipeline.datasets import write
-from kraftcheck.pipeline.spark_errors import in_a_sentence
+from kraftcheck.pipeline.campaign.store import CELLS, Store
+from kraftcheck.pipeline.errors import in_a_sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,5 +72,5 @@ def _run_batch(spark: SparkSession, store: Store, cells: Sequence[Cell], sources
     dealt = spark.createDataFrame(spark.sparkContext.parallelize(tasks, len(tasks)), "task string")
     found = dealt.mapInArrow(runs_cells(schema), CELLS.schema())
     with in_a_sentence():
-        write(found.repartition(1), CELLS, store.new_batch())
+        store.add(found.repartition(1))
     return time.monotonic() - begin

@@ -1,173 +1,213 @@
-"""What became of the mutants of a campaign, each held against the reference as it is in the same place.
-
-Reads the views ``plan`` and ``cells`` of the report.
+"""What became of the mutants of a campaign, each compared with its control: the unchanged reference in the
+same cell.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kraftcheck.checking.mutation import campaign as mutation
 from kraftcheck.checking.mutation import catalogue
+from kraftcheck.pipeline.campaign.cells import NO_MUTANT
 
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
-
-#: Walks that found nothing, where nothing is to be found, leave nothing open.
-OPEN = "verdict = 'undetermined' and not (limit <=> 'walks' and coalesce(expected, 'holds') = 'holds')"
+Row = dict[str, Any]
 
 _REFERENCE = "the reference as it is"
-#: Cells of mutants, finished or not, each with its control: the same cell of the reference as it is.
-_BESIDE = f"""
-    select p.mutant, p.scenario, p.engine, p.expected is not null own,
-           c.verdict, c.limit, c.error, c.open, c.judged_to, c.eventually_judged,
-           coalesce(c.violated, array()) violated,
-           r.verdict control, r.limit control_limit, r.judged_to control_to,
-           r.eventually_judged control_eventually,
-           coalesce(r.violated, array()) of_control,
-           coalesce(r.verdict in ('holds', 'violated') or r.limit = 'walks', false) comparable
-    from plan p
-    left join (select *, {OPEN} open from cells) c on c.cell = p.cell
-    left join cells r on r.cell = p.control
-    where p.mutant != 'none'"""
-_NEW = f"""
-    select *, filter(violated, v -> not exists(of_control, w -> w.property = v.property)) new
-    from ({_BESIDE})"""
-#: The control must have been judged as far as the mutant's violation is away, which is in steps, or in walks.
-#: *Eventually* properties are judged where all was explored, no safety property is violated, and the graph
-#: fits the limits.
-_KILLING = f"""
-    select *, filter(new, v -> comparable and (
-        case when control_to is null
-             then v.kind != 'eventually' or control_eventually
-             else v.kind = 'safety' and if(engine = 'check', v.steps, judged_to) <= control_to end)) kills
-    from ({_NEW})"""
-_KILLS = f"""
-    select v.property, k.mutant, count(*) cells, min(v.steps) steps,
-           array_sort(collect_set(k.scenario)) scenarios
-    from ({_KILLING}) k lateral view explode(kills) as v
-    group by v.property, k.mutant
-    order by k.mutant, v.property"""
-_WHY = f"""
-    select *, case
-        when size(kills) > 0 then null
-        when verdict is null then 'not finished'
-        when verdict in ('invalid', 'failed') then concat_ws(': ', verdict, error)
-        when open then concat(coalesce(limit, 'a limit'), ' reached')
-        when control is null then '{_REFERENCE} has not run there'
-        when control = 'failed' then '{_REFERENCE} has failed there'
-        when control = 'invalid' then '{_REFERENCE} is invalid there'
-        when not comparable
-            then concat('{_REFERENCE}: ', coalesce(control_limit, 'a limit'), ' reached there')
-        when size(new) > 0 then concat('violates ', new[0].property, '; that {_REFERENCE} does not is not '
-            'known, as it violates ', of_control[0].property, ' there')
-        when size(violated) > 0 and judged_to is not null
-            then concat('ends at ', violated[0].property, ' there, which {_REFERENCE} violates as well')
-        when engine = 'check' and not eventually_judged
-            then concat('eventually properties were not judged there: ', coalesce(
-                concat(limit, ' reached'),
-                concat('it violates ', violated[0].property, ', as {_REFERENCE} does')))
-        end why
-    from ({_KILLING})"""
-#: A row for each mutant and each of what became of it in its places.
-_PLACES = f"""
-    select mutant, what, count(*) cells, min(struct(scenario, why)) first,
-           bool_or(own and verdict is null) own_unfinished
-    from (select *, case when size(kills) > 0 then 'killed'
-                         when why is null then 'survived'
-                         when verdict in ('invalid', 'failed') then verdict
-                         else 'undetermined' end what
-          from ({_WHY}))
-    group by mutant, what order by mutant"""
-
-_RESULT = (
-    "c.cell, c.verdict, c.judged, c.violated, c.distinct, c.explored_seconds, c.limit, c.error, c.differences"
-)
-_OWN = f"""
-    select p.mutant, p.control, {_RESULT} from plan p join cells c on c.cell = p.cell
-    where p.mutant != 'none' and p.expected is not null"""
-_OWN_CONTROLS = f"""
-    select {_RESULT} from cells c where c.cell in (select control from plan where expected is not null)"""
 
 
-def found(spark: SparkSession) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What became of each mutant and why, and what it violates that the reference as it is does not.
+class Place(NamedTuple):
+    """What became of a mutant in one cell.
 
-    A mutant is judged as ``kraftcheck mutate`` judges it where it ran in its own scenario.
+    ``what``: killed, survived, undetermined, invalid or failed. ``kills``: the violations that count.
+    ``own_unfinished``: the cell is one of its own scenario, and not finished.
     """
-    kills = [row.asDict() for row in spark.sql(_KILLS).collect()]
-    places: dict[str, dict[str, Row]] = {}
-    for row in spark.sql(_PLACES).collect():
-        places.setdefault(row.mutant, {})[row.what] = row
-    own = _judged(spark)
+
+    scenario: str
+    what: str
+    why: str | None
+    kills: list[Row]
+    own_unfinished: bool
+
+
+def is_open(cell: Row) -> bool:
+    """Whether a finished cell leaves something undetermined: walks that found nothing, where nothing is
+    expected, do not.
+    """
+    if cell["verdict"] != "undetermined":
+        return False
+    return not (cell["limit"] == "walks" and cell["expected"] in (None, "holds"))
+
+
+def found(plan: Sequence[Row], cells: Mapping[str, Row]) -> tuple[dict[str, Any], list[Row]]:
+    """What became of each mutant and why, and what it violates that the unchanged reference does not.
+
+    ``cells``: the finished ones by id. A mutant is judged as ``kraftcheck mutate`` judges it where it ran in
+    its own scenario.
+    """
+    places: dict[str, list[Place]] = {}
+    for planned in sorted(plan, key=lambda row: str(row["mutant"])):
+        if planned["mutant"] != NO_MUTANT:
+            control = cells.get(planned["control"])
+            place = _place(planned, cells.get(planned["cell"]), control)
+            places.setdefault(planned["mutant"], []).append(place)
+    own = _judged(plan, cells)
     status, reasons = {}, {}
-    for mutant, rows in places.items():
+    for mutant, of_mutant in places.items():
         result = own.get(mutant)
-        what, why = _became(rows) if result is None else (result.status, result.reason)
+        what, why = _became(of_mutant) if result is None else (result.status, result.reason)
         status[mutant] = what.value
         if what is not mutation.Status.KILLED and why:
             reasons[mutant] = " ".join(why.split())
-    return {"status": status, "reasons": reasons}, kills
+    return {"status": status, "reasons": reasons}, _all_kills(places)
 
 
-def _became(places: dict[str, Row]) -> tuple[mutation.Status, str]:
-    """What became of a mutant, and why, by what became of it in its places."""
-    undetermined = places.get("undetermined")
-    # In its own scenario a mutant is killed by all that it is to violate, not by some of it.
-    if "killed" in places and not (undetermined is not None and undetermined.own_unfinished):
+def _all_kills(places: Mapping[str, Sequence[Place]]) -> list[Row]:
+    kills: dict[tuple[str, str], list[tuple[int | None, str]]] = {}
+    for mutant, of_mutant in places.items():
+        for place in of_mutant:
+            for each in place.kills:
+                kills.setdefault((mutant, each["property"]), []).append((each["steps"], place.scenario))
+    return [
+        {
+            "property": name,
+            "mutant": mutant,
+            "cells": len(each),
+            "steps": min((steps for steps, _ in each if steps is not None), default=None),
+            "scenarios": sorted({scenario for _, scenario in each}),
+        }
+        for (mutant, name), each in sorted(kills.items())
+    ]
+
+
+def _place(planned: Row, cell: Row | None, control: Row | None) -> Place:
+    known = {each["property"] for each in (control or {}).get("violated") or ()}
+    violated = [] if cell is None else cell["violated"] or []
+    new = [each for each in violated if each["property"] not in known]
+    kills = [each for each in new if cell is not None and _kills(each, cell, control)]
+    own = planned["expected"] is not None and cell is None
+    if kills:
+        return Place(planned["scenario"], "killed", None, kills, own)
+    why = "not finished" if cell is None else _why(cell, control, violated, new)
+    what = "survived" if why is None else "undetermined"
+    if cell is not None and cell["verdict"] in ("invalid", "failed"):
+        what = cell["verdict"]
+    return Place(planned["scenario"], what, why, kills, own)
+
+
+def _comparable(control: Row | None) -> bool:
+    return control is not None and (
+        control["verdict"] in ("holds", "violated") or control["limit"] == "walks"
+    )
+
+
+def _kills(violation: Row, cell: Row, control: Row | None) -> bool:
+    """Whether ``violation`` kills the mutant: the control must have been judged as far as it is away, in
+    steps or in walks. *Eventually* properties are judged where all was explored, no safety property is
+    violated, and the graph fits the limits.
+    """
+    if control is None or not _comparable(control):
+        return False
+    if control["judged_to"] is None:
+        return violation["kind"] != "eventually" or bool(control["eventually_judged"])
+    away = violation["steps"] if cell["engine"] == "check" else cell["judged_to"]
+    return violation["kind"] == "safety" and away is not None and away <= control["judged_to"]
+
+
+def _why(cell: Row, control: Row | None, violated: Sequence[Row], new: Sequence[Row]) -> str | None:
+    """Why a cell that does not kill its mutant leaves it undetermined; ``None``: the mutant survived."""
+    limit = cell["limit"] or "a limit"
+    if cell["verdict"] in ("invalid", "failed"):
+        return ": ".join(text for text in (cell["verdict"], cell["error"]) if text)
+    if is_open(cell):
+        return f"{limit} reached"
+    if control is None:
+        return f"{_REFERENCE} has not run there"
+    if control["verdict"] == "failed":
+        return f"{_REFERENCE} has failed there"
+    if control["verdict"] == "invalid":
+        return f"{_REFERENCE} is invalid there"
+    if not _comparable(control):
+        return f"{_REFERENCE}: {control['limit'] or 'a limit'} reached there"
+    if new:
+        return (
+            f"violates {new[0]['property']}; that {_REFERENCE} does not is not known, as it violates "
+            f"{control['violated'][0]['property']} there"
+        )
+    if violated and cell["judged_to"] is not None:
+        return f"ends at {violated[0]['property']} there, which {_REFERENCE} violates as well"
+    if cell["engine"] == "check" and not cell["eventually_judged"]:
+        because = f"it violates {violated[0]['property']}, as {_REFERENCE} does" if violated else ""
+        because = f"{cell['limit']} reached" if cell["limit"] else because
+        return f"eventually properties were not judged there: {because}"
+    return None
+
+
+def _became(places: Sequence[Place]) -> tuple[mutation.Status, str]:
+    """What became of a mutant, and why, by what became of it in its cells."""
+    by_what: dict[str, list[Place]] = {}
+    for place in places:
+        by_what.setdefault(place.what, []).append(place)
+    undetermined = by_what.get("undetermined", [])
+    # In its own scenario a mutant is killed by all that it must violate, not by some of it.
+    if "killed" in by_what and not any(place.own_unfinished for place in undetermined):
         return mutation.Status.KILLED, ""
-    if undetermined is not None:
+    if undetermined:
         return mutation.Status.UNDETERMINED, _reason(undetermined)
-    if "failed" in places:
-        return mutation.Status.FAILED, _reason(places["failed"])
-    if "survived" in places:
+    if "failed" in by_what:
+        return mutation.Status.FAILED, _reason(by_what["failed"])
+    if "survived" in by_what:
         return mutation.Status.SURVIVED, ""
-    return mutation.Status.UNDETERMINED, _reason(places["invalid"])
+    return mutation.Status.UNDETERMINED, _reason(by_what["invalid"])
 
 
-def _reason(place: Row) -> str:
-    among = f" (one of {place.cells:,} cells)" if place.cells > 1 else ""
-    return f"{place.first.scenario}: {place.first.why}{among}"
+def _reason(places: Sequence[Place]) -> str:
+    first = min(places, key=lambda place: (place.scenario, place.why or ""))
+    among = f" (one of {len(places):,} cells)" if len(places) > 1 else ""
+    return f"{first.scenario}: {first.why}{among}"
 
 
 # Mutants in their own scenarios.
 
 
-def _judged(spark: SparkSession) -> dict[str, mutation.Result]:
+def _judged(plan: Sequence[Row], cells: Mapping[str, Row]) -> dict[str, mutation.Result]:
     """What ``kraftcheck mutate`` says of the mutants all of whose cells, and their control, are finished."""
     known = catalogue.shipped()
-    controls = {row.cell: _explored([row], None) for row in spark.sql(_OWN_CONTROLS).collect()}
     by_mutant: dict[str, list[Row]] = {}
-    for row in spark.sql(_OWN).collect():
-        by_mutant.setdefault(row.mutant, []).append(row)
+    controls: dict[str, Row | None] = {}
+    for planned in plan:
+        if planned["mutant"] != NO_MUTANT and planned["expected"] is not None:
+            controls[planned["mutant"]] = cells.get(planned["control"])
+            if (cell := cells.get(planned["cell"])) is not None:
+                by_mutant.setdefault(planned["mutant"], []).append(cell)
     judged = {}
     for id_, rows in by_mutant.items():
-        mutant, control = known.get(id_), controls.get(rows[0].control)
+        mutant, control = known.get(id_), controls[id_]
         if mutant is None or control is None:
             continue
-        if {row.judged for row in rows} == set(mutant.expect or (None,)):
-            judged[id_] = mutation.judge(mutant, control, _explored(rows, mutant))
+        if {row["judged"] for row in rows} == set(mutant.expect or (None,)):
+            judged[id_] = mutation.judge(mutant, _explored([control], None), _explored(rows, mutant))
     return judged
 
 
 def _explored(rows: list[Row], mutant: catalogue.Mutant | None) -> mutation.Explored:
     """Rows as what ``kraftcheck mutate`` has of its workers."""
-    error = next((row.error for row in rows if row.error is not None), None)
+    error = next((row["error"] for row in rows if row["error"] is not None), None)
     order = mutant.expect if mutant is not None else ()
-    told = sorted(rows, key=lambda row: order.index(row.judged) if row.judged in order else -1)
+    told = sorted(rows, key=lambda row: order.index(row["judged"]) if row["judged"] in order else -1)
     return mutation.Explored(tuple(map(_exploration, told)), error)
 
 
 def _exploration(row: Row) -> dict[str, Any]:
-    first = row.violated[0] if row.violated else None
+    first = row["violated"][0] if row["violated"] else {"property": None, "steps": None}
     return {
-        "judged": row.judged,
-        "verdict": row.verdict,
-        "property": None if first is None else first.property,
-        "steps": None if first is None else first.steps,
-        "states": row.distinct,
-        "seconds": row.explored_seconds,
-        "limit": row.limit,
+        "judged": row["judged"],
+        "verdict": row["verdict"],
+        "property": first["property"],
+        "steps": first["steps"],
+        "states": row["distinct"],
+        "seconds": row["explored_seconds"],
+        "limit": row["limit"],
         "trace": [],
-        "differences": row.differences or [],
+        "differences": row["differences"] or [],
     }

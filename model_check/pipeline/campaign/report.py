@@ -1,127 +1,117 @@
-"""What a campaign found, by Spark SQL from its data sets."""
+"""What a campaign found."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.pipeline.campaign import mutants
-from kraftcheck.pipeline.campaign.store import Store
-from kraftcheck.pipeline.session import sql_settings
+from kraftcheck.pipeline.campaign.cells import NO_MUTANT
+from kraftcheck.pipeline.campaign.store import Row, Store
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.model import BrokenPrelude
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
-
     from kraftcheck.checking.coverage.report import Report
     from kraftcheck.systems.model import ModelSystem
 
-#: How many cells each list of single cells names.
-MOST = 1_000
-
-_WHICH = "c.scenario, c.protocol, c.bounds, c.mutant, c.judged, c.engine, c.seed"
-_WITHOUT_TRACES = """
-    transform(violated, v -> named_struct('property', v.property, 'kind', v.kind, 'steps', v.steps))
-    violated"""
-_TOTALS = f"""
-    select count(*) finished,
-           count_if(as_expected) as_expected,
-           count_if(not as_expected) not_as_expected,
-           count_if({mutants.OPEN}) open,
-           coalesce(sum(seconds), 0D) seconds,
-           coalesce(sum(distinct), 0) distinct_states,
-           coalesce(max(peak_memory), 0) peak_memory
-    from cells"""
-_FOUND = """
-    select v.property, c.scenario, c.protocol, c.bounds, c.engine,
-           count(*) cells, min(v.steps) steps, first(c.expected) expected
-    from cells c lateral view explode(violated) as v
-    where mutant = 'none'
-    group by v.property, c.scenario, c.protocol, c.bounds, c.engine
-    order by v.property, c.scenario, c.protocol, c.bounds, c.engine"""
-_DIFFERENT = f"""
-    select {_WHICH}, c.expected, c.verdict, c.differences from cells c
-    where not as_expected order by c.scenario, c.mutant, c.cell limit {MOST}"""
-_TROUBLE = f"""
-    select {_WHICH}, c.verdict, c.error from cells c
-    where verdict in ('invalid', 'failed') order by c.verdict, c.scenario, c.cell limit {MOST}"""
-_LIMITS = f"""
-    select {_WHICH}, c.limit, c.seconds, c.peak_memory, c.distinct distinct_states from cells c
-    where limit is not null and limit != 'walks' order by c.scenario, c.cell limit {MOST}"""
-_SLOWEST = f"""
-    select {_WHICH}, c.seconds, c.peak_memory, c.distinct distinct_states from cells c
-    order by c.seconds desc limit 10"""
+#: How many cells each list of single cells names, and how many the list of the slowest.
+_MOST, _SLOWEST = 1_000, 10
+_WHICH = ("scenario", "protocol", "bounds", "mutant", "judged", "engine", "seed")
 
 
 def make(store: Store) -> dict[str, Any]:
     """The report. Raises InputError where there is no campaign."""
-    spark = store.spark
-    with sql_settings(spark, {"spark.sql.shuffle.partitions": str(_partitions(spark))}):
-        planned = store.planned()
-        plan = planned.agg({"cell": "count", "campaign": "first"}).collect()[0]
-        finished = store.finished().join(planned.select("cell"), "cell", "left_semi")
-        planned.createOrReplaceTempView("plan")
-        # Counterexamples are large, and not of interest here.
-        finished = finished.selectExpr("* except (violated)", _WITHOUT_TRACES).persist()
-        try:
-            finished.createOrReplaceTempView("cells")
-            return _made(store, plan["count(cell)"], plan["first(campaign)"])
-        finally:
-            finished.unpersist()
+    plan = store.planned()
+    ids = {row["cell"] for row in plan}
+    cells = [row for row in store.finished() if row["cell"] in ids]
+    return of_rows(plan, cells) | {"coverage": _coverage(store, plan, cells)}
 
 
-def _partitions(spark: SparkSession) -> int:
-    """What is reported is small: even a million cells are some hundred MB."""
-    slots: int = spark.sparkContext.defaultParallelism
-    return min(200, max(2, slots))
-
-
-def _made(store: Store, planned: int, campaign: str) -> dict[str, Any]:
-    spark = store.spark
-    verdicts = {
-        row.verdict: row.n for row in _rows(spark, "select verdict, count(*) n from cells group by 1")
-    }
-    became, kills = mutants.found(spark)
-    limits = _rows(
-        spark, "select limit, count(*) n from cells where limit is not null group by limit order by limit"
-    )
+def of_rows(plan: Sequence[Row], cells: Sequence[Row]) -> dict[str, Any]:
+    """The report, but for coverage, from the planned cells and what the finished ones found."""
+    became, kills = mutants.found(plan, {row["cell"]: row for row in cells})
+    by_scenario = sorted(cells, key=lambda row: (row["scenario"], row["cell"]))
+    limited = [row for row in by_scenario if row["limit"] not in (None, "walks")]
+    limits = Counter(row["limit"] for row in by_scenario if row["limit"] is not None)
+    different = [row for row in by_scenario if row["as_expected"] is False]
+    trouble = [row for row in by_scenario if row["verdict"] in ("invalid", "failed")]
+    slowest = sorted(cells, key=lambda row: -(row["seconds"] or 0))[:_SLOWEST]
     return {
-        "campaign": campaign,
-        "cells": {"planned": planned, "verdicts": verdicts} | _rows(spark, _TOTALS)[0].asDict(),
-        "found": _dicts(spark, _FOUND),
-        "not_as_expected": _dicts(spark, _DIFFERENT),
+        "campaign": plan[0]["campaign"],
+        "cells": {
+            "planned": len(plan),
+            "verdicts": dict(Counter(row["verdict"] for row in cells)),
+            "finished": len(cells),
+            "as_expected": sum(row["as_expected"] is True for row in cells),
+            "not_as_expected": len(different),
+            "open": sum(map(mutants.is_open, cells)),
+            "seconds": _sum(row["seconds"] for row in cells),
+            "distinct_states": _sum(row["distinct"] for row in cells),
+            "peak_memory": max((row["peak_memory"] or 0 for row in cells), default=0),
+        },
+        "found": _found(cells),
+        "not_as_expected": _listed(different, _columns("expected", "verdict", "differences")),
         "mutants": became,
         "kills": kills,
-        "coverage": _coverage(store),
-        "limits": {"cells": {row.limit: row.n for row in limits}, "which": _dicts(spark, _LIMITS)},
-        "trouble": _dicts(spark, _TROUBLE),
-        "slowest": _dicts(spark, _SLOWEST),
+        "limits": {"cells": dict(sorted(limits.items())), "which": _listed(limited, _measured)},
+        "trouble": _listed(trouble, _columns("verdict", "error")),
+        "slowest": _listed(slowest, _measured),
     }
 
 
-def _rows(spark: SparkSession, query: str) -> list[Row]:
-    found: list[Row] = spark.sql(query).collect()
-    return found
+def _sum(values: Iterable[Any]) -> Any:
+    return sum(value or 0 for value in values)
 
 
-def _dicts(spark: SparkSession, query: str) -> list[dict[str, Any]]:
-    return [row.asDict() for row in _rows(spark, query)]
+def _columns(*names: str) -> Callable[[Row], Row]:
+    return lambda row: {name: row[name] for name in (*_WHICH, *names)}
+
+
+def _measured(row: Row) -> Row:
+    measured = _columns("limit", "seconds", "peak_memory")(row)
+    return measured | {"distinct_states": row["distinct"]}
+
+
+def _listed(rows: Sequence[Row], shown: Callable[[Row], Row]) -> list[Row]:
+    return [shown(row) for row in rows[:_MOST]]
+
+
+def _found(cells: Iterable[Row]) -> list[Row]:
+    """What the unchanged reference violates, by property, scenario, variant, bounds and engine."""
+    places: dict[tuple[str, ...], list[tuple[int | None, str | None]]] = {}
+    for row in cells:
+        for each in (row["violated"] or ()) if row["mutant"] == NO_MUTANT else ():
+            key = (each["property"], row["scenario"], row["protocol"], row["bounds"], row["engine"])
+            places.setdefault(key, []).append((each["steps"], row["expected"]))
+    names = ("property", "scenario", "protocol", "bounds", "engine")
+    return [
+        dict(zip(names, key, strict=True))
+        | {
+            "cells": len(each),
+            "steps": min((steps for steps, _ in each if steps is not None), default=None),
+            "expected": each[0][1],
+        }
+        for key, each in sorted(places.items())
+    ]
 
 
 # Coverage.
 
 
-def _coverage(store: Store) -> dict[str, Any] | None:
-    """What the cells of the reference as it is exercise together, and what none does; ``None``: not noted."""
-    rows = _rows(store.spark, "select distinct explode(covered) item from cells where mutant = 'none'")
-    if not rows:
+def _coverage(store: Store, plan: Sequence[Row], cells: Sequence[Row]) -> dict[str, Any] | None:
+    """What the cells of the unchanged reference exercise, and what none does; ``None``: not noted."""
+    items = {item for row in cells if row["mutant"] == NO_MUTANT for item in row["covered"] or ()}
+    if not items:
         return None
-    found = _as_report(store, [row.item for row in rows])
+    wanted = sorted({row["content"] for row in plan if row["coverage"]})
+    found = _as_report(_systems(store.scenarios(), wanted), items)
     return {"data": found.as_data(), "lines": [list(line) for line in found.lines()]}
 
 
-def _as_report(store: Store, told: list[str]) -> Report:
+def _as_report(systems: list[ModelSystem], told: Iterable[str]) -> Report:
     from kraftcheck.checking.coverage.covering import Covered, guards_of
     from kraftcheck.checking.coverage.report import Report, to_cover
 
@@ -129,20 +119,17 @@ def _as_report(store: Store, told: list[str]) -> Report:
     items = frozenset((kind, name) for kind, _, name in parted if kind != "guard")
     guards = [name.rpartition(" ") for kind, _, name in parted if kind == "guard"]
     seen = frozenset((place, answer == "true") for place, _, answer in guards)
-    systems = _systems(store)
     return Report(Covered(items, seen or None), to_cover(systems), guards_of(systems))
 
 
-def _systems(store: Store) -> list[ModelSystem]:
-    """The systems whose steps are noted; what contradicts itself is none, and its cells say so."""
+def _systems(texts: Mapping[str, str], wanted: Iterable[str]) -> list[ModelSystem]:
+    """The systems whose steps are noted; a scenario that contradicts itself has none, as its cells say."""
     from kraftcheck.systems.kinds import model_of
     from kraftcheck.systems.scenario import from_data
 
-    covered = store.planned().where("coverage").select("content").distinct()
-    rows = store.scenarios().join(covered, "content", "left_semi").orderBy("content").collect()
     systems = []
-    for row in rows:
-        scenario = from_data(json.loads(row.text), row.content)
+    for content in wanted:
+        scenario = from_data(json.loads(texts[content]), content)
         try:
             systems.append(model_of(scenario).build(scenario))
         except BrokenPrelude as broken:

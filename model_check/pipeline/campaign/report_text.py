@@ -161,21 +161,7 @@ def markdown(found: Data) -> str:
             parts.append(f"{_escaped(text)}\n")
         if rows:
             parts.append(_table(columns, rows))
-    if found["kills"]:
-        parts.append("## Kill matrix\n")
-        parts.append(_matrix(found["kills"]))
     return "\n".join(parts)
-
-
-def _matrix(kills: list[Data]) -> str:
-    properties = sorted({each["property"] for each in kills})
-    marks = {
-        (each["mutant"], each["property"]): "x" if each["steps"] is None else str(each["steps"])
-        for each in kills
-    }
-    mutants = dict.fromkeys(each["mutant"] for each in kills)
-    rows = [(id_, *(marks.get((id_, name), "") for name in properties)) for id_ in mutants]
-    return _table(("mutant", *properties), rows)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,25 +1,22 @@
-"""The folder of a campaign's results, in any file system that the cluster knows.
+"""The folder of a campaign, in any file system that the cluster knows.
 
-``plan`` and ``scenarios`` say what the campaign that ran last consists of; ``cells.v3/`` holds what finished
-cells found, a data set for each batch of them. A batch counts once the checksums of its files are there.
+``plans/N/`` says what the campaign consists of: the last one counts. ``cells.v3/N/`` has what finished cells
+found, a folder for each batch of them. Each such folder appears when it is complete, and none is changed
+later. The file ``campaign`` is written first; a folder that has content but no such file is not touched.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kraftcheck.pipeline import datasets
 from kraftcheck.pipeline.campaign.cells import NO_MUTANT, Cell
 from kraftcheck.pipeline.campaign.executor import coordinates
-from kraftcheck.pipeline.campaign.schemas import CELLS, PLAN, SCENARIOS
-from kraftcheck.pipeline.datasets import Dataset
-from kraftcheck.pipeline.files import located
-from kraftcheck.pipeline.seals import SEAL
+from kraftcheck.pipeline.datasets import Dataset, read, write, write_whole
+from kraftcheck.pipeline.files import Files, exists
 from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,11 +24,45 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_NAMES = ("plan", "scenarios")
-#: The folder of cells, of whatever version.
-_CELLS = re.compile(r"cells\.v\d+", re.ASCII)
-#: What to do about a batch that is not as it was written.
+_COORDINATES = (
+    "cell string, scenario string, protocol string, bounds string, mutant string, judged string, "
+    "engine string, seed bigint, expected string"
+)
+PLAN = Dataset(
+    "campaign-plan",
+    2,
+    f"{_COORDINATES}, control string, content string, coverage boolean, sources string, campaign string",
+)
+SCENARIOS = Dataset("campaign-scenarios", 1, "content string, text string")
+CELLS = Dataset(
+    "campaign-cells",
+    3,
+    f"{_COORDINATES}, verdict string, as_expected boolean, differences array<string>, "
+    "violated array<struct<property:string,kind:string,steps:int,trace:string>>, judged_to int, "
+    "eventually_judged boolean, distinct bigint, states bigint, generated bigint, depth int, "
+    "covered array<string>, limit string, error string, seconds double, explored_seconds double, "
+    "peak_memory bigint, finished timestamp, host string",
+)
+
+_MARK = "campaign"
+_PLANS, _CELLS = "plans", f"cells.v{CELLS.version}"
+#: Without counterexamples, which are large.
+_WITHOUT_TRACES = """transform(violated, v -> named_struct(
+    'property', v.property, 'kind', v.kind, 'steps', v.steps)) violated"""
+#: What to do about a damaged file.
 REPAIR = "remove the folder of this batch and run the campaign again: only its cells are repeated"
+
+
+def planned_rows(cells: Sequence[Cell], ids: Sequence[str], sources: str, campaign: str) -> list[Row]:
+    """The rows of the plan for ``cells``, whose ids are ``ids``."""
+    controls = {cell.control: id_ for cell, id_ in zip(cells, ids, strict=True) if cell.mutant == NO_MUTANT}
+    return [
+        coordinates(cell, id_)
+        | {"control": None if cell.mutant == NO_MUTANT else controls[cell.control]}
+        | {"content": _digest(cell.content), "coverage": cell.coverage}
+        | {"sources": sources, "campaign": campaign}
+        for cell, id_ in zip(cells, ids, strict=True)
+    ]
 
 
 class Store:
@@ -39,97 +70,84 @@ class Store:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.spark, self.path = spark, path.rstrip("/")
-        self._cells = f"{self.path}/cells.v{CELLS.version}"
+
+    def _files(self, *, create: bool) -> Files:
+        return Files(self.spark, self.path, "name another folder", create=create)
+
+    def _new(self, folder: str) -> str:
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        return f"{self.path}/{folder}/{now}-{uuid.uuid4().hex[:12]}"
+
+    def _complete(self, folder: str) -> list[str]:
+        """The complete folders in ``folder``, the oldest first."""
+        names = self._files(create=False).names(folder)
+        return [f"{self.path}/{folder}/{name}" for name in sorted(names) if name[0] not in "_."]
 
     def plan(self, cells: Sequence[Cell], ids: Sequence[str], sources: str, campaign: str) -> None:
-        """Write down what the campaign consists of. Raises InputError where something else is there."""
-        foreign = self._foreign()
-        if foreign is not None:
-            raise InputError(
-                f"{self.path}: there is something that is no campaign: {foreign}; choose another folder."
-            )
-        datasets.make_folder(self.spark, self.path)
-        controls = {
-            cell.control: id_ for cell, id_ in zip(cells, ids, strict=True) if cell.mutant == NO_MUTANT
-        }
+        """Store what the campaign consists of. Raises InputError for a folder of something else."""
+        files = self._files(create=True)
+        names = files.names()
+        if _MARK not in names:
+            foreign = sorted(name for name in names if name != f"{_MARK}.new")
+            if foreign:
+                raise InputError(
+                    f"{self.path}: has '{foreign[0]}' and is no folder of a campaign; choose another one."
+                )
+            files.write(_MARK, b"results of kraftcheck pipeline campaign\n")
+        rows = planned_rows(cells, ids, sources, campaign)
         texts = {_digest(cell.content): cell.content for cell in cells}
-        rows = [
-            coordinates(cell, id_)
-            | {"control": None if cell.mutant == NO_MUTANT else controls[cell.control]}
-            | {"content": _digest(cell.content), "coverage": cell.coverage}
-            | {"sources": sources, "campaign": campaign}
-            for cell, id_ in zip(cells, ids, strict=True)
-        ]
         scenarios = [{"content": digest, "text": text} for digest, text in texts.items()]
-        self._write(scenarios, SCENARIOS, "scenarios")
-        self._write(rows, PLAN, "plan")
 
-    def _foreign(self) -> str | None:
-        """What is there that no campaign leaves, even one that was killed as it began; ``None``: nothing.
+        def work(folder: str) -> None:
+            for dataset, name, data in ((PLAN, "plan", rows), (SCENARIOS, "scenarios", scenarios)):
+                one = self.spark.createDataFrame(data, dataset.schema()).coalesce(1)
+                write(one, dataset, f"{folder}/{name}")
 
-        Beside a campaign plain files may lie, such as its report: nothing is written over them.
-        """
-        if not datasets.exists(self.spark, self.path):
-            return None
-        place, system = located(self.spark, self.path)
-        if not system.getFileStatus(place).isDirectory():
-            return "it is a file"
-        for name in _NAMES:
-            # They are written anew, and so whatever is in them goes.
-            if (foreign := datasets.foreign_in(self.spark, f"{self.path}/{name}")) is not None:
-                return f"'{foreign}'"
-        entries = {str(each.getPath().getName()): bool(each.isFile()) for each in system.listStatus(place)}
-        others = sorted(name for name in entries if name not in _NAMES and not _CELLS.fullmatch(name))
-        begun = any(map(_CELLS.fullmatch, entries)) or datasets.exists(
-            self.spark, f"{self.path}/plan/_SUCCESS"
-        )
-        return next((f"'{name}'" for name in others if not (begun and entries[name])), None)
+        write_whole(self.spark, self._new(_PLANS), work)
 
-    def _write(self, rows: list[Row], dataset: Dataset, name: str) -> None:
-        data = self.spark.createDataFrame(rows, dataset.schema()).coalesce(1)
-        datasets.write(data, dataset, f"{self.path}/{name}", mode="overwrite")
+    def add(self, found: DataFrame) -> None:
+        """Store what a batch of cells found."""
+        write_whole(self.spark, self._new(_CELLS), lambda folder: write(found, CELLS, f"{folder}/cells"))
 
-    def planned(self) -> DataFrame:
-        """The cells of the campaign. Raises InputError where there is none."""
+    def _last_plan(self) -> str:
         give = "give a folder in which a campaign has kept its results (--results)"
-        if not datasets.exists(self.spark, self.path):
+        if not exists(self.spark, self.path):
             raise InputError(f"{self.path}: there is no such folder; {give}.")
-        place, system = located(self.spark, self.path)
-        if not len(system.listStatus(place)):
-            raise InputError(f"{self.path}: is empty; {give}.")
-        if not datasets.exists(self.spark, f"{self.path}/plan"):
-            raise InputError(f"{self.path}: holds no campaign ('plan' is missing); {give}.")
-        return datasets.read(self.spark, PLAN, f"{self.path}/plan")
+        plans = self._complete(_PLANS)
+        if not plans or _MARK not in self._files(create=False).names():
+            raise InputError(f"{self.path}: holds no campaign; {give}.")
+        return plans[-1]
 
-    def scenarios(self) -> DataFrame:
-        """The scenarios of the campaign. Raises InputError where there are none."""
-        return datasets.read(self.spark, SCENARIOS, f"{self.path}/scenarios")
+    def planned(self) -> list[Row]:
+        """The cells of the campaign. Raises InputError where there is none."""
+        return _rows(read(self.spark, PLAN, f"{self._last_plan()}/plan"))
 
-    def finished(self) -> DataFrame:
-        """What finished cells found, a row each. Raises InputError for what kraftcheck did not write."""
-        batches = self._batches()
-        if not batches:
-            return self.spark.createDataFrame([], CELLS.schema())
-        data = datasets.read(self.spark, CELLS, *batches, repair=REPAIR)
-        return data.dropDuplicates(["cell"])
+    def scenarios(self) -> dict[str, str]:
+        """The texts of the scenarios of the campaign by their ids. Raises InputError where there are none."""
+        rows = _rows(read(self.spark, SCENARIOS, f"{self._last_plan()}/scenarios"))
+        return {row["content"]: row["text"] for row in rows}
+
+    def _finished(self) -> DataFrame | None:
+        batches = [f"{batch}/cells" for batch in self._complete(_CELLS)]
+        return read(self.spark, CELLS, *batches, repair=REPAIR) if batches else None
+
+    def finished(self) -> list[Row]:
+        """What finished cells found, without counterexamples, a row each. Raises InputError for what is
+        damaged.
+        """
+        data = self._finished()
+        rows = [] if data is None else _rows(data.selectExpr("* except (violated)", _WITHOUT_TRACES))
+        return list({row["cell"]: row for row in rows}.values())
 
     def finished_ids(self) -> set[str]:
-        """The ids of the cells that are finished."""
-        return {row.cell for row in self.finished().select("cell").collect()}
+        """The ids of the finished cells."""
+        data = self._finished()
+        return set() if data is None else {row.cell for row in data.select("cell").collect()}
 
-    def new_batch(self) -> str:
-        """A folder for the next batch."""
-        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        return f"{self._cells}/{now}-{uuid.uuid4().hex[:12]}"
 
-    def _batches(self) -> list[str]:
-        """The folders of complete batches, the oldest first."""
-        if not datasets.exists(self.spark, self._cells):
-            return []
-        place, system = located(self.spark, self._cells)
-        # One request for all batches: a folder of a campaign may have thousands of them.
-        marks = system.globStatus(self.spark._jvm.org.apache.hadoop.fs.Path(place, f"*/{SEAL}")) or []
-        return sorted(str(each.getPath().getParent().toString()) for each in marks)
+def _rows(data: DataFrame) -> list[Row]:
+    rows: list[Row] = data.toArrow().to_pylist()
+    return rows
 
 
 def _digest(text: str) -> str:

@@ -17,13 +17,14 @@ from kraftcheck.checking.results import as_data, exit_status, progress_line, rep
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
+from kraftcheck.pipeline.errors import in_a_sentence
+from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.pipeline.spark_errors import in_a_sentence
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import TemporaryFolder
 from kraftcheck.support.sources import source_digest
-from kraftcheck.support.terminal import Console, console, say
+from kraftcheck.support.terminal import console, say
 from kraftcheck.systems.scenario import Scenario, find
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=HAND_OVER,
         metavar="N",
-        help=f"explore levels of up to N states in the driver, until one is larger (default: {HAND_OVER:,})",
+        help=f"explore levels in the driver until one has more than N states (default: {HAND_OVER:,})",
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
@@ -104,11 +105,10 @@ def _check(
 ) -> tuple[CheckResult, Spent]:
     from kraftcheck.pipeline.explore.level import Spent
     from kraftcheck.pipeline.explore.search import Options, explore_on_spark
-    from kraftcheck.pipeline.explore.store import repair
 
     spent = Spent()
     purpose = f"{source_digest()} {scenario.model_dump_json()}"
-    with _folder(scenario, arguments, spark) as folder, in_a_sentence(repair(folder)):
+    with _folder(scenario, arguments, spark) as folder, in_a_sentence():
         options = Options(
             folder,
             hashlib.sha256(purpose.encode()).hexdigest(),
@@ -122,13 +122,8 @@ def _check(
             report_interrupt=True,
             explorer=partial(explore_on_spark, spark=spark, options=options, spent=spent),
         )
-        if arguments.json or not sys.stderr.isatty():
-            return call(), spent
-        with Console(stderr=True).status(f"{scenario.name} …") as status:
-            result = call(
-                progress=lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}")
-            )
-            return result, spent
+        with progress(spark, scenario.name, quiet=arguments.json) as tell:
+            return call(progress=lambda found: tell(f"{scenario.name}: {progress_line(found)}")), spent
 
 
 @contextmanager
@@ -165,6 +160,3 @@ def _tell(spent: Spent, arguments: argparse.Namespace) -> None:
             f"{spent.shuffled / spent.states:,.1f} bytes shuffled, {spent.stored / spent.states:,.1f} stored"
         )
         say(out, f"on Spark from depth {spent.handed_over}: {spent.states:,} states; each: {each}", indent=4)
-    if spent.looked_ahead:
-        runs = "a run" if spent.looked_ahead == 1 else f"{spent.looked_ahead:,} runs"
-        say(out, f"in the driver after that: {runs} of small levels", indent=4)

@@ -14,7 +14,6 @@ from kraftcheck.engine import transition
 from kraftcheck.engine.block import BLOCK, Blocks
 from kraftcheck.engine.explorer import Search
 from kraftcheck.engine.visited import Visited
-from kraftcheck.pipeline.datasets import ddl
 from kraftcheck.pipeline.explore import tasks
 from kraftcheck.pipeline.explore.mirror import Appended
 from kraftcheck.pipeline.explore.store import LEVELS, Store
@@ -32,16 +31,14 @@ from kraftcheck.support.sources import source_digest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_CANDIDATES, _NEW = ddl(tasks.CANDIDATES), ddl(tasks.NEW)
-
 
 @dataclass(slots=True)
 class Spent:
     """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
     went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
     was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
-    level in Spark; ``looked_ahead``: how often a run of levels was explored in the driver after that;
-    ``taken_up``: the level a run was taken up at; ``rates``: by level on Spark (states, seconds).
+    level on Spark; ``taken_up``: the level where a run goes on; ``rates``: by level
+    on Spark (states, seconds).
     """
 
     states: int = 0
@@ -50,7 +47,6 @@ class Spent:
     passes: int = 0
     stored: int = 0
     handed_over: int | None = None
-    looked_ahead: int = 0
     taken_up: int | None = None
     rates: dict[int, tuple[int, float]] = field(default_factory=dict)
 
@@ -104,7 +100,7 @@ class OnSpark:
                 tasks.expand_chunks, job=self._job(), steps=steps, verdicts=wanted is None, wanted=wanted
             )
             data = self.store.level(level).select("first", "fingerprints", "rows")
-            data = self._persist(data.mapInArrow(function, _CANDIDATES))
+            data = self._persist(data.mapInArrow(function, tasks.CANDIDATES))
             self.spent.passes += 1
             told = data.where(f"owner = {DRIVER}").select("fingerprints").collect()
             notes = [pickle.loads(row[0]) for row in told]
@@ -189,7 +185,7 @@ class OnSpark:
         new = self._persist(
             candidates.groupBy("owner")
             .cogroup(store.visited(level).groupBy("part"))
-            .applyInArrow(partial(_find_new, keys=keys, size=size), _NEW)
+            .applyInArrow(partial(_find_new, keys=keys, size=size), tasks.NEW)
         )
         found = new.where(f"new > 0 AND chunk <> {UNSEEN}").groupBy("chunk").sum("new").collect()
         counts = {int(row[0]): int(row[1]) for row in found}

@@ -6,10 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from kraftcheck.engine.block import Blocks
 from kraftcheck.engine.checkpoint import Found, Sums
@@ -19,17 +16,12 @@ from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
-from kraftcheck.pipeline.datasets import ddl
-from kraftcheck.pipeline.explore import tasks
 from kraftcheck.pipeline.explore.in_driver import (
     Trail,
     fingerprints_table,
     found_here,
-    frontier_of,
     level_here,
     links_table,
-    look_ahead,
-    visited_before,
 )
 from kraftcheck.pipeline.explore.level import OnSpark, Spent
 from kraftcheck.pipeline.explore.store import FORMAT, Manifest, Store
@@ -38,10 +30,8 @@ from kraftcheck.support.collector import without_collector
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Levels are looked at ahead until they have so many times the states of the largest level in the driver; the
-#: visited set of the driver may grow to so many times as many before what was found is handed over.
-AHEAD, HERE = 4, 32
-_KNOWN = ddl(tasks.KNOWN)
+#: The driver keeps at most so many times the states of the largest level that it explores.
+HERE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +143,7 @@ class Distributed:
         context = self.store.spark.sparkContext
         context.setJobGroup(self._run, "kraftcheck pipeline explore", interruptOnCancel=True)
         try:
-            return self._explore()
+            self._explore()
         except LimitReached as reached:
             return str(reached)
         except KeyboardInterrupt:
@@ -162,35 +152,51 @@ class Distributed:
         finally:
             self.on_spark.close()
             self.store.close()
+        return None
 
-    def _explore(self) -> str | None:
-        """Explore, in the driver or on Spark, as levels are small or large."""
+    def _explore(self) -> None:
+        """Explore in the driver until a level is large, and from there on Spark."""
         search, store = self.search, self.store
         manifest = store.load(self.options.made_for)
         store.claim()
         if manifest is None:
             store.begin()
-            if self._explore_here(search.start(), None):
-                return None
+            if self._explore_in_driver(search.start()):
+                return
         else:
             self._take_up(manifest)
-        while not search.violations:
-            if search.levels[-1] > self.options.hand_over:
-                if not self._explore_on_spark():
-                    break
-                continue
-            frontier = self._frontier()
-            if search.violations or self._explore_here(frontier, self._look_ahead(frontier)):
-                break
-        return None
+        while not search.violations and self._explore_on_spark():
+            pass
 
-    def _frontier(self) -> Frontier:
-        """The last level, from the folder."""
-        search, level = self.search, len(self.search.levels) - 1
-        found = self.store.level(level).select("first", "states", "fingerprints", "rows").toArrow()
-        pieces = zip(found["first"].to_pylist(), found["states"].to_pylist(), strict=True)
-        self.store.require_whole(level, pieces, search.levels[level])
-        return frontier_of(search, found)
+    def _explore_in_driver(self, frontier: Frontier) -> bool:
+        """Explore levels here until one is too large; whether that was all."""
+        search, most = self.search, self.options.hand_over
+        while frontier.alive and not search.violations:
+            if frontier.size > most or search.distinct > HERE * most:
+                self._hand_over(frontier)
+                return False
+            if search.limits.max_depth is not None and len(search.levels) > search.limits.max_depth:
+                raise LimitReached("max_depth")
+            frontier = search.expand_level(frontier)
+        return True
+
+    def _hand_over(self, frontier: Frontier) -> None:
+        """Write what was found here."""
+        search, store, trail = self.search, self.store, self.trail
+        level = len(search.levels) - 1
+        create = store.spark.createDataFrame
+        trail.flush()
+        self.spent.handed_over = level
+        store.choose_parts(self._parts)
+        store.new_visited()
+        store.write_links(create(links_table(trail, level)), level)
+        store.append_visited(create(fingerprints_table(found_here(trail, level + 1), level, store.parts)))
+        store.write_level(create(level_here(trail, frontier, level, store.parts)), level)
+        search.visited = search.blocks.visited = Visited()
+        trail.handed_over = True
+        for path in trail.written():
+            path.unlink()
+        self._commit()
 
     def _explore_on_spark(self) -> bool:
         """Explore one level on Spark; whether there is one after it."""
@@ -220,74 +226,12 @@ class Distributed:
         search._report(size, 0)
         return True
 
-    # -- levels in the driver ------------------------------------------------------------------------
-
-    def _explore_here(self, frontier: Frontier, depth: int | None) -> bool:
-        """Explore levels here until one is too large; whether that was all.
-
-        ``depth``: for how many levels the visited set is enough; ``None``: it has all states.
-        """
-        search, most = self.search, self.options.hand_over
-        while True:
-            begin, before = len(search.levels), search.distinct
-            while frontier.alive and not search.violations:
-                if frontier.size > most or search.distinct - before > HERE * most:
-                    break
-                if depth is not None and len(search.levels) - begin >= depth:
-                    break
-                if search.limits.max_depth is not None and len(search.levels) > search.limits.max_depth:
-                    raise LimitReached("max_depth")
-                frontier = search.expand_level(frontier)
-            else:
-                return True
-            self._hand_over(frontier)
-            if frontier.size > most:
-                return False
-            depth = self._look_ahead(frontier)
-
-    def _look_ahead(self, frontier: Frontier) -> int:
-        """Have a visited set that is enough for some levels; for how many."""
-        search = self.search
-        ahead = look_ahead(search, frontier, AHEAD * self.options.hand_over)
-        known = self._visited_among(ahead.fingerprints)
-        search.visited = search.blocks.visited = visited_before(frontier, known)
-        self.spent.looked_ahead += 1
-        return ahead.depth
-
-    def _visited_among(self, fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Which of ``fps``, all different, were visited up to the last level."""
-        store, level = self.store, len(self.search.levels) - 1
-        asked = store.spark.createDataFrame(fingerprints_table(fps, level, store.parts))
-        known = asked.groupBy("part").cogroup(store.visited(level).groupBy("part"))
-        found = known.applyInArrow(_visited_among, _KNOWN).collect()
-        if sum(row[1] for row in found) < self.search.distinct:
-            raise store.damaged("visited", "has not all states")
-        return np.frombuffer(b"".join(row[0] for row in found), np.uint64)
-
-    def _hand_over(self, frontier: Frontier) -> None:
-        """Write what was found here since the last time."""
-        search, store, trail = self.search, self.store, self.trail
-        level = len(search.levels) - 1
-        create = store.spark.createDataFrame
-        trail.flush()
-        if self.spent.handed_over is None:
-            self.spent.handed_over = level
-            store.choose_parts(self._parts)
-            store.new_visited()
-        if trail.since < level:
-            store.write_links(create(links_table(trail, level)), trail.since, level)
-        store.append_visited(create(fingerprints_table(found_here(trail, level + 1), level, store.parts)))
-        store.write_level(create(level_here(trail, frontier, level, store.parts)), level)
-        search.visited = search.blocks.visited = Visited()
-        self._commit()
-
     # -- how far it has come ---------------------------------------------------------------------------
 
     def _commit(self) -> None:
         """The last level is complete, and in the folder."""
         search, tables = self.search, self.tables
         level = len(search.levels) - 1
-        self.trail.go_on_from(level + 1)
         self._keys.append(self.store.write_keys(level, tables.resolved[self._asked :]))
         self._asked = len(tables.resolved)
         self.store.commit(
@@ -296,7 +240,7 @@ class Distributed:
                 made_for=self.options.made_for,
                 parts=list(self.store.parts),
                 width=tables.width,
-                in_driver=self.store.in_driver,
+                handed_over=self.store.handed_over,
                 on_spark=self.spent.states,
                 levels=search.levels,
                 tables=tables.digest(tables.sizes()),
@@ -333,7 +277,7 @@ class Distributed:
         tables.calls = manifest.calls
         self._keys, self._asked = list(manifest.keys), len(tables.resolved)
         self.spent.taken_up = len(manifest.levels) - 1
-        self.spent.handed_over = next((end for begin, end in manifest.in_driver if begin == 0), 0)
+        self.spent.handed_over = manifest.handed_over
         self.spent.states = manifest.on_spark
         store.take_up(manifest)
         store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
@@ -342,14 +286,10 @@ class Distributed:
         for name, value in manifest.totals.model_dump().items():
             setattr(search.blocks.totals, name, value)
         search.blocks.goals.update(manifest.goals)
-        self.trail.go_on_from(len(search.levels))
+        self.trail.handed_over = True
         for found in manifest.violations:
             search.violate(found.property, found.level, found.number, found.more)
         search.spent = manifest.seconds
         if search.violations:
             # The run may have ended before the last level was judged.
             self.on_spark.expand(len(search.levels) - 1, steps=False)
-
-
-def _visited_among(candidates: Any, visited: Any) -> Any:
-    return tasks.visited_among(candidates, visited)

@@ -1,15 +1,15 @@
 """The folder of a run, in any file system that the cluster knows: its data sets, and how far it has come.
 
-``levels/N`` has the states of level N; of levels that the driver explored by itself it has only the last of
-each run of them, and ``links/N`` tells how the states of the others were reached, from level N on.
-``visited`` has the fingerprints of all states, ``keys/N`` what the tables asked of the system for level N, in
-that order, and ``complete/N.json`` what was known when level N was complete: it appears when all the rest is
-there. What a run leaves of a level that it did not complete is overwritten or removed. ``complete/begun`` is
-there from before the first level until it is complete. ``run`` names the run that began last: an earlier one
-that is still there finds that and ends.
+``levels/N`` has the states of level N. Of the levels that the driver explored by itself, before all others,
+it has only the last one; ``links`` tells how the states of the others were reached. ``visited`` has the
+fingerprints of all states, ``keys/N`` what the tables asked of the system for level N, in that order, and
+``complete/N.json`` what was known when level N was complete: it appears when all the rest is there. What a
+run leaves of a level that it did not complete is overwritten or removed. ``complete/begun`` is there from
+before the first level until it is complete. ``run`` names the run that began last: an earlier one that still
+runs finds that and ends.
 
-All files have checksums: those of ``levels`` and ``links`` next to them (:mod:`kraftcheck.pipeline.seals`),
-those of ``keys``, ``visited`` and of the description itself in ``complete/N.json``.
+All files have checksums: those of ``levels`` and ``links`` next to them, those of ``keys``, ``visited`` and
+of the description itself in ``complete/N.json``.
 """
 
 from __future__ import annotations
@@ -25,56 +25,37 @@ from pydantic import Field
 
 from kraftcheck.engine.checkpoint import Found, Sums
 from kraftcheck.engine.summed import Summed
-from kraftcheck.pipeline.datasets import Column, Dataset, ddl, read, require_files, write
+from kraftcheck.pipeline.datasets import (
+    Dataset,
+    Sum,
+    read,
+    require_sealed,
+    require_sums,
+    seal,
+    sums_of,
+    write,
+)
 from kraftcheck.pipeline.files import Files
-from kraftcheck.pipeline.seals import Sum, require_sealed, require_sums, seal, sums_of
 from kraftcheck.support.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = 2
+FORMAT = 3
 _BEGUN = "complete/begun"
 #: The name of a run.
 _RUN = re.compile(rb"[0-9a-f]{32}")
+#: The name of a file that Spark writes.
+_PART = re.compile(r"part-[^/]*\.parquet", re.ASCII)
 #: States of a level in pieces of at most 65,536, in the order of their numbers.
 LEVELS = Dataset(
     "explored states",
     1,
-    "the states of one level of an exploration",
-    (
-        Column("part", "int", "which part of the level; a level has one bucket for each"),
-        Column("level", "int", "the number of steps that led here"),
-        Column("first", "bigint", "the number, in its level, of the first state"),
-        Column("states", "bigint", "how many states there are"),
-        Column("with_renamed", "bigint", "for how many they stand, with those that symmetry left out"),
-        Column("fingerprints", "binary", "uint64 for each permutation of each state"),
-        Column("parents", "binary", "int64 each: the number of the state of the level before"),
-        Column("codes", "binary", "uint32 each: the step from there"),
-        Column("rows", "binary", "int32 for each column of each state, as in model_check/engine/layout.py"),
-    ),
+    "part int, level int, first bigint, states bigint, with_renamed bigint, fingerprints binary, "
+    "parents binary, codes binary, rows binary",
 )
-VISITED = Dataset(
-    "visited fingerprints",
-    1,
-    "the fingerprints of all states of an exploration",
-    (
-        Column("part", "int", "the part that owns them, by their high bits; one bucket for each"),
-        Column("level", "int", "the level of their states"),
-        Column("fingerprints", "binary", "uint64 each, in no particular order"),
-    ),
-)
-LINKS = Dataset(
-    "first steps",
-    1,
-    "how states were first reached, of levels that the driver explored by itself",
-    (
-        Column("level", "int", "the number of steps that led to the states"),
-        Column("first", "bigint", "the number, in its level, of the first state"),
-        Column("links", "binary", "two uint32 each: the number of the state of the level before, the step"),
-    ),
-    sealed=True,
-)
+VISITED = Dataset("visited fingerprints", 1, "part int, level int, fingerprints binary")
+LINKS = Dataset("first steps", 1, "level int, first bigint, links binary")
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -83,17 +64,17 @@ class Manifest(Summed):
     """What was known when the last of ``levels`` was complete.
 
     ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
-    row. ``in_driver``: levels from .. up to, but not, .. are in ``links/``, all others in ``levels/``.
-    ``on_spark``: how many states were found on Spark. ``tables``: a digest of the tables; ``keys``: for
-    each file in ``keys/`` its level, number of keys and CRC-32; ``visited``: by name the bytes and CRC-32 of
-    each file there. ``calls``, ``seconds``: spent so far.
+    row. ``handed_over``: the first level in ``levels/``; those before it are in ``links``. ``on_spark``:
+    how many states were found on Spark. ``tables``: a digest of the tables; ``keys``: for each file in
+    ``keys/`` its level, number of keys and CRC-32; ``visited``: by name the bytes and CRC-32 of each
+    file there. ``calls``, ``seconds``: spent so far.
     """
 
     format: int
     made_for: str
     parts: list[int]
     width: Count
-    in_driver: list[tuple[Count, Count]]
+    handed_over: Count
     on_spark: Count
     levels: list[Count]
     tables: str
@@ -111,12 +92,13 @@ class Store:
 
     def __init__(self, spark: SparkSession, folder: str, run: str) -> None:
         self.spark = spark
-        self.files = Files(spark, folder)
+        self.files = Files(spark, folder, "name another folder with --dir")
         self._run = run
         self._tables: list[str] = []
-        self._read: dict[int, dict[int, NDArray[np.uint32]]] = {}
+        self._links: dict[int, NDArray[np.uint32]] = {}
         self.parts: tuple[int, ...] = ()
-        self.in_driver: list[tuple[int, int]] = []
+        #: The first level in ``levels``.
+        self.handed_over = 0
         #: The sums of the files of the visited set, by their names.
         self.visited_sums: dict[str, Sum] = {}
         self._whole: set[int] = set()
@@ -142,21 +124,14 @@ class Store:
     def _create(self, what: str, dataset: Dataset, folder: str) -> None:
         """Give a name to a data set in buckets, so that Spark knows that it is."""
         place = self.files.whole_path(folder).replace("'", r"\'")
-        # A table keeps no other metadata of its columns; this travels with the files.
-        first, others = dataset.columns[:1], dataset.columns[1:]
-        mark = f"COMMENT '{dataset.comment}'"
         self.spark.sql(
-            f"CREATE TABLE {self._name(what)} ({ddl(first)} {mark}, {ddl(others)}) USING parquet "
+            f"CREATE TABLE {self._name(what)} ({dataset.ddl}) USING parquet "
             f"CLUSTERED BY (part) INTO {len(self.parts)} BUCKETS LOCATION '{place}'"
         )
         self._tables.append(what)
 
     def _append(self, data: DataFrame, what: str, dataset: Dataset) -> None:
-        data.select(*(column.name for column in dataset.columns)).write.insertInto(self._name(what))
-
-    def _require_files(self, dataset: Dataset, folder: str) -> None:
-        """Raise InputError unless every file in ``folder`` is one of ``dataset``."""
-        require_files(self.spark, dataset, [self.files.path(folder)], repair(self.files.folder))
+        data.select(*dataset.names).write.insertInto(self._name(what))
 
     def write_level(self, data: DataFrame, level: int) -> None:
         """Write the states of a level, in place of what an earlier run left of it."""
@@ -169,12 +144,13 @@ class Store:
         self._whole.add(level)
 
     def _seal(self, folder: str) -> None:
-        seal(self.spark, self.files.path(folder))
+        seal(self.spark, LEVELS, self.files.path(folder))
 
     def _require_level(self, level: int) -> None:
         """Raise InputError unless the files of a level are those that were written."""
         if level not in self._whole:
-            require_sealed(self.spark, [self.files.path(f"levels/{level:05d}")], repair(self.files.folder))
+            folder = self.files.path(f"levels/{level:05d}")
+            require_sealed(self.spark, LEVELS, [folder], repair(self.files.folder))
             self._whole.add(level)
 
     def _require_visited(self) -> None:
@@ -184,24 +160,22 @@ class Store:
         folder = self.files.path("visited")
         expected = {folder: self.visited_sums}
         others = require_sums(self.spark, expected, repair(self.files.folder), more=True)
-        # A foreign file is refused, not removed.
-        self._require_files(VISITED, "visited")
         for name in others:
+            if not _PART.fullmatch(name):
+                raise self.damaged(f"visited/{name}", "was not written by kraftcheck")
             self.files.remove(f"visited/{name}")
 
     def take_up(self, manifest: Manifest) -> None:
         """Use what an earlier run wrote. Raises InputError where some of it is missing or was changed."""
-        self.parts, self.in_driver = tuple(manifest.parts), list(manifest.in_driver)
+        self.parts, self.handed_over = tuple(manifest.parts), manifest.handed_over
         self.visited_sums = dict(manifest.visited)
         last = len(manifest.levels) - 1
         self._require_own()
         # First of all: what reads a damaged file may fail in any way.
         self._require_level(last)
-        self._require_files(LEVELS, f"levels/{last:05d}")
         self._require_visited()
-        for level in range(len(manifest.levels)):
-            if not any(begin <= level < end for begin, end in self.in_driver):
-                self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
+        for level in range(self.handed_over, len(manifest.levels)):
+            self._create(f"level_{level}", LEVELS, f"levels/{level:05d}")
         self._create("visited", VISITED, "visited")
 
     def level(self, level: int) -> DataFrame:
@@ -253,33 +227,31 @@ class Store:
         """The fingerprints of all levels up to ``level``, in buckets."""
         return self.spark.table(self._name("visited")).where(f"level <= {level}")
 
-    def write_links(self, data: DataFrame, begin: int, end: int) -> None:
-        """Write how the states were reached of the levels from ``begin`` up to, but not, ``end``."""
+    def write_links(self, data: DataFrame, end: int) -> None:
+        """Write how the states of the levels before ``end`` were reached."""
         self._require_own()
-        write(data.coalesce(1), LINKS, self.files.path(f"links/{begin:05d}"), mode="overwrite")
-        self.in_driver.append((begin, end))
+        write(data.coalesce(1), LINKS, self.files.path("links"), mode="overwrite")
+        self.handed_over = end
 
-    def _links_from(self, begin: int) -> dict[int, NDArray[np.uint32]]:
-        """By level, how the states of a run of levels in the driver were reached: (states, 2)."""
-        if begin not in self._read:
-            pieces: dict[int, list[bytes]] = {}
-            place = self.files.path(f"links/{begin:05d}")
-            data = read(self.spark, LINKS, place, repair=repair(self.files.folder))
-            for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
-                pieces.setdefault(row["level"], []).append(row["links"])
-            # One run of levels at a time: there may be many.
-            self._read = {begin: {level: _pairs(found) for level, found in pieces.items()}}
-        return self._read[begin]
+    def _read_links(self) -> dict[int, NDArray[np.uint32]]:
+        """By level, how its states were reached: (states, 2)."""
+        pieces: dict[int, list[bytes]] = {}
+        data = read(self.spark, LINKS, self.files.path("links"), repair=repair(self.files.folder))
+        for row in sorted(data.collect(), key=lambda row: (row["level"], row["first"])):
+            pieces.setdefault(row["level"], []).append(row["links"])
+        return {
+            level: np.frombuffer(b"".join(found), np.uint32).reshape(-1, 2) for level, found in pieces.items()
+        }
 
     def link_of(self, level: int, number: int, size: int) -> tuple[int, int]:
         """(number in the level before, step) of state ``number`` of a level of ``size`` states."""
-        for begin, end in self.in_driver:
-            if begin <= level < end:
-                links = self._links_from(begin).get(level)
-                if links is None or len(links) != size:
-                    raise self.damaged(f"links/{begin:05d}", "has not all states")
-                parent, code = links[number].tolist()
-                return parent, code
+        if level < self.handed_over:
+            self._links = self._links or self._read_links()
+            links = self._links.get(level)
+            if links is None or len(links) != size:
+                raise self.damaged("links", "has not all states")
+            parent, code = links[number].tolist()
+            return parent, code
         self._require_level(level)
         part = self.parts[number * len(self.parts) // size]
         data = self.level(level).where(f"part = {part} AND first <= {number} AND first + states > {number}")
@@ -374,10 +346,6 @@ class Store:
 def repair(folder: str) -> str:
     """What to do about the run in ``folder`` where a file is not as it was written."""
     return f"the run is damaged: remove {folder} to begin anew"
-
-
-def _pairs(pieces: list[bytes]) -> NDArray[np.uint32]:
-    return np.frombuffer(b"".join(pieces), np.uint32).reshape(-1, 2)
 
 
 def keys_of_parts(spark: SparkSession, count: int) -> tuple[int, ...]:

@@ -19,30 +19,17 @@ from kraftcheck.engine import transition
 from kraftcheck.engine.block import NEVER, Batch
 from kraftcheck.engine.build import build
 from kraftcheck.engine.judge import UNKNOWN, judge
-from kraftcheck.pipeline.datasets import Column, table
+from kraftcheck.pipeline.datasets import table
 from kraftcheck.pipeline.explore.cut import Cutter, part_of
 from kraftcheck.pipeline.explore.kernels import Candidates, are_known, split, unique
 from kraftcheck.pipeline.explore.mirror import Mirror, mirror_of
 from kraftcheck.support.sources import require_sources
 
-# What tasks give, besides levels.
-CANDIDATES = (
-    Column("owner", "int", "the part that owns the fingerprints; DRIVER: a note for the driver"),
-    Column("chunk", "bigint", "the number of the first state of the chunk that they come from"),
-    Column("fingerprints", "binary", "uint64 each; or the note"),
-)
-KNOWN = (
-    Column("fingerprints", "binary", "uint64 each"),
-    Column("visited", "bigint", "among how many they were looked for"),
-)
-NEW = (
-    Column("owner", "int", "the part that owns the fingerprints"),
-    Column("part", "int", "the part of the level that the chunk is in; DRIVER: none"),
-    Column("chunk", "bigint", "the number of the first state of the chunk; below 0: see there"),
-    Column("new", "bigint", "how many are new"),
-    Column("bits", "binary", "a bit for each candidate of the chunk: whether it is new"),
-    Column("fingerprints", "binary", "uint64 each; of rows without a chunk only"),
-)
+# What tasks give, besides levels. ``owner``: the part that owns the fingerprints, DRIVER for a note to the
+# driver; ``chunk``: the number of its first state, below 0 see there; ``part``: the part of the level that
+# the chunk is in, DRIVER for none; ``bits``: for each candidate of the chunk whether it is new.
+CANDIDATES = "owner int, chunk bigint, fingerprints binary"
+NEW = "owner int, part int, chunk bigint, new bigint, bits binary, fingerprints binary"
 #: Fingerprints of a value in the data set of those that were visited.
 MOST_FINGERPRINTS = 1 << 20
 #: How many rows with unknown steps a chunk asks about at a time, and among how many it chooses them.
@@ -267,7 +254,11 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
     pieces = [array_of(candidates["fingerprints"][at], np.uint64) for at in order]
     fps = np.concatenate([np.empty(0, np.uint64), *pieces])
     known = Candidates(fps)
-    read = _strike_out(known, visited)
+    read = 0
+    for value in visited["fingerprints"]:
+        before = array_of(value, np.uint64)
+        known.strike_out(before)
+        read += len(before)
     rows: list[tuple[Any, ...]] = [
         (owner, DRIVER, CANDIDATES_READ, len(fps), b"", b""),
         (owner, DRIVER, VISITED_READ, read, b"", b""),
@@ -284,27 +275,6 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
         piece = found[begin : begin + MOST_FINGERPRINTS]
         rows.append((owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()))
     return table(NEW, rows)
-
-
-def _strike_out(known: Candidates, visited: Any) -> int:
-    """Those that were visited are not new; how many fingerprints were read of these."""
-    read = 0
-    for value in visited["fingerprints"]:
-        fps = array_of(value, np.uint64)
-        known.strike_out(fps)
-        read += len(fps)
-    return read
-
-
-def visited_among(candidates: Any, visited: Any) -> Any:
-    """Those fingerprints, all different, of the candidates of a part that are among its visited ones, and how
-    many these are.
-    """
-    pieces = [array_of(value, np.uint64) for value in candidates["fingerprints"]]
-    fps = np.concatenate([np.empty(0, np.uint64), *pieces])
-    known = Candidates(fps)
-    read = _strike_out(known, visited)
-    return table(KNOWN, [(fps[known.new == 0].tobytes(), read)])
 
 
 # -- the next level --------------------------------------------------------------------------------

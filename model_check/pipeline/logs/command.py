@@ -8,7 +8,7 @@ from typing import Final
 
 from kraftcheck.evidence.logs.reader import Options, Reader
 from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
-from kraftcheck.pipeline.progress import told
+from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout",
         metavar="LAYOUT",
-        help=f"where cluster and node stand in the paths below PATH (default: {DEFAULT_LAYOUT})",
+        help=f"where the cluster stands in the paths below PATH (default: {DEFAULT_LAYOUT})",
     )
     parser.add_argument("--pattern", metavar="PATTERN", help="log4j conversion pattern (default: recognised)")
     parser.add_argument(
@@ -66,7 +66,7 @@ def _check(arguments: argparse.Namespace, options: Options) -> int:
         from kraftcheck.pipeline.logs.report import print_fleet
 
         files = find_files(arguments.paths, arguments.layout)
-        with told(spark, "logs"):
+        with progress(spark, "logs"):
             report = check_fleet(spark, files, options, arguments.output, arguments.limit)
     if not report.relevant:
         first = report.damaged[0]["damaged"] if report.damaged else "expected those of org.apache.kafka.raft"

@@ -15,8 +15,8 @@ from kraftcheck.support.errors import InputError
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-#: Folders of clusters with folders of nodes in them.
-DEFAULT_LAYOUT: Final = "{cluster}/{node}/"
+#: A folder for each cluster.
+DEFAULT_LAYOUT: Final = "{cluster}/"
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
 _WILD: Final = re.compile(r"[*?\[]")
 #: Names of file systems in Hadoop's configuration → in Arrow's.
@@ -25,34 +25,24 @@ _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gs": "gs", "wasbs": "abfss"}
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file: its whole path or URI, its size in bytes on disk, and whose it is.
-
-    ``folder`` is the node as the path names it, and empty where it names none.
-    """
+    """A file: its whole path or URI, its size in bytes on disk, and its cluster."""
 
     name: str
     size: int
     cluster: str
-    folder: str
 
 
 def compile_layout(text: str) -> re.Pattern[str]:
     """A regular expression for paths below the folder given. Raises InputError.
 
-    ``{cluster}`` and ``{node}`` stand for a name or a part of one, ``*`` for anything within a name; what
-    follows is free. A slash at the end says that the file lies in the folder.
+    ``{cluster}`` stands for a name or a part of one, ``*`` for anything within a name; what follows is free.
+    A slash at the end says that the file lies in the folder.
     """
-    found = []
-    for part in re.split(r"(\{cluster\}|\{node\}|\*)", text.strip("/")):
-        if part in ("{cluster}", "{node}"):
-            found.append(f"(?P<{part[1:-1]}>[^/]+?)")
-        else:
-            found.append("[^/]*" if part == "*" else re.escape(part))
-        if re.search(r"[{}]", part) and part not in ("{cluster}", "{node}"):
-            raise InputError(f"--layout '{text}': known are {{cluster}}, {{node}} and *.")
-    pattern = "".join(found)
-    if pattern.count("(?P<cluster>") > 1 or pattern.count("(?P<node>") > 1:
-        raise InputError(f"--layout '{text}': expected {{cluster}} and {{node}} at most once each.")
+    if text.count("{cluster}") > 1 or re.search(r"[{}]", text.replace("{cluster}", "")):
+        raise InputError(f"--layout '{text}': expected {{cluster}} once, names and *.")
+    parts = re.split(r"(\{cluster\}|\*)", text.strip("/"))
+    known = {"{cluster}": "(?P<cluster>[^/]+?)", "*": "[^/]*"}
+    pattern = "".join(known.get(part, re.escape(part)) for part in parts)
     return re.compile(pattern + ("/.+" if text.endswith("/") else "(?:/.+)?") + r"\Z")
 
 
@@ -92,8 +82,8 @@ def _files(given: str, pattern: re.Pattern[str] | None) -> list[LogFile]:
         relative = one.path[len(base) :].lstrip("/")
         matches, whole = _matches(glob, relative)
         if one.type == FileType.File and matches and (whole or info.type == FileType.File or _is_log(one)):
-            cluster, folder = whose(relative, base.rpartition("/")[2], pattern)
-            found.append(LogFile(prefix + one.path, one.size or 0, cluster, folder))
+            cluster = cluster_of(relative, base.rpartition("/")[2], pattern)
+            found.append(LogFile(prefix + one.path, one.size or 0, cluster))
     if not found:
         raise InputError(
             f"{given}: no log files there; expected names such as server.log or controller.log.1.gz."
@@ -135,20 +125,18 @@ def _matches(glob: re.Pattern[str], relative: str) -> tuple[bool, bool]:
     return match is not None, match is not None and not match["rest"]
 
 
-def whose(relative: str, root: str, pattern: re.Pattern[str] | None) -> tuple[str, str]:
-    """Cluster and node of the file at ``relative`` below ``root``. Raises InputError.
+def cluster_of(relative: str, root: str, pattern: re.Pattern[str] | None) -> str:
+    """The cluster of the file at ``relative`` below ``root``. Raises InputError.
 
-    Without a pattern the first folder is the cluster and the second the node, as far as there are folders;
-    a file without folder is of the cluster ``root``.
+    Without a pattern it is the first folder; a file without folder is of the cluster ``root``.
     """
     if pattern is None:
-        folders = relative.split("/")[:-1]
-        return (folders[0] if folders else root or "cluster"), (folders[1] if len(folders) > 1 else "")
+        first, slash, _ = relative.partition("/")
+        return first if slash else root or "cluster"
     match = pattern.match(relative)
     if match is None:
         raise InputError(f"{relative}: does not fit --layout; give that of paths below PATH.")
-    named = match.groupdict()
-    return named.get("cluster") or root or "cluster", named.get("node") or ""
+    return match.groupdict().get("cluster") or root or "cluster"
 
 
 def split(path: str) -> tuple[str, str]:

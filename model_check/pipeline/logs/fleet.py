@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kraftcheck.evidence.logs.reader import Options
-from kraftcheck.pipeline.datasets import exists, write
-from kraftcheck.pipeline.logs import tables
-from kraftcheck.pipeline.logs.compare import epochs, problems
+from kraftcheck.pipeline.datasets import write, write_whole
 from kraftcheck.pipeline.logs.files import LogFile
-from kraftcheck.pipeline.logs.plan import plan
-from kraftcheck.pipeline.logs.scan import ROWS, Row, scan_folders
-from kraftcheck.pipeline.whole_folder import write_whole
-from kraftcheck.support.errors import InputError
+from kraftcheck.pipeline.logs.read import GIVEN, ROWS, read_clusters
+from kraftcheck.pipeline.logs.tables import DATASETS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Reading is divided into so many tasks for each core, so that none waits long for the last one.
-_TASKS: Final = 16
 #: Damaged files, missing nodes and the like that are listed in a report.
 LISTED: Final = 100
 _COUNTS: Final = ("lines", "bytes", "records", "relevant", "overlong", "nul", "invalid")
-_FILE: Final = (
-    "damaged string, relevant bigint, nodes array<int>, bytes bigint, lines bigint, records bigint, "
-    "overlong bigint, nul bigint, invalid bigint"
-)
-_NODE: Final = (
-    "releases array<string>, relevant bigint, processes bigint, transitions bigint, elections bigint, "
-    "leaderships bigint, first_epoch bigint, last_epoch bigint, first_time string, last_time string, "
-    "names array<int>, cluster_id string"
-)
+_FACTS: Final = "epoch bigint, kind string, voter int, leader int, node int, value bigint"
+_CLUSTERS: Final = "ids array<string>, forgotten bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
     """What the logs of a fleet showed.
 
-    The lists hold the first `LISTED` entries, ``problems`` as many as were asked for.
+    The lists hold the first `LISTED` entries, ``problems`` as many as were asked for. ``missing``: clusters
+    and the voters that their lines name and of which there are no logs. ``mixed``: clusters whose lines show
+    several cluster ids. ``epochs_forgotten``: how many small epochs were not compared between nodes.
     """
 
     clusters: int
@@ -59,144 +49,91 @@ class FleetReport:
     without_raft: int
     without_raft_files: list[str]
     missing: list[dict[str, Any]]
-    """Clusters and the voters that their lines name and of which there are no logs."""
-    split: list[dict[str, Any]]
-    """Nodes with logs in several folders, between which no state is carried on."""
     mixed: list[dict[str, Any]]
-    """Clusters whose lines show several cluster ids."""
-    damage: dict[str, int] = field(default_factory=dict)
+    epochs_forgotten: int
+    damage: dict[str, int]
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
-        words = {name: "".join(_capital(name.split("_"))) for name in asdict(self)}
-        return {"format": 1, **{words[name]: value for name, value in asdict(self).items()}}
-
-
-def _capital(words: list[str]) -> list[str]:
-    return [words[0], *(word.capitalize() for word in words[1:])]
+        words = {name: name.split("_") for name in asdict(self)}
+        keys = {name: "".join([word[0], *map(str.capitalize, word[1:])]) for name, word in words.items()}
+        return {"format": 2, **{keys[name]: value for name, value in asdict(self).items()}}
 
 
 def check_fleet(
     spark: SparkSession, files: Sequence[LogFile], options: Options, output: str | None, limit: int
 ) -> FleetReport:
-    """Read ``files`` on the cluster, write the data sets into the folder ``output``, and report.
+    """Read ``files`` on the cluster, write the data sets into the new folder ``output``, and report.
 
-    ``output`` is not there yet, nor afterwards where there is no line of a raft node; ``None``: nothing is
-    written. Raises InputError.
+    ``output`` is not written where there is no line of a raft node; ``None``: nothing is. Raises InputError.
     """
     from pyspark import StorageLevel
 
-    if output is not None and exists(spark, output):
-        raise InputError(f"-o {output}: is there already; give a new folder.")
-    planned = plan(spark, files, options).persist(StorageLevel.DISK_ONLY)
-    folders = len({(one.cluster, one.folder) for one in files})
-    tasks = min(folders, _TASKS * spark.sparkContext.defaultParallelism)
-    # Sorted by Spark, so that a task has each node's files one after the other.
-    read = (
-        planned.where("not copy")
-        .repartition(tasks, "cluster", "folder")
-        .sortWithinPartitions("cluster", "folder", "number")
-        .select("cluster", "folder", "number", "file", "layout")
-    )
-    rows = read.mapInArrow(partial(scan_folders, options=options), ROWS).persist(StorageLevel.DISK_ONLY)
-    found = _tables(rows, planned)
-    for name in ("findings", "files", "nodes"):
-        found[name] = found[name].persist(StorageLevel.DISK_ONLY)
+    by_cluster: dict[str, list[tuple[str, int]]] = {}
+    for file in files:
+        by_cluster.setdefault(file.cluster, []).append((file.name, file.size))
+    # A task for each cluster, the largest first.
+    largest = sorted(by_cluster.items(), key=lambda each: -sum(size for _, size in each[1]))
+    given = spark.createDataFrame(spark.sparkContext.parallelize(largest, len(largest)), GIVEN)
+    read = given.mapInArrow(partial(read_clusters, options=options), ROWS)
+    rows = read.persist(StorageLevel.DISK_ONLY)
+
+    def work(folder: str | None) -> FleetReport:
+        for name, dataset in DATASETS.items() if folder is not None else ():
+            write(_of_kind(rows, name), dataset, f"{folder}/{name}")
+        return _report(rows, limit)
+
     try:
         if output is None:
-            return _report(found, limit)
-        # Of nine data sets some alone would look like a fleet of which nothing else is known.
-        return write_whole(spark, output, partial(_write, found, limit), lambda report: report.relevant > 0)
+            return work(None)
+        return write_whole(spark, output, work, lambda report: report.relevant > 0)
     finally:
-        for data in (found["findings"], found["files"], found["nodes"], rows, planned):
-            data.unpersist()
+        rows.unpersist()
 
 
-def _write(found: dict[str, DataFrame], limit: int, output: str) -> FleetReport:
-    """Write the data sets into the folder ``output``."""
-    for name, dataset in tables.DATASETS.items():
-        write(found[name], dataset, f"{output}/{name}")
-    return _report(found, limit)
+def _of_kind(rows: DataFrame, kind: str) -> DataFrame:
+    """The data set ``kind``."""
+    if kind == "epochs":
+        return _epochs(rows)
+    columns = [each for each in DATASETS[kind].columns.split(", ") if each != "cluster string"]
+    return _details(rows, ", ".join(columns), kind).select(*DATASETS[kind].names)
 
 
-def _tables(rows: DataFrame, planned: DataFrame) -> dict[str, DataFrame]:
-    """The data sets, with the columns of `tables`."""
+def _details(rows: DataFrame, columns: str, *kinds: str) -> DataFrame:
     from pyspark.sql import functions as f
 
-    kind = f.col("kind")
-    where = ("file", "line", "time")
-    by_epoch = epochs(rows)
-    votes = rows.where(kind.isin("vote", "grant"))
-    sets = rows.where(kind.isin("voters", "committed"))
-    high = f.col("high")["value"].alias("high_watermark")
-    return {
-        "transitions": rows.where(kind == "transition").select(
-            *("cluster", "node", "process", "what", "role", "epoch", "leader", "voted"),
-            f.col("value").alias("offset"),
-            f.col("high").alias("high_watermark"),
-            *where,
-        ),
-        "votes": votes.select(
-            *("cluster", "epoch", "voter", f.col("value").alias("candidate"), "kind", "node", *where)
-        ),
-        "leaders": rows.where(kind == "leader").select(
-            *("cluster", "epoch", f.col("value").alias("leader"), "node", *where)
-        ),
-        "epochs": by_epoch.select(
-            *("cluster", "epoch", "leaders", "known_by", "votes", "grants"),
-            f.col("start")["value"].alias("start"),
-            high,
-            f.col("before")["value"].alias("committed_before"),
-        ),
-        "high_watermarks": rows.where(kind == "high watermark").select(
-            *("cluster", "node", "process", "epoch", "role"), f.col("value").alias("high_watermark"), *where
-        ),
-        "voter_sets": sets.select(
-            *("cluster", "node", f.col("value").alias("offset"), f.col("names").alias("voters")),
-            (kind == "committed").alias("committed"),
-            *where,
-        ),
-        "findings": _findings(rows, by_epoch),
-        "files": _files(rows, planned),
-        "nodes": rows.where(kind == "node")
-        .withColumn("d", f.from_json("detail", _NODE))
-        .select("cluster", "node", "folder", "d.*"),
-    }
+    parsed = rows.where(f.col("kind").isin(*kinds)).withColumn("d", f.from_json("detail", columns))
+    return parsed.select("cluster", "step", "d.*")
 
 
-def _findings(rows: DataFrame, by_epoch: DataFrame) -> DataFrame:
+def _epochs(rows: DataFrame) -> DataFrame:
+    """What all nodes show of each epoch."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    every = rows.where(f.col("kind").isin("problem", "note")).select(*Row._fields)
-    is_note = f.col("kind") == "note"
-    return every.union(problems(rows, by_epoch)).select(
-        *("cluster", "node", "file", "line", "time"),
-        f.when(is_note, "note").otherwise("error").alias("severity"),
-        f.col("what").alias("check"),
-        f.col("names").alias("rules"),
-        *("expected", "found", "earlier_file", "earlier_line"),
-        f.when(is_note, f.col("value")).otherwise(1).alias("count"),
+    kind, value = f.col("kind"), f.col("value")
+    by_epoch = _details(rows, _FACTS, "leaders", "votes", "offsets").groupBy("cluster", "epoch")
+    found = by_epoch.agg(
+        f.array_sort(f.collect_set("leader")).alias("leaders"),
+        f.count_distinct(f.when(f.col("leader").isNotNull(), f.col("node"))).alias("known_by"),
+        f.count_distinct(f.when(kind == "vote", f.col("voter"))).alias("votes"),
+        f.count_distinct(f.when(kind == "grant", f.col("voter"))).alias("grants"),
+        f.min(f.when(kind == "start", f.struct("step", "value"))).alias("first"),
+        f.max(f.when(kind == "high", value)).alias("high_watermark"),
+    )
+    before = Window.partitionBy("cluster").orderBy("epoch").rowsBetween(Window.unboundedPreceding, -1)
+    return found.withColumn("start", f.col("first")["value"]).withColumn(
+        "committed_before", f.max("high_watermark").over(before)
     )
 
 
-def _files(rows: DataFrame, planned: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    counted = rows.where("kind = 'file'").select("cluster", "number", f.from_json("detail", _FILE).alias("d"))
-    joined = planned.join(counted, ["cluster", "number"], "left")
-    return joined.select("cluster", "folder", "number", "file", "copy", "d.*")
-
-
-# --- the report -------------------------------------------------------------------------------------------
-
-
-def _report(found: dict[str, DataFrame], limit: int) -> FleetReport:
+def _report(rows: DataFrame, limit: int) -> FleetReport:
     from pyspark.sql import functions as f
 
     # As many rows as there are files, whose names the driver has anyway.
-    files = sorted((row.asDict() for row in found["files"].collect()), key=lambda one: str(one["file"]))
-    nodes = [row.asDict() for row in found["nodes"].collect()]
-    findings = found["findings"]
+    files = sorted(_dicts(_of_kind(rows, "files")), key=lambda one: str(one["file"]))
+    nodes, findings = _dicts(_of_kind(rows, "nodes")), _of_kind(rows, "findings")
+    clusters = sorted(_dicts(_details(rows, _CLUSTERS, "clusters")), key=lambda one: str(one["cluster"]))
     by_check = findings.groupBy("severity", "check").agg(
         f.sum("count").alias("n"), f.min(f.struct("file", "line")).alias("first")
     )
@@ -204,17 +141,12 @@ def _report(found: dict[str, DataFrame], limit: int) -> FleetReport:
     notes = {row["check"]: row for row in checked if row["severity"] == "note"}
     shown = findings.where("severity = 'error'").orderBy("cluster", "file", "line", "check").limit(limit)
     read = [one for one in files if not one["copy"]]
-    damaged = [
-        {name: one[name] for name in ("file", "damaged", "lines")}
-        for one in read
-        if one["damaged"] is not None
-    ]
+    broken = [one for one in read if one["damaged"] is not None]
     plain = [one["file"] for one in read if one["damaged"] is None and not one["relevant"]]
-    gaps = _gaps(nodes)
-    total = {name: sum(one[name] or 0 for one in read) for name in _COUNTS}
+    total = Counter({name: sum(one[name] or 0 for one in read) for name in _COUNTS})
     return FleetReport(
-        clusters=len({one["cluster"] for one in files}),
-        nodes=len({(one["cluster"], one["node"]) for one in nodes}),
+        clusters=len(clusters),
+        nodes=len(nodes),
         files=len(read),
         copies=len(files) - len(read),
         lines=total["lines"],
@@ -222,40 +154,31 @@ def _report(found: dict[str, DataFrame], limit: int) -> FleetReport:
         records=total["records"],
         relevant=total["relevant"],
         problem_counts={row["check"]: row["n"] for row in checked if row["severity"] == "error"},
-        problems=[row.asDict() for row in shown.collect()],
+        problems=_dicts(shown),
         notes={name: notes[name]["n"] for name in sorted(notes)},
         first_notes={name: f"{row['first']['file']}:{row['first']['line']}" for name, row in notes.items()},
-        damaged=damaged[:LISTED],
+        damaged=[{name: one[name] for name in ("file", "damaged", "lines")} for one in broken[:LISTED]],
         without_raft=len(plain),
         without_raft_files=plain[:LISTED],
+        missing=_missing(nodes)[:LISTED],
+        mixed=[{"cluster": one["cluster"], "ids": one["ids"]} for one in clusters if len(one["ids"]) > 1][
+            :LISTED
+        ],
+        epochs_forgotten=sum(one["forgotten"] for one in clusters),
         damage={name: total[name] for name in _COUNTS[4:] if total[name]},
-        missing=gaps["missing"],
-        split=gaps["split"],
-        mixed=gaps["mixed"],
     )
 
 
-def _gaps(nodes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """What `FleetReport` says of nodes that are missing or spread, and of clusters that are mixed."""
+def _dicts(data: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in data.collect()]
+
+
+def _missing(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The voters of each cluster that lines name and of which there are no logs."""
     logged: dict[str, set[int]] = {}
     named: dict[str, set[int]] = {}
-    folders: dict[tuple[str, int], set[str]] = {}
-    ids: dict[str, set[str]] = {}
     for one in nodes:
-        cluster, node = one["cluster"], one["node"]
-        logged.setdefault(cluster, set()).add(node)
-        named.setdefault(cluster, set()).update(one["names"])
-        folders.setdefault((cluster, node), set()).add(one["folder"])
-        ids.setdefault(cluster, set()).update([one["cluster_id"]] if one["cluster_id"] else [])
-    missing = {cluster: sorted(named[cluster] - logged[cluster]) for cluster in sorted(named)}
-    return {
-        "missing": [{"cluster": name, "nodes": gone} for name, gone in missing.items() if gone][:LISTED],
-        "split": [
-            {"cluster": cluster, "node": node, "folders": sorted(where)}
-            for (cluster, node), where in sorted(folders.items())
-            if len(where) > 1
-        ][:LISTED],
-        "mixed": [
-            {"cluster": name, "ids": sorted(found)} for name, found in sorted(ids.items()) if len(found) > 1
-        ][:LISTED],
-    }
+        logged.setdefault(one["cluster"], set()).add(one["node"])
+        named.setdefault(one["cluster"], set()).update(one["names"])
+    gone = {cluster: sorted(named[cluster] - logged[cluster]) for cluster in sorted(named)}
+    return [{"cluster": cluster, "nodes": each} for cluster, each in gone.items() if each]

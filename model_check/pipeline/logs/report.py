@@ -36,12 +36,11 @@ def print_fleet(out: Console, report: FleetReport, output: str | None) -> None:
     for one in report.missing:
         ids = ", ".join(str(node) for node in one["nodes"])
         entry(out, "missing", f"{printable(one['cluster'])}: no logs of voter {ids}, so not compared")
-    for one in report.split:
-        folders = printable(", ".join(one["folders"]))
-        entry(out, "split", f"{printable(one['cluster'])}: node {one['node']} has logs in {folders}")
     for one in report.mixed:
         ids = printable(", ".join(one["ids"]))
         entry(out, "mixed", f"{printable(one['cluster'])}: lines of clusters {ids}; see --layout")
+    if report.epochs_forgotten:
+        entry(out, "epochs", f"{report.epochs_forgotten:,} small epochs were not compared between nodes")
     for name, count in report.notes.items():
         where = printable(report.first_notes[name])
         entry(out, name, f"{count:,}: {NOTES[name]}; first at {where}", column=16)

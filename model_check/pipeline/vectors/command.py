@@ -6,11 +6,11 @@ import argparse
 import time
 from pathlib import Path
 
+from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_folder_can_be_written
-from kraftcheck.support.terminal import replaced_line
 from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import files
@@ -81,7 +81,10 @@ def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
 
     begin = time.monotonic()
     parts = tasks(chosen, beyond=not arguments.scenarios)
-    with spark_session("vectors", arguments.master, settings_of(arguments.conf)) as spark:
+    with (
+        spark_session("vectors", arguments.master, settings_of(arguments.conf)) as spark,
+        progress(spark, "vectors") as tell,
+    ):
         made = make(
             spark,
             parts,
@@ -89,9 +92,8 @@ def _make(arguments: argparse.Namespace, chosen: list[Scenario]) -> int:
             max_states=arguments.max_states,
             keep=None if arguments.all else arguments.per_feature,
             parquet=arguments.parquet,
-            progress=replaced_line,
+            progress=tell,
         )
-    replaced_line("")
     kinds: dict[str, int] = {}
     for entry in made.files:
         kinds[entry["kind"]] = kinds.get(entry["kind"], 0) + entry["vectors"]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kraftcheck.pipeline.datasets import Column, Dataset, exists, read, write
+from kraftcheck.pipeline.datasets import Dataset, read, write, write_whole
 from kraftcheck.pipeline.vectors.cover import cover, smallest
 from kraftcheck.pipeline.vectors.tasks import CANDIDATES, Task, rows
-from kraftcheck.support.errors import InputError
 from kraftcheck.vectors import files
 from kraftcheck.vectors.form import Vector
 
@@ -20,17 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHOSEN = Dataset(
-    "vectors",
-    1,
-    "the vectors of a set",
-    (
-        Column("kind", "string", "step, sequence, function or message"),
-        Column("file", "string", "the file of the set that it is in"),
-        Column("hash", "string", "SHA-256 of the vector's canonical JSON"),
-        Column("covers", "array<string>", "the pairs of a rule and an outcome for which it was chosen"),
-        Column("source", "string", "what it was found in"),
-        Column("vector", "string", "the vector as canonical JSON, with its hash"),
-    ),
+    "vectors", 1, "kind string, file string, hash string, covers array<string>, source string, vector string"
 )
 
 #: Rows of a batch from Python to Spark: some hundred kilobytes.
@@ -80,47 +69,34 @@ def make(
     progress: Progress = lambda text: None,
 ) -> Made:
     """Write the set of the vectors that cover what ``tasks`` find: each pair ``keep`` times where there are
-    so many candidates, or with ``None`` every candidate. ``parquet``: where the data sets go, if anywhere.
+    so many candidates, or with ``None`` every candidate. ``parquet``: a new folder for the data sets.
 
     Raises InputError.
     """
-    for name in () if parquet is None else ("candidates", "vectors"):
-        if exists(spark, f"{parquet}/{name}"):
-            raise InputError(f"--parquet: {parquet}/{name} is there already; choose another folder.")
-    progress(f"asking the reference: {len(tasks)} tasks")
-    found = candidates(spark, tasks, max_states, keep)
-    if parquet is not None:
-        write(found, CANDIDATES, f"{parquet}/candidates")
-        found = read(spark, CANDIDATES, f"{parquet}/candidates")
-    if keep is None:
-        found = found.dropDuplicates(["kind", "tie"])
-    else:
-        found = smallest(found, keep)
-    found = found.persist()
-    try:
-        count = found.count()
-        chosen = _all(found) if keep is None else _chosen(spark, found, keep, progress)
-        if parquet is not None:
-            write(chosen, CHOSEN, f"{parquet}/vectors")
-        progress("writing")
-        return Made(count, tuple(files.write(folder, _vectors(chosen))))
-    finally:
-        found.unpersist()
 
+    def work(place: str | None) -> Made:
+        progress(f"asking the reference: {len(tasks)} tasks")
+        found = candidates(spark, tasks, max_states, keep)
+        if place is not None:
+            write(found, CANDIDATES, f"{place}/candidates")
+            found = read(spark, CANDIDATES, f"{place}/candidates")
+        found = found.dropDuplicates(["kind", "tie"]) if keep is None else smallest(found, keep)
+        found = found.persist()
+        try:
+            count = found.count()
+            progress(f"choosing from {count:,} candidates")
+            chosen = found.withColumn("covers", found["features"])
+            if keep is not None:
+                taken = spark.createDataFrame(cover(found, keep), "tie string, covers array<string>")
+                chosen = found.join(taken, "tie")
+            if place is not None:
+                write(chosen, CHOSEN, f"{place}/vectors")
+            progress("writing")
+            return Made(count, tuple(files.write(folder, _vectors(chosen))))
+        finally:
+            found.unpersist()
 
-def _chosen(spark: SparkSession, found: DataFrame, keep: int, progress: Progress) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    def told(round_: int, count: int) -> None:
-        progress(f"choosing: {count} vectors after {round_} rounds")
-
-    taken = [(each.tie, [*each.covers]) for each in cover(found, keep, told)]
-    names = spark.createDataFrame(taken, "tie string, covers array<string>")
-    return found.join(f.broadcast(names), "tie")
-
-
-def _all(found: DataFrame) -> DataFrame:
-    return found.withColumn("covers", found["features"])
+    return work(None) if parquet is None else write_whole(spark, parquet, work)
 
 
 def _vectors(chosen: DataFrame) -> Iterator[tuple[str, Vector]]:

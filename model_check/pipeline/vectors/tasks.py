@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kraftcheck.pipeline.datasets import Column, Dataset
+from kraftcheck.pipeline.datasets import Dataset
 from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import Scenario
@@ -25,18 +25,8 @@ SCENARIO = "scenario"
 CANDIDATES = Dataset(
     "vector-candidates",
     1,
-    "what vectors are chosen from",
-    (
-        Column("kind", "string", "step, sequence, function or message"),
-        Column("source", "string", "a scenario, or tables, malformed, scripts, functions, messages"),
-        Column("tier", "int", "0: the protocol is production's; 1: another variant"),
-        Column("features", "array<string>", "the pairs of a rule and an outcome that it covers, sorted"),
-        Column("size", "bigint", "characters of the reference's text of the question"),
-        Column("tie", "string", "SHA-256 of that text and the protocol: decides between equal sizes"),
-        Column("file", "string", "the file of a set that it belongs in"),
-        Column("hash", "string", "SHA-256 of the vector's canonical JSON"),
-        Column("vector", "string", "the vector as canonical JSON, with its hash"),
-    ),
+    "kind string, source string, tier int, features array<string>, size bigint, tie string, file string, "
+    "hash string, vector string",
 )
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.pipeline.campaign import driver, report
+from kraftcheck.pipeline.campaign.command import exit_status
+from kraftcheck.pipeline.campaign.executor import run_cell
 from kraftcheck.pipeline.campaign.matrix import Campaign, expand
 from kraftcheck.pipeline.campaign.report_text import markdown
-from kraftcheck.pipeline.campaign.schemas import CELLS
-from kraftcheck.pipeline.campaign.store import Store
-from kraftcheck.pipeline.datasets import write
-from kraftcheck.pipeline.seals import SEAL
+from kraftcheck.pipeline.campaign.store import CELLS, Store, planned_rows
+from kraftcheck.pipeline.datasets import SUMS
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.sources import source_digest
 from kraftcheck.systems.scenario import find
@@ -53,7 +52,7 @@ def _one_cell(results: Path) -> list[str]:
 
 
 def _columns(store: Store) -> dict[str, Any]:
-    return {row.cell: row.finished for row in store.finished().select("cell", "finished").collect()}
+    return {row["cell"]: row["finished"] for row in store.finished()}
 
 
 @pytest.mark.spark
@@ -99,42 +98,23 @@ def _require_what_was_found(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_a_batch_that_is_not_as_it_was_written_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_damaged_batch_is_named(spark: Any, tmp_path: Path) -> None:
     sources, cells = source_digest(), expand(ONE)
     store = Store(spark, str(tmp_path / "results"))
     store.plan(cells, [cell.id(sources) for cell in cells], sources, "one")
-    row = spark.createDataFrame([], CELLS.schema())
     for _ in range(2):
-        write(row, CELLS, store.new_batch())
-    spark.sql("select 1 a").coalesce(1).write.parquet(str(tmp_path / "foreign"))
-    (foreign,) = (tmp_path / "foreign").glob("*.parquet")
+        store.add(spark.createDataFrame([], CELLS.schema()))
     for crc in (tmp_path / "results").rglob(".*.crc"):
         crc.unlink()
-    for file in (tmp_path / "results" / "cells.v3").glob("*/[p_]*.*"):
-        content = file.read_bytes()
-        flipped = bytes([*content[:60], content[60] ^ 1, *content[61:]])
-        for wrong in (foreign.read_bytes(), content[:99], flipped):
-            file.write_bytes(wrong)
-            # For the report, and for the run that goes on.
-            for look in (lambda: report.make(store), store.finished_ids):
-                with pytest.raises(InputError, match=f"^{file}: .*; remove the folder of this batch and run"):
-                    look()
-        file.write_bytes(content)
+    file, *_ = (tmp_path / "results" / "cells.v3").glob("*/cells/*.parquet")
+    content = file.read_bytes()
+    file.write_bytes(content[:99])
+    # For the report, and for the run that goes on.
+    for look in (lambda: report.make(store), store.finished_ids):
+        with pytest.raises(InputError, match=f"^{file}: .*; remove the folder of this batch and run"):
+            look()
+    file.write_bytes(content)
     assert report.make(store)["cells"]["finished"] == 0
-
-
-@pytest.mark.spark
-def test_where_no_campaign_is_it_is_said_why(spark: Any, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "text").touch()
-    for name, said in (
-        ("none", "there is no such folder"),
-        ("empty", "is empty"),
-        ("foreign", r"holds no campaign \('plan' is missing\)"),
-    ):
-        with pytest.raises(InputError, match=f"^{tmp_path / name}: {said}; give a folder in which"):
-            report.make(Store(spark, str(tmp_path / name)))
 
 
 BROKER_MUTANT = "former-life-accepted"
@@ -159,13 +139,13 @@ def test_cells_of_brokers_find_what_is_found_natively(spark: Any, tmp_path: Path
     store = Store(spark, str(tmp_path / "results"))
     store.plan(cells, [cell.id(sources) for cell in cells], sources, "brokers")
     driver.run(spark, store, cells, sources, lambda finished: None)
-    rows = store.finished().where("mutant = 'none' and engine = 'check'").collect()
-    assert {row.scenario for row in rows} == {cell.scenario for cell in cells}
+    rows = [row for row in store.finished() if (row["mutant"], row["engine"]) == ("none", "check")]
+    assert {row["scenario"] for row in rows} == {cell.scenario for cell in cells}
     for row in rows:
-        native = check(find(row.scenario))
+        native = check(find(row["scenario"]))
         counts = native.exploration.distinct, native.exploration.depth
-        assert (row.distinct, row.depth) == counts and row.as_expected, row.scenario
-        assert [each.property for each in row.violated] == [
+        assert (row["distinct"], row["depth"]) == counts and row["as_expected"], row["scenario"]
+        assert [each["property"] for each in row["violated"]] == [
             each.property for each in native.exploration.violations
         ]
     found = report.make(store)
@@ -175,121 +155,47 @@ def test_cells_of_brokers_find_what_is_found_natively(spark: Any, tmp_path: Path
     assert [(each["property"], each["cells"]) for each in walked] == [("InactiveBeforeSelfFenced", 2)]
     rules = found["coverage"]["data"]["rules"]
     assert "FENCE-1" in rules["exercised"] and "VOTE-10" in rules["never"] and "ISR-1" in rules["never"]
-    assert "| mutant | " in markdown(found) and " IncarnationMonotone |" in markdown(found)
+    assert f"| {BROKER_MUTANT} | IncarnationMonotone " in markdown(found)
 
 
 @pytest.mark.spark
-def test_results_are_reported_without_running_anything(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results, page = tmp_path / "results", tmp_path / "report.md"
+def test_a_campaign_as_a_user_runs_it(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results, page = tmp_path / "results", tmp_path / "results" / "report.md"
     options = _one_cell(results)
     assert main(options) == 3
     assert "1 undetermined" in capsys.readouterr().out
-    before = sorted(results.rglob("*"))
+    # Other files may lie there.
+    page.touch()
+    cells = sorted((results / "cells.v3").rglob("*"))
     assert main(options) == 3
     assert "1 cells, of which 1 are finished" in capsys.readouterr().err
     assert main(["pipeline", "campaign", "--report", str(results), "--json", "-o", str(page)]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["limits"]["cells"] == {"max_states": 1} and "Limits hit" in page.read_text()
-    cells = [path for path in before if "cells.v3" in str(path)]
-    assert [path for path in sorted(results.rglob("*")) if "cells.v3" in str(path)] == cells
+    assert sorted((results / "cells.v3").rglob("*")) == cells
+    # What a run leaves that was killed as it began.
+    shutil.rmtree(results / "plans")
+    shutil.copytree(next((results / "cells.v3").iterdir()), results / "cells.v3" / "_killed")
+    assert main(options) == 3
+    assert "1 cells, of which 1 are finished" in capsys.readouterr().err
 
 
 @pytest.mark.spark
-def test_a_folder_with_something_else_is_left_alone(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letters").write_text("kept")
-    options = ["--scenario", "single-voter", "--results", str(tmp_path / "mine")]
-    assert main(["pipeline", "campaign", *options]) == 2
-    assert "there is something that is no campaign: 'letters'; choose" in capsys.readouterr().err
-    # A plan, but of somebody else: it would be written over.
-    (tmp_path / "mine" / "plan").mkdir()
-    (tmp_path / "mine" / "plan" / "of-a-house").write_text("kept")
-    assert main(["pipeline", "campaign", *options]) == 2
-    assert "there is something that is no campaign: 'plan/of-a-house'; choose" in capsys.readouterr().err
-    assert (tmp_path / "mine" / "plan" / "of-a-house").read_text() == "kept"
-    plan = tmp_path / "other" / "plan"
-    spark.range(3).write.parquet(str(plan))
-    assert main(["pipeline", "campaign", *options[:-1], str(plan.parent)]) == 2
-    assert "there is something that is no campaign: 'plan'; choose" in capsys.readouterr().err
-    assert spark.read.parquet(str(plan)).count() == 3
-    assert main(["pipeline", "campaign", "--report", str(tmp_path / "nowhere")]) == 2
-    assert "there is no such folder" in capsys.readouterr().err
-
-
-@pytest.mark.spark
-def test_what_has_a_name_of_ours_is_left_alone_too(
+def test_a_folder_of_something_else_is_left_alone(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "mine"
-
-    def refused(what: str) -> bool:
-        before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        assert main(["pipeline", "campaign", "--scenario", "single-voter", "--results", str(place)]) == 2
-        assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
-        return f"there is something that is no campaign: '{what}'; choose" in capsys.readouterr().err
-
-    (place / "scenarios").mkdir(parents=True)
-    (place / "scenarios" / "my.toml").write_text("mine")
-    assert refused("scenarios/my.toml")
-    shutil.rmtree(place / "scenarios")
-    (place / "plan").write_text("mine")
-    assert refused("plan")
-    (place / "plan").unlink()
-    spark.range(3).write.parquet(str(place / "plan"))
-    (place / "plan" / "_SUCCESS").unlink()
-    assert refused("plan")
-
-
-@pytest.mark.spark
-def test_plain_files_may_lie_beside_a_campaign(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results"
-    options = _one_cell(results)
-    assert main([*options, "-o", str(tmp_path / "first.md")]) == 3
-    report = results / "report.md"
-    assert main(["pipeline", "campaign", "--report", str(results), "-o", str(report)]) == 3
-    (results / ".DS_Store").touch()
-    capsys.readouterr()
-    assert main(options) == 3
-    assert "1 cells, of which 1 are finished" in capsys.readouterr().err
-    assert report.read_text() == (tmp_path / "first.md").read_text()
-    (results / "holidays").mkdir()
-    assert main(options) == 2
-    assert "there is something that is no campaign: 'holidays'; choose" in capsys.readouterr().err
-
-
-def _without_cells(results: Path) -> None:
-    """As when the driver was killed while it wrote down what the campaign consists of."""
-    shutil.rmtree(results / "cells.v3")
-    for name in ("plan", "scenarios"):
-        (results / name / SEAL).unlink()
-        (results / name / "_SUCCESS").unlink()
-        (results / name / "_temporary" / "0").mkdir(parents=True)
-
-
-def _without_plan(results: Path) -> None:
-    """As when it was killed in the first batch, and before another plan was written."""
-    shutil.rmtree(results / "plan")
-    (batch,) = (results / "cells.v3").iterdir()
-    (batch / SEAL).unlink()
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("killed", [_without_cells, _without_plan])
-def test_a_campaign_that_was_killed_as_it_began_is_begun_again(
-    killed: Callable[[Path], None], spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results"
-    assert main(_one_cell(results)) == 3
-    killed(results)
-    assert main(_one_cell(results)) == 3
-    assert "1 cells, of which 0 are finished" in capsys.readouterr().err
-    assert (results / "plan" / "_SUCCESS").exists()
+    (place / "plans").mkdir(parents=True)
+    (place / "plans" / "of-a-house").write_text("kept")
+    assert main(_one_cell(place)) == 2
+    assert f"{place}: has 'plans' and is no folder of a campaign; choose" in capsys.readouterr().err
+    assert [path.name for path in place.rglob("*")] == ["plans", "of-a-house"]
+    assert main(_one_cell(place / "plans" / "of-a-house")) == 2
+    assert "of-a-house: cannot be" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    for name, said in (("none", "there is no"), ("empty", "holds no"), ("mine", "holds no campaign")):
+        assert main(["pipeline", "campaign", "--report", str(tmp_path / name)]) == 2
+        assert f"{tmp_path / name}: {said}" in capsys.readouterr().err
 
 
 @pytest.mark.spark
@@ -307,6 +213,25 @@ def test_a_cell_that_goes_beyond_its_limit_is_undetermined(
     assert found["cells"]["verdicts"] == {"undetermined": 1} and found["limits"]["cells"] == {name: 1}
     (which,) = found["limits"]["which"]
     assert which["distinct_states"] > 0 and which["scenario"] == "nightly-three-voters"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_what_the_reference_violates_as_well_kills_nothing(keep_going: bool) -> None:
+    matrix = {"scenarios": ["finding-restart-as-candidate"], "mutants": ["VOTE-8"], "keep-going": keep_going}
+    sources, cells = source_digest(), expand(Campaign.model_validate({"matrix": [matrix]}))
+    ids = [cell.id(sources) for cell in cells]
+    rows = [dict.fromkeys(CELLS.names) | run_cell(cell.task(sources)) for cell in cells]
+    found = report.of_rows(planned_rows(cells, ids, sources, "a-test"), rows)
+    assert found["cells"]["planned"] == found["cells"]["finished"] == 4
+    assert [(each["mutant"], each["property"]) for each in found["kills"]] == [
+        ("grant-without-looking-at-vote", "VotedOncePerEpoch")
+    ]
+    others = {"vote-for-an-id", "vote-written-again"}
+    assert set(found["mutants"]["reasons"]) == (set() if keep_going else others)
+    status = {found["mutants"]["status"][mutant] for mutant in others}
+    assert status == {"survived" if keep_going else "undetermined"}
+    assert exit_status(found) == (0 if keep_going else 3)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +278,7 @@ def _finished(results: Path) -> list[tuple[str, Any]]:
     import pyarrow.parquet
 
     rows: list[tuple[str, Any]] = []
-    for mark in results.glob(f"cells.v3/*/{SEAL}"):
+    for mark in results.glob(f"cells.v3/[0-9]*/cells/{SUMS}"):
         for file in mark.parent.glob("*.parquet"):
             table = pyarrow.parquet.read_table(file, columns=["cell", "finished"])
             rows += [(row["cell"], row["finished"]) for row in table.to_pylist()]

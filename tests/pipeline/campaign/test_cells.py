@@ -17,7 +17,7 @@ from kraftcheck.pipeline.campaign import explore, server
 from kraftcheck.pipeline.campaign.cells import Cell
 from kraftcheck.pipeline.campaign.executor import run_cell
 from kraftcheck.pipeline.campaign.matrix import Campaign, expand
-from kraftcheck.pipeline.campaign.schemas import CELLS
+from kraftcheck.pipeline.campaign.store import CELLS
 from kraftcheck.support.forks import Server
 from kraftcheck.support.sources import source_digest
 from kraftcheck.systems.scenario import find
@@ -55,7 +55,7 @@ def test_a_cell_finds_what_check_finds(caller: int) -> None:
     assert (found["verdict"], found["as_expected"], found["distinct"]) == ("holds", True, 495)
     assert "rule VOTE-2" in found["covered"] and any(each.startswith("guard ") for each in found["covered"])
     assert found["seconds"] > 0 and found["peak_memory"] > 10 * 2**20
-    assert found.keys() <= {column.name for column in CELLS.columns}
+    assert found.keys() <= set(CELLS.names)
 
 
 def test_a_violation_comes_with_its_trace(caller: int) -> None:
@@ -186,7 +186,7 @@ def test_a_server_runs_one_mutant_after_the_other() -> None:
 def test_a_row_has_the_columns_of_the_data_set() -> None:
     cell = cell_of(scenarios=["single-voter"])
     row = run_cell(cell.task(source_digest()))
-    assert row.keys() <= {column.name for column in CELLS.columns}
+    assert row.keys() <= set(CELLS.names)
     assert (row["cell"], row["verdict"]) == (cell.id(source_digest()), "holds")
 
 

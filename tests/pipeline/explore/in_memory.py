@@ -21,7 +21,7 @@ from kraftcheck.engine.explorer import Search
 from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
-from kraftcheck.pipeline.datasets import Column, Dataset, table
+from kraftcheck.pipeline.datasets import Dataset, pairs_of, table
 from kraftcheck.pipeline.explore import cut, in_driver, tasks
 from kraftcheck.pipeline.explore.in_driver import Trail
 from kraftcheck.pipeline.explore.level import Spent
@@ -68,10 +68,11 @@ def _expression(text: str) -> str:
 
 
 class Data:
-    """Rows that are computed when they are asked for."""
+    """Rows that are computed when they are asked for. ``columns``: their names and types."""
 
-    def __init__(self, random: Random, columns: Sequence[Column], compute: Callable[[], Rows]) -> None:
-        self.random, self.columns, self._compute = random, tuple(columns), compute
+    def __init__(self, random: Random, columns: str, compute: Callable[[], Rows]) -> None:
+        self.random, self.columns, self._compute = random, columns, compute
+        self.names = [name for name, _ in pairs_of(columns)]
         self._kept: Rows | None = None
         self._persisted = False
 
@@ -86,13 +87,11 @@ class Data:
             self._kept = rows
         return rows
 
-    def _of(self, columns: Sequence[Column], compute: Callable[[], Rows]) -> Data:
+    def of(self, columns: str, compute: Callable[[], Rows]) -> Data:
         return Data(self.random, columns, compute)
 
-    def _dicts(self, rows: Rows) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        names = [column.name for column in self.columns]
-        for row in rows:
-            yield row, dict(zip(names, row, strict=True))
+    def dicts(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        return ((row, dict(zip(self.names, row, strict=True))) for row in self.rows)
 
     def persist(self) -> Data:
         self._persisted = True
@@ -106,49 +105,32 @@ class Data:
 
     def where(self, condition: str | Condition) -> Data:
         if isinstance(condition, Condition):
-            chosen = condition
-            return self._of(
+            column, values, wanted = condition.column, condition.values, condition.wanted
+            return self.of(
                 self.columns,
-                lambda: [
-                    row
-                    for row, values in self._dicts(self.rows)
-                    if (values[chosen.column] in chosen.values) == chosen.wanted
-                ],
+                lambda: [row for row, named in self.dicts() if (named[column] in values) == wanted],
             )
         code = compile(_expression(condition), condition, "eval")
-        return self._of(
-            self.columns,
-            lambda: [row for row, values in self._dicts(self.rows) if eval(code, {}, values)],
-        )
+        return self.of(self.columns, lambda: [row for row, named in self.dicts() if eval(code, {}, named)])
 
     def select(self, *names: str) -> Data:
-        columns = [next(each for each in self.columns if each.name == name) for name in names]
-        return self._of(
-            columns,
-            lambda: [tuple(values[name] for name in names) for _, values in self._dicts(self.rows)],
-        )
+        return self.selectExpr(*names)
 
     def selectExpr(self, *texts: str) -> Data:
-        if "sum(" in texts[0]:
-            inner = re.sub(r"^coalesce\((.*), 0\)$", r"\1", texts[0])[len("sum(") : -1]
-            add = [Column("sum", "bigint", "")]
-            return self._of(add, lambda: [(self._sum(inner),)])
-        columns, codes = [], []
+        if texts == ("sum(with_renamed)",):
+            return self.of("sum bigint", lambda: [(sum(named["with_renamed"] for _, named in self.dicts()),)])
+        kinds, columns, codes = dict(pairs_of(self.columns)), [], []
         for text in texts:
             source, _, name = text.partition(" AS ")
-            kind = next((each.type for each in self.columns if each.name == source), "int")
-            columns.append(Column(name or source, kind, ""))
+            columns.append(f"{name or source} {kinds.get(source, 'int')}")
             codes.append(compile(source, text, "eval"))
-        return self._of(
-            columns,
-            lambda: [tuple(eval(code, {}, values) for code in codes) for _, values in self._dicts(self.rows)],
+        return self.of(
+            ", ".join(columns),
+            lambda: [tuple(eval(code, {}, named) for code in codes) for _, named in self.dicts()],
         )
 
-    def _sum(self, text: str) -> int:
-        return sum(eval(text, {"octet_length": len}, values) for _, values in self._dicts(self.rows))
-
     def union(self, other: Data) -> Data:
-        return self._of(self.columns, lambda: [*self.rows, *other.rows])
+        return self.of(self.columns, lambda: [*self.rows, *other.rows])
 
     def mapInArrow(self, function: Callable[..., Any], schema: str) -> Data:
         def compute() -> Rows:
@@ -158,17 +140,14 @@ class Data:
                     found += _rows_of(batch)
             return found
 
-        return self._of(_columns(schema), compute)
+        return self.of(schema, compute)
 
     def groupBy(self, key: str) -> Grouped:
         return Grouped(self, key)
 
     def collect(self) -> list[Row]:
-        kind = type("Named", (Row,), {"names": tuple(column.name for column in self.columns)})
+        kind = type("Named", (Row,), {"names": tuple(self.names)})
         return [kind(row) for row in self.rows]
-
-    def toArrow(self) -> Any:
-        return table(self.columns, self.rows)
 
 
 @dataclass
@@ -178,15 +157,15 @@ class Grouped:
 
     def groups(self) -> dict[Any, Rows]:
         found: dict[Any, Rows] = {}
-        for row, values in self.data._dicts(self.data.rows):
-            found.setdefault(values[self.key], []).append(row)
+        for row, named in self.data.dicts():
+            found.setdefault(named[self.key], []).append(row)
         return found
 
     def sum(self, name: str) -> Data:
-        at = [column.name for column in self.data.columns].index(name)
-        columns = [Column(self.key, "bigint", ""), Column("sum", "bigint", "")]
-        return self.data._of(
-            columns, lambda: [(key, sum(row[at] for row in rows)) for key, rows in self.groups().items()]
+        at = self.data.names.index(name)
+        return self.data.of(
+            f"{self.key} bigint, sum bigint",
+            lambda: [(key, sum(row[at] for row in rows)) for key, rows in self.groups().items()],
         )
 
     def cogroup(self, other: Grouped) -> Cogrouped:
@@ -208,11 +187,7 @@ class Cogrouped:
                 found += _rows_of(function(one, two))
             return found
 
-        return self.left.data._of(_columns(schema), compute)
-
-
-def _columns(schema: str) -> list[Column]:
-    return [Column(*each.replace("`", "").split(), "") for each in schema.split(", ")]
+        return self.left.data.of(schema.replace("`", ""), compute)
 
 
 def _rows_of(found: Any) -> Rows:
@@ -267,7 +242,7 @@ class Context:
 
     def createDataFrame(self, rows: Any) -> Data:
         kinds = {"int32": "int", "int64": "bigint", "large_binary": "binary"}
-        columns = [Column(each.name, kinds[str(each.type)], "") for each in rows.schema]
+        columns = ", ".join(f"{each.name} {kinds[str(each.type)]}" for each in rows.schema)
         found = _rows_of(rows)
         return Data(self._random, columns, lambda: found)
 
@@ -289,9 +264,9 @@ class InMemory(Store):
         self.files: Any = memory
         self._run = run
         self._tables: list[str] = []
-        self._read = {}
+        self._links = {}
         self.parts = ()
-        self.in_driver = []
+        self.handed_over = 0
         self.visited_sums = {}
         self._whole = set()
         self._places: dict[str, tuple[Dataset, str]] = {}
@@ -314,16 +289,13 @@ class InMemory(Store):
         self.memory.rows.setdefault(folder, [])
 
     def _append(self, data: Any, what: str, dataset: Dataset) -> None:
-        rows = data.select(*(column.name for column in dataset.columns)).rows
+        rows = data.select(*dataset.names).rows
         _, folder = self._places[self._name(what)]
         if self.end_at == 0:
             # Some of it is there.
             self.memory.rows[folder] += [row for row in rows if self.random.random() < 0.5]
         self._wrote()
         self.memory.rows[folder] += rows
-
-    def _require_files(self, dataset: Dataset, folder: str) -> None:
-        assert folder in self.memory.rows
 
     def _seal(self, folder: str) -> None:
         pass
@@ -348,14 +320,14 @@ class InMemory(Store):
     def visited(self, level: int) -> Any:
         return self._named("visited").where(f"level <= {level}")
 
-    def write_links(self, data: Any, begin: int, end: int) -> None:
+    def write_links(self, data: Any, end: int) -> None:
         self._wrote()
-        self.memory.rows[f"links/{begin:05d}"] = data.rows
-        self.in_driver.append((begin, end))
+        self.memory.rows["links"] = data.rows
+        self.handed_over = end
 
-    def _links_from(self, begin: int) -> dict[int, Any]:
+    def _read_links(self) -> dict[int, Any]:
         found: dict[int, list[Any]] = {}
-        for level, _, links in sorted(self.memory.rows[f"links/{begin:05d}"]):
+        for level, _, links in sorted(self.memory.rows["links"]):
             found.setdefault(level, []).append(np.frombuffer(links, np.uint32).reshape(-1, 2))
         return {level: np.concatenate(pieces) for level, pieces in found.items()}
 

@@ -158,7 +158,7 @@ def test_lost_candidates_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         explore_in_memory(random_system(SOME_LEVELS), Random(1), Memory(), Setup())
 
 
-@pytest.mark.parametrize("folder", ["levels/00000", "links/00000"])
+@pytest.mark.parametrize("folder", ["levels/00000", "links"])
 def test_a_trace_through_what_is_damaged(folder: str) -> None:
     hand_over = 0 if folder.startswith("levels") else 2
     memory, random = Memory(), Random(3)

@@ -1,4 +1,4 @@
-"""Exploration on Spark, forced from level 0, against the engine."""
+"""Exploration on Spark against the engine, and the folder of a run."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.synthetic import Synthetic
 from kraftcheck.engine.system import Exploration, System
 from kraftcheck.pipeline.explore.command import _folder
 from kraftcheck.pipeline.explore.level import Spent
 from kraftcheck.pipeline.explore.search import Options, explore_on_spark
-from kraftcheck.pipeline.files import Files
+from kraftcheck.pipeline.explore.store import VISITED, Manifest, Store
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kinds import model_of
 from kraftcheck.systems.scenario import find
 from tests.engine.random_systems import random_system
+from tests.engine.synthetic import Synthetic
 
 FIELDS = (
     "verdict", "distinct", "states", "generated", "skipped", "levels", "depth", "constrained", "deadlocks",
     "reached_goals", "missing_goals", "calls", "limit", "collision_probability",
 )  # fmt: skip
 
-
 #: A step violates a property, and a state that it leads to breaks an invariant.
 SEVERAL = 1212
 #: Two small levels, a larger one, and a step from there that violates a property.
 VIOLATED = 577
+#: A system whose search has some levels on Spark.
+RESUMED = 98
 
 
 def on_spark(spark: Any, system: System, folder: Path, **more: Any) -> tuple[Exploration, Spent]:
     spent = Spent()
-    options = Options(folder.as_uri(), "this test", parts=2, hand_over=more.pop("hand_over", 0))
+    # Not as a URI, in which some characters have another form.
+    options = Options(f"file://{folder}", more.pop("made_for", "this test"), 2, more.pop("hand_over", 0))
     return explore_on_spark(system, spark=spark, options=options, spent=spent, **more), spent
 
 
@@ -54,14 +54,17 @@ def require_same(found: Exploration, expected: Exploration) -> None:
     assert {each.property: each for each in found.violations} == by_name
 
 
+# Random systems in thousands are explored in test_in_memory.py.
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "seed", [24, SEVERAL, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (40, 98, 105, 106))]
+    "seed", [24, SEVERAL, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (40, 98, 105, 106))]
 )
 def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
     found, spent = on_spark(spark, random_system(seed), tmp_path)
     require_same(found, explore(random_system(seed)))
-    assert spent.handed_over == 0 and not spent.looked_ahead
+    assert spent.handed_over == 0
 
 
 @pytest.mark.spark
@@ -73,14 +76,6 @@ def test_brokers_with_clocks(spark: Any, tmp_path: Path) -> None:
     assert spent.handed_over == 0
 
 
-@pytest.mark.spark
-def test_small_levels_after_large_ones_are_explored_in_the_driver(spark: Any, tmp_path: Path) -> None:
-    found, spent = on_spark(spark, random_system(98), tmp_path, hand_over=5)
-    require_same(found, explore(random_system(98)))
-    assert found.levels == (1, 3, 8, 10, 4)
-    assert spent.handed_over == 2 and spent.states == 14 and spent.looked_ahead == 1
-
-
 @pytest.mark.nightly
 @pytest.mark.spark
 def test_symmetry(spark: Any, tmp_path: Path) -> None:
@@ -90,8 +85,36 @@ def test_symmetry(spark: Any, tmp_path: Path) -> None:
     assert found.states > found.distinct and spent.passes > len(found.levels)
 
 
-#: A system whose search has some levels on Spark.
-RESUMED = 98
+@pytest.mark.spark
+def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> None:
+    small = Synthetic(nodes=3, epochs=1, entries=1, restarts=0, capacity=3)
+    found, spent = on_spark(spark, small, tmp_path, hand_over=200_000)
+    require_same(found, explore(small))
+    assert spent.handed_over is None
+
+
+@pytest.mark.spark
+def test_large_levels_are_handed_over_and_computed_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark keeps for a level is there until the last thing is written."""
+    kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
+
+    def noting(name: str, inner: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Store, *arguments: Any) -> None:
+            kept[name].append({data.id() for data in spark.sparkContext._jsc.sc().getRDDStorageInfo()})
+            inner(self, *arguments)
+
+        return noted
+
+    for name in kept:
+        monkeypatch.setattr(Store, name, noting(name, getattr(Store, name)))
+    found, spent = on_spark(spark, random_system(RESUMED), tmp_path, hand_over=5)
+    require_same(found, explore(random_system(RESUMED)))
+    assert found.levels == (1, 3, 8, 10, 4) and (spent.handed_over, spent.states) == (2, 14)
+    # The first is written by the driver.
+    assert kept["append_visited"][1:] == kept["write_level"][1:]
+    assert all(len(found) > 1 for found in kept["write_level"][1:]) and len(kept["write_level"]) == 3
 
 
 class Killed(Exception):
@@ -103,17 +126,13 @@ class Killed(Exception):
     "stage",
     [
         "write_level",
-        pytest.param("append_visited", marks=pytest.mark.slow),
-        pytest.param("commit", marks=pytest.mark.slow),
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("append_visited", "commit")),
     ],
 )
 def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     """Ended just before and just after each thing that a level writes."""
-    from kraftcheck.pipeline.explore.store import Store
-
-    expected = explore(random_system(RESUMED))
     inner = getattr(Store, stage)
     calls = 0
 
@@ -128,24 +147,20 @@ def test_a_run_that_ends_in_the_middle_of_a_level_goes_on(
         return result
 
     monkeypatch.setattr(Store, stage, killed)
-    ended = 0
-    while True:
-        try:
-            found, spent = on_spark(spark, random_system(RESUMED), tmp_path)
-            break
-        except Killed:
-            ended += 1
-    require_same(found, expected)
-    assert ended == 2 and spent.taken_up is not None
+    for _ in range(2):
+        with pytest.raises(Killed):
+            on_spark(spark, random_system(RESUMED), tmp_path)
+    found, spent = on_spark(spark, random_system(RESUMED), tmp_path)
+    require_same(found, explore(random_system(RESUMED)))
+    assert spent.taken_up is not None
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_what_a_violating_step_leads_to_is_judged_by_a_run_that_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended after the level was written, before it was judged."""
-    from kraftcheck.pipeline.explore.store import Manifest, Store
-
     inner = Store.commit
 
     def killed(self: Store, manifest: Manifest) -> None:
@@ -161,58 +176,85 @@ def test_what_a_violating_step_leads_to_is_judged_by_a_run_that_goes_on(
     assert len(found.violations) > 1 and spent.taken_up == len(found.levels) - 1
 
 
-@pytest.mark.slow
+# Folders.
+
+
+@pytest.fixture(scope="module")
+def kept(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run that is violated, so taking it up reads all kinds of files; without other checksums.
+
+    Its name has quotes, spaces and what stands for other characters in a URI.
+    """
+    folder = tmp_path_factory.mktemp("kept") / "it's a 100%20 run"
+    found, _ = on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
+    require_same(found, explore(random_system(VIOLATED)))
+    assert found.violations and (folder / "links").is_dir()
+    return folder
+
+
+@pytest.fixture
+def run(kept: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    ignored = shutil.ignore_patterns("*.crc")
+    return Path(shutil.copytree(kept, tmp_path / "it's a 100%20 run", ignore=ignored))
+
+
 @pytest.mark.spark
-def test_a_folder_that_cannot_be_used_is_refused(spark: Any, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("something else")
-    with pytest.raises(InputError, match=r"has 'notes.txt' but no complete"):
-        on_spark(spark, random_system(1), tmp_path)
-    folder = tmp_path / "run"
-    found, _ = on_spark(spark, random_system(RESUMED), folder)
-    # Once more: there is little left to do.
-    again, spent = on_spark(spark, random_system(RESUMED), folder)
-    require_same(again, found)
-    assert spent.taken_up == len(found.levels) - 1
-    other = Options(folder.as_uri(), "something else", 2, 0)
+@pytest.mark.parametrize("all_files", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_no_changed_bit_is_taken_up(spark: Any, run: Path, all_files: bool) -> None:
+    before = {path for path in run.rglob("*") if path.is_file() and path.stat().st_size}
+    # The name of the run is written anew, and the mark of the folder's kind; of descriptions the last counts.
+    used = before - {run / "run"} - set(sorted((run / "complete").iterdir())[:-1])
+    kinds = {(path.parent.parent.name, path.parent.name, path.suffix): path for path in sorted(used)}
+    assert {path.relative_to(run).parts[0] for path in used} == {
+        "levels", "links", "visited", "keys", "complete",
+    }  # fmt: skip
+    random = Random(0)
+    for path in sorted(used) if all_files else sorted(kinds.values())[::3]:
+        content = bytearray(path.read_bytes())
+        bit = random.randrange(8 * len(content))
+        content[bit // 8] ^= 1 << bit % 8
+        _refused(spark, run, path, bytes(content), "is .*")
+
+
+@pytest.mark.spark
+def test_other_files_than_before_are_refused(spark: Any, run: Path) -> None:
+    last = run / "levels" / f"{max(int(each.name) for each in (run / 'levels').iterdir()):05d}"
+    part, visited = min(last.glob("*.parquet")), min((run / "visited").glob("*.parquet"))
+    keys = max((run / "keys").glob("0*[0-9]"))
+    for path in (part, visited):
+        _refused(spark, run, path, path.read_bytes()[:99], "has 99 bytes instead of .*")
+        _refused(spark, run, path, None, "is missing")
+    _refused(spark, run, keys, keys.read_bytes() + b"12345678", "is not what was written")
+    _refused(spark, run, last / "part-00000-more.parquet", part.read_bytes(), "was not there .*")
+    _refused(spark, run, run / "visited" / "mine.parquet", visited.read_bytes(), "was not written by .*")
     with pytest.raises(InputError, match="a run of another scenario"):
-        explore_on_spark(random_system(RESUMED), spark=spark, options=other)
-    last = max((folder / "complete").glob("*.json"))
-    text = last.read_text()
-    for checksum in folder.rglob(".*.crc"):
-        checksum.unlink()
-    last.write_text(text.replace('"generated":', '"generated":1'))
-    with pytest.raises(InputError, match="is not what was written; the run is damaged"):
-        on_spark(spark, random_system(RESUMED), folder)
-    last.write_text(text[:100])
-    with pytest.raises(InputError, match="is not what was written; the run is damaged"):
-        on_spark(spark, random_system(RESUMED), folder)
-    last.write_text(text)
-    rows = max(path for path in (folder / "levels").glob("*/*.parquet"))
-    content = rows.read_bytes()
-    rows.unlink()
-    with pytest.raises(InputError, match=f"{rows}: is missing; the run is damaged"):
-        on_spark(spark, random_system(RESUMED), folder)
-    rows.write_bytes(content)
-    for file in (rows, min((folder / "visited").glob("*.parquet"))):
-        content = file.read_bytes()
-        file.write_bytes(content[:99])
-        with pytest.raises(InputError, match=f"{file}: has 99 bytes instead of .*; the run is damaged: "):
-            on_spark(spark, random_system(RESUMED), folder)
-        pq.write_table(pa.table({"a": [1]}), file)
-        with pytest.raises(InputError, match=f"{file}: has .* bytes instead of .*; the run is damaged"):
-            on_spark(spark, random_system(RESUMED), folder)
-        file.write_bytes(content)
-    keys = max((folder / "keys").glob("0*"))
-    keys.write_bytes(keys.read_bytes() + b"12345678")
-    with pytest.raises(InputError, match=r"keys.*is not what was written; the run is damaged"):
-        on_spark(spark, random_system(RESUMED), folder)
+        on_spark(spark, random_system(VIOLATED), run, made_for="something else")
+    # What a killed run leaves of a level that it did not complete is removed.
+    left = run / "visited" / "part-00000-left.parquet"
+    shutil.copy(visited, left)
+    found, spent = on_spark(spark, random_system(VIOLATED), run, hand_over=2)
+    require_same(found, explore(random_system(VIOLATED)))
+    assert not left.exists() and spent.taken_up == len(found.levels) - 1
+
+
+def _refused(spark: Any, run: Path, path: Path, content: bytes | None, said: str) -> None:
+    """The run is refused with this ``content`` of the file ``path``; ``None``: without it."""
+    before = path.read_bytes() if path.exists() else None
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=f"^(file:(//)?)?{path}: {said}; the run is damaged: remove"):
+        on_spark(spark, random_system(VIOLATED), run, hand_over=2)
+    for file in (path, *run.rglob(".*.crc")):
+        file.unlink(missing_ok=True)
+    if before is not None:
+        path.write_bytes(before)
 
 
 @pytest.mark.spark
 def test_a_folder_may_be_relative_and_have_any_name(spark: Any, tmp_path: Path) -> None:
     """Where the process is, and not in the warehouse of Spark's catalog."""
-    from kraftcheck.pipeline.explore.store import VISITED, Store
-
     here = os.path.relpath(tmp_path, Path.cwd()) + "/it's a run"
     store = Store(spark.newSession(), here, "relative")
     store.claim()
@@ -222,97 +264,6 @@ def test_a_folder_may_be_relative_and_have_any_name(spark: Any, tmp_path: Path) 
     assert store.visited(0).count() == 1
     store.close()
     assert list((tmp_path / "it's a run" / "visited").glob("*.parquet"))
-    again = Store(spark.newSession(), here, "again")
-    again.claim()
-    again.parts = store.parts
-    again.new_visited()
-    assert again.visited(0).count() == 0
-    again.close()
-
-
-@pytest.mark.spark
-def test_a_level_that_lacks_states_is_said_to_be_damaged(spark: Any, tmp_path: Path) -> None:
-    """A level in the middle is read only when a counterexample is told."""
-    folder = tmp_path / "run"
-    found, _ = on_spark(spark, random_system(SEVERAL), folder)
-    assert found.violations and len(found.levels) > 2
-    for part in (folder / "levels" / "00001").glob("*.parquet"):
-        part.unlink()
-    with pytest.raises(InputError, match=r"levels/00001/part-.*: is missing; the run is damaged"):
-        on_spark(spark, random_system(SEVERAL), folder)
-
-
-def _flip(path: Path, bit: int) -> None:
-    content = bytearray(path.read_bytes())
-    content[bit // 8 % len(content)] ^= 1 << bit % 8
-    path.write_bytes(content)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("all_files", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_no_changed_bit_is_taken_up(spark: Any, tmp_path: Path, all_files: bool) -> None:
-    """Where no file system has checksums. The run is violated, so taking it up reads all kinds of files."""
-    folder = tmp_path / "run"
-    found, _ = on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
-    assert found.violations
-    for checksum in folder.rglob(".*.crc"):
-        checksum.unlink()
-    before = {path for path in folder.rglob("*") if path.is_file() and path.stat().st_size}
-    # The name of the run is written anew; of descriptions the last one counts.
-    used = before - {folder / "run"} - set(sorted((folder / "complete").iterdir())[:-1])
-    kinds = {(path.parent.parent.name, path.parent.name, path.suffix): path for path in sorted(used)}
-    assert {path.relative_to(folder).parts[0] for path in used} == {
-        "levels", "links", "visited", "keys", "complete",
-    }  # fmt: skip
-    random = Random(0)
-    for path in sorted(used) if all_files else sorted(kinds.values())[::3]:
-        content = path.read_bytes()
-        _flip(path, random.randrange(8 * len(content)))
-        with pytest.raises(InputError, match=f"^(file:(//)?)?{path}: is .*; the run is damaged: remove"):
-            on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
-        path.write_bytes(content)
-        for checksum in folder.rglob(".*.crc"):
-            checksum.unlink()
-    extra = folder / "levels" / "00002" / "part-00000-more.parquet"
-    shutil.copy(min((folder / "levels" / "00002").glob("*.parquet")), extra)
-    with pytest.raises(InputError, match=f"{extra}: was not there .*; the run is damaged"):
-        on_spark(spark, random_system(VIOLATED), folder, hand_over=2)
-    extra.unlink()
-    # What a killed run leaves of a level that it did not complete.
-    left = folder / "visited" / "part-00000-left.parquet"
-    shutil.copy(min((folder / "visited").glob("*.parquet")), left)
-    require_same(on_spark(spark, random_system(VIOLATED), folder, hand_over=2)[0], found)
-    assert not left.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_an_earlier_run_in_the_same_folder_ends(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from kraftcheck.pipeline.explore.store import Store
-
-    inner = Store.write_level
-    begun = False
-
-    def begin_another(self: Store, *arguments: Any) -> None:
-        nonlocal begun
-        inner(self, *arguments)
-        if not begun:
-            begun = True
-            on_spark(spark, random_system(RESUMED), tmp_path)
-
-    monkeypatch.setattr(Store, "write_level", begin_another)
-    with pytest.raises(InputError, match="another run uses it now"):
-        on_spark(spark, random_system(RESUMED), tmp_path)
-
-
-@pytest.mark.spark
-def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> None:
-    small = Synthetic(nodes=3, epochs=1, entries=1, restarts=0, capacity=3)
-    found, spent = on_spark(spark, small, tmp_path, hand_over=200_000)
-    require_same(found, explore(small))
-    assert spent.handed_over is None
 
 
 def test_a_folder_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,32 +272,9 @@ def test_a_folder_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_what_spark_does_not_do_is_refused() -> None:
+    nothing: Any = None
     with pytest.raises(ValueError, match="first violation"):
-        explore_on_spark(
-            random_system(1),
-            spark=None,
-            options=Options("", ""),
-            keep_going=True,  # type: ignore[arg-type]
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_a_folder_of_any_name(spark: Any, tmp_path: Path) -> None:
-    """With quotes, spaces and what stands for others in a URI; a trace reads all kinds of data there."""
-    folder = tmp_path / "it's a 100%20 run"
-    options = Options(f"file://{folder}", "this test", parts=2, hand_over=2)
-    found = explore_on_spark(random_system(VIOLATED), spark=spark, options=options)
-    require_same(found, explore(random_system(VIOLATED)))
-    assert found.violations and list((folder / "links").iterdir())
-    require_same(explore_on_spark(random_system(VIOLATED), spark=spark, options=options), found)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("character", list("*?[]{}\\"))
-def test_a_folder_whose_name_is_a_pattern_is_refused(spark: Any, character: str) -> None:
-    with pytest.raises(InputError, match=r"takes the .* for a wildcard; name a path"):
-        Files(spark, f"file:///run{character}1")
+        explore_on_spark(random_system(1), spark=nothing, options=Options("", ""), keep_going=True)
 
 
 def test_the_temporary_folder_is_the_one_that_is_removed(
@@ -360,29 +288,3 @@ def test_the_temporary_folder_is_the_one_that_is_removed(
     scenario: Any = None
     with _folder(scenario, Namespace(dir=None), spark) as folder:
         assert folder.startswith("file:///") and Path(folder.removeprefix("file://")).is_dir()
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_what_a_level_takes_is_computed_once(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What Spark keeps for a level is there until the last thing is written."""
-    from kraftcheck.pipeline.explore.store import Store
-
-    kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
-
-    def noting(name: str, inner: Callable[..., None]) -> Callable[..., None]:
-        def noted(self: Store, *arguments: Any) -> None:
-            kept[name].append({data.id() for data in spark.sparkContext._jsc.sc().getRDDStorageInfo()})
-            inner(self, *arguments)
-
-        return noted
-
-    for name in kept:
-        monkeypatch.setattr(Store, name, noting(name, getattr(Store, name)))
-    on_spark(spark, random_system(RESUMED), tmp_path)
-    # Level 0 is written by the driver.
-    assert len(kept["write_level"]) == len(kept["append_visited"]) > 3
-    assert kept["append_visited"][1:] == kept["write_level"][1:]
-    assert all(len(found) > 1 for found in kept["write_level"][1:])

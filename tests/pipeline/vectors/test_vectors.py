@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kraftcheck.cli import main as cli
 from kraftcheck.pipeline.vectors import tasks
-from kraftcheck.pipeline.vectors.cover import cover_plainly
+from kraftcheck.pipeline.vectors.cover import choose
 from kraftcheck.reference.events import RequestTimedOut, Resign
 from kraftcheck.reference.protocol import KAFKA, PRESETS
 from kraftcheck.reference.step import step
@@ -35,7 +35,7 @@ CANDIDATES = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 3), PAIRS), mi
 def test_the_greedy_choice_covers_what_there_is(
     candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
 ) -> None:
-    chosen = cover_plainly(candidates, keep)
+    chosen = choose(candidates, keep)
     pairs = {tie: of for _, _, tie, of in candidates}
     for pair in {pair for of in pairs.values() for pair in of}:
         there = sum(pair in of for of in pairs.values())
@@ -51,7 +51,7 @@ def test_what_a_task_leaves_out_is_never_chosen(
     random.Random(len(made)).shuffle(made)
     kept = {each.tie for each in tasks._smallest(iter(made), keep)}
     fewer = [each for each in candidates if each[2] in kept]
-    assert cover_plainly(fewer, keep) == cover_plainly(candidates, keep)
+    assert choose(fewer, keep) == choose(candidates, keep)
 
 
 def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> None:

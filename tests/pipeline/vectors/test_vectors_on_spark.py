@@ -1,4 +1,4 @@
-"""Vectors chosen on Spark: the same choice as one made after the other, and a whole set."""
+"""Vectors made on Spark: what tasks leave out of the choice, and a whole set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.vectors import tasks
-from kraftcheck.pipeline.vectors.cover import cover, cover_plainly, smallest
+from kraftcheck.pipeline.vectors.cover import choose, cover, smallest
 from kraftcheck.pipeline.vectors.run import CHOSEN, make
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
@@ -35,7 +35,7 @@ def candidates(seed: int) -> list[tuple[int, int, str, tuple[str, ...]]]:
 
 
 @pytest.mark.parametrize(("seed", "keep"), [(1, 1), (2, 3)])
-def test_rounds_choose_what_one_after_the_other_would(spark: Any, seed: int, keep: int) -> None:
+def test_kinds_are_chosen_apart_from_the_smallest_candidates(spark: Any, seed: int, keep: int) -> None:
     made = candidates(seed)
     kinds = {"step": made, "sequence": made[::3]}
     rows = [
@@ -43,11 +43,9 @@ def test_rounds_choose_what_one_after_the_other_would(spark: Any, seed: int, kee
         for kind, of_kind in kinds.items()
         for tier, size, tie, pairs in of_kind
     ]
-    data = smallest(spark.createDataFrame(rows, SCHEMA), keep)
-    found = {each.tie: each.covers for each in cover(data, keep, most_here=0)}
-    wanted = {kind: cover_plainly(of_kind, keep) for kind, of_kind in kinds.items()}
-    assert found == {each.tie: each.covers for each in cover(data, keep)}
-    assert found == {f"{kind} {tie}": of for kind, ties in wanted.items() for tie, of in ties.items()}
+    found = dict(cover(smallest(spark.createDataFrame(rows, SCHEMA), keep), keep))
+    wanted = {kind: choose(of_kind, keep) for kind, of_kind in kinds.items()}
+    assert found == {f"{kind} {tie}": [*of] for kind, ties in wanted.items() for tie, of in ties.items()}
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
-"""A made-up protocol with the shape of a real one, to measure the engine on.
+"""A made-up protocol with the shape of a real one, to test the engine on.
 
 Nodes elect leaders epoch by epoch and copy numbered entries; a fault budget restarts them. It stands for
-no protocol: it is here because its states look like a protocol's (few components with thousands of local
-states, several messages in flight, a history, budgets), so that its figures mean something.
+no protocol; its states look like a protocol's: few components with thousands of local states, several
+messages in flight, a history, budgets.
 """
 
 from __future__ import annotations
@@ -196,28 +196,3 @@ class Synthetic:
     def record(self, history: Any, label: Any) -> Recorded:
         violations = ("two-leaders-ever",) if any(epoch == label[0] for epoch, _ in history) else ()
         return Recorded(tuple(sorted({*history, label})), violations)
-
-
-def main() -> None:
-    """``python -m kraftcheck.engine.synthetic [threads] [states]``: measure the engine."""
-    import sys
-
-    from kraftcheck.engine.explorer import explore
-    from kraftcheck.engine.system import Limits
-
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    states = int(sys.argv[2]) if len(sys.argv) > 2 else None
-    explore(Synthetic(epochs=1), threads=threads)  # loads or compiles the kernels
-    system = Synthetic(epochs=3, entries=2, restarts=1, capacity=7)
-    result = explore(system, threads=threads, limits=Limits(max_states=states))
-    rate = result.distinct / result.seconds / 1e6
-    print(
-        f"{result.verdict.value}: {result.distinct:,} distinct, {result.generated:,} generated, depth "
-        f"{result.depth}, {result.calls:,} calls, {result.seconds:.2f} s, {rate:.2f} million distinct/s, "
-        f"{result.visited_bytes / result.distinct:.1f} B a state visited, "
-        f"{result.peak_memory / 2**20:.0f} MiB resident, constrained {result.constrained}"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,17 +1,12 @@
-"""What the report says of mutants: each is held against the reference as it is in the same place."""
+"""What the report says of mutants: each is compared with the unchanged reference in the same cell."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kraftcheck.checking.mutation import catalogue
-from kraftcheck.cli.main import main
 from kraftcheck.pipeline.campaign import mutants
-from kraftcheck.pipeline.campaign.schemas import CELLS, PLAN
+from kraftcheck.pipeline.campaign.store import CELLS, PLAN
 
 Row = dict[str, Any]
 HOLDS: Row = {"verdict": "holds"}
@@ -42,6 +37,8 @@ NOT_JUDGED = {"eventually_judged": False}
 SAFETY = ("P", "safety", 4)
 UNKNOWN = "violates Q; that the reference as it is does not is not known, as it violates P there"
 SAME = "ends at P there, which the reference as it is violates as well"
+
+PLANNED, FINISHED = dict.fromkeys(PLAN.names), dict.fromkeys(CELLS.names)
 
 #: By the name of the scenario: the control, the mutant, and what became of it. ``None``: is not finished.
 CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
@@ -99,15 +96,8 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
 }
 
 
-def views(spark: Any, plan: list[Row], cells: list[Row]) -> None:
-    """What the report makes views of."""
-    for name, dataset, rows in (("plan", PLAN, plan), ("cells", CELLS, cells)):
-        nothing = {column.name: None for column in dataset.columns}
-        spark.createDataFrame([nothing | row for row in rows], dataset.schema()).createOrReplaceTempView(name)
-
-
 def place(scenario: str, mutant: str, control: Row | None, found: Row | None) -> tuple[list[Row], list[Row]]:
-    """Plan and finished cells of a mutant and its control."""
+    """Plan and finished cells of a mutant and its control, with all their columns."""
     rows = [
         (f"{scenario} none", "none", None, control),
         (f"{scenario} mutant", mutant, f"{scenario} none", found),
@@ -120,30 +110,31 @@ def place(scenario: str, mutant: str, control: Row | None, found: Row | None) ->
             "mutant": name,
             "engine": (row or {}).get("engine", "check"),
         }
-        plan.append(where | {"control": beside})
-        cells += [] if row is None else [where | {"eventually_judged": True} | row]
+        plan.append(PLANNED | where | {"control": beside})
+        cells += [] if row is None else [FINISHED | where | {"eventually_judged": True} | row]
     return plan, cells
 
 
-@pytest.mark.spark
-def test_a_mutant_is_killed_by_what_the_reference_was_judged_by(spark: Any) -> None:
+def became(plan: list[Row], cells: list[Row]) -> tuple[dict[str, Any], list[Row]]:
+    return mutants.found(plan, {cell["cell"]: cell for cell in cells})
+
+
+def test_a_mutant_is_killed_by_what_the_reference_was_judged_by() -> None:
     plan, cells = [], []
     for name, (control, row, _, _) in CASES.items():
         planned, finished = place(name, f"m-{name}", control, row)
         plan += planned
         cells += finished
-    views(spark, plan, cells)
-    became, kills = mutants.found(spark)
-    assert became["status"] == {f"m-{name}": status for name, (_, _, status, _) in CASES.items()}
-    assert became["reasons"] == {
+    found, kills = became(plan, cells)
+    assert found["status"] == {f"m-{name}": status for name, (_, _, status, _) in CASES.items()}
+    assert found["reasons"] == {
         f"m-{name}": f"{name}: {why}" for name, (_, _, _, why) in CASES.items() if why is not None
     }
     killed = {f"m-{name}" for name, (_, _, status, _) in CASES.items() if status == "killed"}
     assert {each["mutant"] for each in kills} == killed and {each["property"] for each in kills} == {"Q"}
 
 
-@pytest.mark.spark
-def test_what_became_of_a_mutant_in_several_places(spark: Any) -> None:
+def test_what_became_of_a_mutant_in_several_places() -> None:
     parts = [
         *(
             place(f"{one}-{number}", "killed", *CASES[one][:2])
@@ -152,63 +143,26 @@ def test_what_became_of_a_mutant_in_several_places(spark: Any) -> None:
         *(place(f"{one}-2", "open", *CASES[one][:2]) for one in ("same", "survives", "too-late")),
         *(place(f"{one}-3", "survivor", *CASES[one][:2]) for one in ("survives", "invalid")),
     ]
-    views(spark, [row for plan, _ in parts for row in plan], [row for _, cells in parts for row in cells])
-    became, _ = mutants.found(spark)
-    assert became["status"] == {"killed": "killed", "open": "undetermined", "survivor": "survived"}
-    assert became["reasons"] == {"open": f"same-2: {SAME} (one of 2 cells)"}
+    found, _ = became(
+        [row for plan, _ in parts for row in plan], [row for _, cells in parts for row in cells]
+    )
+    assert found["status"] == {"killed": "killed", "open": "undetermined", "survivor": "survived"}
+    assert found["reasons"] == {"open": f"same-2: {SAME} (one of 2 cells)"}
 
 
-@pytest.mark.spark
-def test_a_mutant_in_its_own_scenario_is_not_killed_before_all_of_it_is_finished(spark: Any) -> None:
+def test_a_mutant_in_its_own_scenario_is_not_killed_before_all_of_it_is_finished() -> None:
     mutant = next(each for each in catalogue.shipped().values() if len(each.expect) == 2)
     first, second = mutant.expect
     where = {"scenario": mutant.scenario, "engine": "check"}
-    cells = [{**where, "cell": "none", "mutant": "none"} | HOLDS]
-    plan = [{**where, "cell": "none", "mutant": "none"}]
+    cells = [{**FINISHED, **where, "cell": "none", "mutant": "none"} | HOLDS]
+    plan = [{**PLANNED, **where, "cell": "none", "mutant": "none"}]
     for name in (first, second):
         own = {**where, "cell": name, "mutant": mutant.id, "judged": name, "expected": f"violated: {name}"}
-        plan.append(own | {"control": "none"})
-        cells.append(own | ends(name, 3))
-    views(spark, plan, cells[:2])
-    became, kills = mutants.found(spark)
-    assert became["status"] == {mutant.id: "undetermined"} and len(kills) == 1
-    assert became["reasons"] == {mutant.id: f"{mutant.scenario}: not finished"}
-    views(spark, plan, cells[1:])
-    assert mutants.found(spark)[0]["status"] == {mutant.id: "undetermined"}
+        plan.append(PLANNED | own | {"control": "none"})
+        cells.append(FINISHED | own | ends(name, 3))
+    found, kills = became(plan, cells[:2])
+    assert found["status"] == {mutant.id: "undetermined"} and len(kills) == 1
+    assert found["reasons"] == {mutant.id: f"{mutant.scenario}: not finished"}
+    assert became(plan, cells[1:])[0]["status"] == {mutant.id: "undetermined"}
     full = [cell | {"distinct": 1, "explored_seconds": 0.1, "differences": []} for cell in cells]
-    views(spark, plan, full)
-    assert mutants.found(spark)[0] == {"status": {mutant.id: "killed"}, "reasons": {}}
-
-
-@pytest.mark.spark
-def test_what_the_reference_violates_as_well_kills_nothing(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--scenario", "finding-restart-as-candidate", "--mutant", "VOTE-8", "--json", "--results"]
-    assert main(["pipeline", "campaign", *options, str(tmp_path / "first")]) == 3
-    found = json.loads(capsys.readouterr().out)
-    assert found["cells"]["planned"] == 4
-    assert [(each["mutant"], each["property"]) for each in found["kills"]] == [
-        ("grant-without-looking-at-vote", "VotedOncePerEpoch")
-    ]
-    assert set(found["mutants"]["reasons"]) == {"vote-for-an-id", "vote-written-again"}
-    assert main(["pipeline", "campaign", "--keep-going", *options, str(tmp_path / "whole")]) == 0
-    assert sorted(json.loads(capsys.readouterr().out)["mutants"]["status"].values()) == [
-        "killed",
-        "survived",
-        "survived",
-    ]
-
-
-@pytest.mark.spark
-def test_cells_that_are_all_invalid_leave_a_mutant_undetermined(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--scenario", "alter-quorum", "--protocol", "kafka", "--results", str(tmp_path / "results")]
-    assert main(["pipeline", "campaign", *options]) == 3
-    assert "1 of 1 cells are finished: 1 invalid." in capsys.readouterr().out
-    assert main(["pipeline", "campaign", *options, "--mutant", "vote-for-an-id", "--json"]) == 3
-    found = json.loads(capsys.readouterr().out)
-    assert found["cells"]["verdicts"] == {"invalid": 2}
-    assert found["mutants"]["status"] == {"vote-for-an-id": "undetermined"}
-    assert found["mutants"]["reasons"]["vote-for-an-id"].startswith("alter-quorum: invalid: ")
+    assert became(plan, full)[0] == {"status": {mutant.id: "killed"}, "reasons": {}}

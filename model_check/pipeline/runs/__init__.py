@@ -1,1 +1,0 @@
-"""Lockstep conformance over directories of recorded runs, a task for each run."""
