@@ -22,7 +22,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
 from kraftcheck.systems.coverage_targets import parse
 from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import BrokenPrelude, Judged, ModelSystem
+from kraftcheck.systems.model import BrokenInitialPrefix, Judged, ModelSystem
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build_dead_end, build_lasso, with_room
 from kraftcheck.traces import build as build_trace
@@ -32,10 +32,10 @@ from kraftcheck.traces import build as build_trace
 class CheckResult:
     """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
-    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``prelude`` is the
-    scenario of the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
-    ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
-    renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
+    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``initial_prefix`` is the
+    scenario of the run that leads to ``replicas.initial-leader`` where that violates a property already:
+    ``system``, ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up
+    to whose renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
     ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
     it now that a limit has ended it. ``earlier``: the seconds of runs that a checkpoint goes on from;
     ``watch``: those of this one, also of what is looked for later in the result, and what is left of them.
@@ -46,7 +46,7 @@ class CheckResult:
     exploration: Exploration
     differences: tuple[str, ...]
     liveness: tuple[Judged, ...] | None = ()
-    prelude: Scenario | None = None
+    initial_prefix: Scenario | None = None
     interchangeable: tuple[int, ...] = ()
     covered: Covered | None = None
     taken_up: int | None = None
@@ -64,7 +64,7 @@ class CheckResult:
     @property
     def simplest(self) -> dict[str, Found]:
         """By property the simplest of the shortest counterexamples; see :func:`simplest_of`. None in the run
-        that leads to ``replicas.led-by``, which is what it is.
+        that leads to ``replicas.initial-leader``, which is what it is.
         """
         self.look_for_simplest()
         return self._simplest[0]
@@ -73,7 +73,7 @@ class CheckResult:
         """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt goes on."""
         if self._simplest:
             return
-        ended = self.prelude is not None or self.limit == INTERRUPTED
+        ended = self.initial_prefix is not None or self.limit == INTERRUPTED
         violations = () if ended else self.exploration.violations
         self._simplest.append({})
         with self.watch.running():
@@ -86,7 +86,7 @@ class CheckResult:
         if seek:
             self.look_for_simplest()
         simplest = self._simplest[0] if self._simplest else {}
-        explored = self.prelude or self.scenario
+        explored = self.initial_prefix or self.scenario
         chosen = [
             simplest[each.property].violation if each.property in simplest else each
             for each in self.exploration.violations
@@ -206,8 +206,8 @@ def check(
         model = model_of(scenario)
         try:
             system = model.build(scenario)
-        except BrokenPrelude as broken:
-            return _of_prelude(scenario, broken, watch)
+        except BrokenInitialPrefix as broken:
+            return _of_initial_prefix(scenario, broken, watch)
         interchangeable = model.interchangeable(system, scenario)
         covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
         run = partial(
@@ -295,8 +295,8 @@ def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) 
     )
 
 
-def _of_prelude(scenario: Scenario, broken: BrokenPrelude, watch: Watch) -> CheckResult:
-    """A violation in the run that leads to ``replicas.led-by``: nothing comes after it."""
+def _of_initial_prefix(scenario: Scenario, broken: BrokenInitialPrefix, watch: Watch) -> CheckResult:
+    """A violation in the run that leads to ``replicas.initial-leader``: nothing comes after it."""
     depth = max(violation.depth for violation in broken.violations)
     exploration = Exploration(
         verdict=Verdict.VIOLATED,

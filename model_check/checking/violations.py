@@ -37,8 +37,8 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
 
 def _more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    # The run that leads to replicas.led-by is what it is: there is no other one, and no bound concerns it.
-    violations = () if result.prelude else result.exploration.violations
+    # The run that leads to replicas.initial-leader is the only one: no bound concerns it.
+    violations = () if result.initial_prefix else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
         for name, wanted, judged in _violated(result):

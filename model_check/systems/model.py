@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kraftcheck.systems.scenario import Scenario
 
 #: What the name of the scenario of a run that leads to an initial state ends with.
-PRELUDE = "-prelude"
+INITIAL_PREFIX = "-initial-prefix"
 
 #: What traces call a component: the id of a replica, or a name.
 Place = int | str
@@ -136,7 +136,7 @@ class ModelSystem(System, Protocol):
         ...
 
 
-class BrokenPrelude(InputError):
+class BrokenInitialPrefix(InputError):
     """The run that leads to the initial state violates properties, so that nothing comes after it.
 
     ``scenario`` is the run's, ``system`` that of ``scenario``; ``violations`` end with the run's last step.
@@ -279,7 +279,7 @@ class Model(Protocol):
     def variants(self) -> Variants: ...
 
     def build(self, scenario: Any, where: str | None = None, *, absorbs: bool = False) -> ModelSystem:
-        """The system of a scenario. Raises InputError where it contradicts itself, and BrokenPrelude.
+        """The system of a scenario. Raises InputError where it contradicts itself, and BrokenInitialPrefix.
 
         ``absorbs``: a step beyond the bounds is not cut, but leads to where nothing happens any more: for
         *eventually* properties it must still count as possible.
@@ -344,7 +344,7 @@ class Model(Protocol):
         """``scenario`` with these bounds as a behaviour through ``states`` needs them."""
         ...
 
-    def prelude(self, scenario: Any) -> Any | None:
+    def initial_prefix(self, scenario: Any) -> Any | None:
         """The scenario of the run that leads to the initial state, if there is such a run."""
         ...
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kraftcheck import spec
 from kraftcheck.systems.kinds import MODELS, model_of
-from kraftcheck.systems.model import PRELUDE, Flying, Place
+from kraftcheck.systems.model import INITIAL_PREFIX, Flying, Place
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
 from kraftcheck.traces.words import label
@@ -116,12 +116,12 @@ def _title(trace: Trace) -> str:
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
     name, known = trace.scenario.name, shipped()
-    if name in known or not name.endswith(PRELUDE):
+    if name in known or not name.endswith(INITIAL_PREFIX):
         word = _word(trace.scenario, name, known.get(name) == trace.scenario)
     else:
-        name = name.removesuffix(PRELUDE)
-        same = name in known and model_of(known[name]).prelude(known[name]) == trace.scenario
-        word = f"{_word(trace.scenario, name, same)} --prelude"
+        name = name.removesuffix(INITIAL_PREFIX)
+        same = name in known and model_of(known[name]).initial_prefix(known[name]) == trace.scenario
+        word = f"{_word(trace.scenario, name, same)} --initial-prefix"
     return f"{word} --path {path_text(trace.path)}"
 
 

@@ -14,7 +14,7 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.support.codec import Json
 from kraftcheck.systems.citations import in_steps
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.prelude import BrokenPrelude
+from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -66,7 +66,7 @@ def _of_scenario(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
     with asking() as found:
         try:
             system = build(scenario)
-        except BrokenPrelude as broken:
+        except BrokenInitialPrefix as broken:
             system, violations = cast(KRaftSystem, broken.system), broken.violations
         else:
             if scenario.reduction.symmetry:
@@ -74,7 +74,7 @@ def _of_scenario(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
             violations = explore(system, threads=1, limits=Limits(max_states=max_states)).violations
     yield from map(_step, found)
     driven = [*sequences.covering(scenario)]
-    if scenario.replicas.led_by is None:
+    if scenario.replicas.initial_leader is None:
         driven += sequences.counterexamples(system, scenario, violations)
     yield from (_sequence(*each) for each in sequences.found_in(driven))
 

@@ -120,7 +120,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
         "fairness.py": "kraftcheck.engine",
         "alike.py": "kraftcheck.engine",
         "model.py": "kraftcheck.engine",
-        "prelude.py": "kraftcheck.engine.steps",
+        "initial_prefix.py": "kraftcheck.engine.steps",
         "relative.py": "kraftcheck.engine.steps",
     }
     wrong = [

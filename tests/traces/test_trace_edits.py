@@ -17,7 +17,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import PRELUDE
+from kraftcheck.systems.model import INITIAL_PREFIX
 from kraftcheck.systems.scenario import from_data, shipped
 from kraftcheck.traces import Trace, build_dead_end, json_form
 from kraftcheck.traces.build import walk
@@ -45,12 +45,12 @@ def _dead_end() -> Trace:
     return build_dead_end(system, scenario, "ElectableAfterUnseenVoterChange", [first.path])
 
 
-def _prelude() -> Trace:
+def _initial_prefix() -> Trace:
     data = json_form.scenario_data(shipped()["finding-parked-fetch-counts-again"])
     data["check"] = {"only": ["CheckQuorumNeedsMajority"]}
     data["expect"] = {"verdict": "violated", "violates": ["CheckQuorumNeedsMajority"]}
     (trace,) = check(from_data(data, "parked")).traces()
-    assert trace.scenario.name.endswith(PRELUDE)
+    assert trace.scenario.name.endswith(INITIAL_PREFIX)
     return trace
 
 
@@ -61,7 +61,7 @@ KINDS = {
     "lasso": _lasso,
     "lasso of brokers": _lasso_of_brokers,
     "dead end": _dead_end,
-    "prelude": _prelude,
+    "initial-prefix": _initial_prefix,
 }
 
 

@@ -80,7 +80,7 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
 def _judged_to(cell: Cell, result: CheckResult) -> int | None:
     """The last level that was explored as a whole; -1: none, ``None``: all there are."""
     found = result.exploration
-    if result.prelude is not None:
+    if result.initial_prefix is not None:
         return -1
     if found.limit is not None:
         return found.depth - 1

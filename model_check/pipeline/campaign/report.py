@@ -9,7 +9,7 @@ from kraftcheck.pipeline.campaign import mutants
 from kraftcheck.pipeline.campaign.store import Store
 from kraftcheck.pipeline.session import sql_settings
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.model import BrokenPrelude
+from kraftcheck.systems.model import BrokenInitialPrefix
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -145,7 +145,7 @@ def _systems(store: Store) -> list[ModelSystem]:
         scenario = from_data(json.loads(row.text), row.content)
         try:
             systems.append(model_of(scenario).build(scenario))
-        except BrokenPrelude as broken:
+        except BrokenInitialPrefix as broken:
             systems.append(broken.system)
         except InputError:
             continue

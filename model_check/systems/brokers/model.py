@@ -97,7 +97,7 @@ class Brokers:
     def used(self, scenario: BrokerScenario, states: Sequence[GlobalState]) -> BrokerScenario:
         return scenario
 
-    def prelude(self, scenario: BrokerScenario) -> BrokerScenario | None:
+    def initial_prefix(self, scenario: BrokerScenario) -> BrokerScenario | None:
         return None
 
 

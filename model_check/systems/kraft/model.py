@@ -13,7 +13,7 @@ from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.systems.coverage_targets import covered, everything, in_force
 from kraftcheck.systems.guards import guards_of_replicas
-from kraftcheck.systems.kraft import alike, liveness, node, prelude, words
+from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.faults import FAULTS
 from kraftcheck.systems.kraft.files import KRaftFiles
@@ -178,8 +178,8 @@ class KRaft:
         bounds = scenario.bounds.model_copy(update={"max_epoch": _largest_epoch(states, 1)})
         return scenario.model_copy(update={"bounds": bounds})
 
-    def prelude(self, scenario: KRaftScenario) -> KRaftScenario | None:
-        return None if scenario.replicas.led_by is None else prelude.scenario_of(scenario)
+    def initial_prefix(self, scenario: KRaftScenario) -> KRaftScenario | None:
+        return None if scenario.replicas.initial_leader is None else initial_prefix.scenario_of(scenario)
 
 
 def _run(start: bool, execution: Execution, completed: int, node: Node) -> Run:

@@ -256,7 +256,7 @@ def test_each_value_belongs_to_its_kind() -> None:
             "'HandOverSurvivesFailover' is asked for in only or properties; choose one",
         ),
         (
-            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"time-outs": "silent"}},
+            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"timeouts": "silent"}},
             "counted in ticks",
         ),
         (

@@ -1,4 +1,4 @@
-"""How a quorum comes to begin with a leader (``replicas.led-by``): by a run of the reference without faults.
+"""The run without faults that brings a quorum to the leader of ``replicas.initial-leader``.
 
 The run is a behaviour of a scenario of its own (:func:`scenario_of`), so that what it violates is a
 counterexample like any other. The leader-to-be asks for votes, every message arrives in the order in which it
@@ -19,8 +19,8 @@ from kraftcheck.systems.kraft.properties import FROM_LEADER_ON
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.model import PRELUDE as SUFFIX
-from kraftcheck.systems.model import BrokenPrelude as BrokenPrelude
+from kraftcheck.systems.model import INITIAL_PREFIX as SUFFIX
+from kraftcheck.systems.model import BrokenInitialPrefix as BrokenInitialPrefix
 
 _MAX_STEPS = 500
 _CAPACITY = 12
@@ -36,7 +36,7 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
 
     It asks about the properties that ``scenario`` asks about, but for those that speak of a leader in office.
     """
-    leader = scenario.replicas.led_by
+    leader = scenario.replicas.initial_leader
     about = f"The run without faults that brings the scenario {scenario.name} to its leader {leader}."
     timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
     check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
@@ -44,7 +44,7 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
         "name": scenario.name[: _MAX_NAME - len(SUFFIX)] + SUFFIX,
         "about": about,
         "tags": (),
-        "replicas": scenario.replicas.model_copy(update={"led_by": None, "fresh": ()}),
+        "replicas": scenario.replicas.model_copy(update={"initial_leader": None, "fresh": ()}),
         "network": scenario.network.model_copy(update={"capacity": _CAPACITY}),
         "environment": scenario.environment.model_copy(update={**timers, "discovery": True}),
         # What stays of the budgets is not spent; it decides what a replica is and what is kept of the past.
@@ -54,7 +54,7 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
     return scenario.model_copy(update=changed)
 
 
-class Prelude:
+class InitialPrefix:
     """The run on ``system``: where it has come to, by which steps, and what it has violated.
 
     ``messages`` are those in flight in the order in which they were sent; ``taking_part`` the components of
