@@ -11,7 +11,7 @@ from kraftcheck.checking.run import CheckResult
 from kraftcheck.engine.explorer import INTERRUPTED, Progress
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.terminal import Console, fitted, say
-from kraftcheck.systems.model import Judged
+from kraftcheck.systems.kind import Judged
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, terminal
 

@@ -21,8 +21,8 @@ from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
 from kraftcheck.systems.coverage_targets import parse
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import BrokenInitialPrefix, Judged, ModelSystem
+from kraftcheck.systems.kind import BrokenInitialPrefix, Judged, ModelSystem
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build_dead_end, build_lasso, with_room
 from kraftcheck.traces import build as build_trace
@@ -34,11 +34,12 @@ class CheckResult:
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
     ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``initial_prefix`` is the
     scenario of the run that leads to ``replicas.initial-leader`` where that violates a property already:
-    ``system``, ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up
-    to whose renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
-    ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
-    it now that a limit has ended it. ``earlier``: the seconds of runs that a checkpoint goes on from;
-    ``watch``: those of this one, also of what is looked for later in the result, and what is left of them.
+    ``system``, ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to
+    whose renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was
+    noted. ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which
+    one holds it now that a limit has ended it. ``earlier``: the seconds of runs that a checkpoint goes on
+    from; ``watch``: those of this one, also of what is looked for later in the result, and what is left of
+    them.
     """
 
     scenario: Scenario
@@ -59,7 +60,7 @@ class CheckResult:
     @property
     def misconfigured(self) -> tuple[Problem, ...]:
         """What is wrong with the configuration that was explored."""
-        return model_of(self.system).misconfigured(self.system)
+        return kind_of(self.system).misconfigured(self.system)
 
     @property
     def simplest(self) -> dict[str, Found]:
@@ -203,7 +204,7 @@ def check(
     watch = Watch(limits, progress)
     with watch.running():
         _require_names_of_coverage(scenario)
-        model = model_of(scenario)
+        model = kind_of(scenario)
         try:
             system = model.build(scenario)
         except BrokenInitialPrefix as broken:
@@ -277,7 +278,7 @@ def _judged(
 
 
 def _require_names_of_coverage(scenario: Scenario) -> None:
-    known = model_of(scenario).to_cover(()) if scenario.expect.covers else {}
+    known = kind_of(scenario).to_cover(()) if scenario.expect.covers else {}
     for wanted in scenario.expect.covers:
         if parse(wanted, known) is None:
             items = (f"{kind} {name}" for kind, names in known.items() for name in names)

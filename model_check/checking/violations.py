@@ -19,8 +19,8 @@ from kraftcheck.checking.smallest_bounds import (
 from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import Violation
 from kraftcheck.engine.watch import Watch
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Judged
+from kraftcheck.systems.kind import Judged
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Eventually, Scenario
 from kraftcheck.traces import build
 from kraftcheck.traces.view import path_text
@@ -66,7 +66,7 @@ def least_kept(scenario: Scenario, watch: Watch | None = None, threads: int = 1)
     """
     watch = Watch() if watch is None else watch
     tried: dict[str, Any] | None = None
-    for name, value, strict in model_of(scenario).promises(scenario):
+    for name, value, strict in kind_of(scenario).promises(scenario):
         found = check(
             strict,
             threads=threads,

@@ -22,7 +22,7 @@ from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import form, functions, message_cases, messages, sequences, situations
 from kraftcheck.vectors import vector as vectors
 from kraftcheck.vectors.asked import Asked, asking
-from kraftcheck.vectors.candidate import Candidate, tie
+from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 from kraftcheck.vectors.outcomes import SEPARATOR, features
 
 #: Kinds of tasks beside scenarios.
@@ -31,7 +31,7 @@ FUNCTIONS, SCRIPTS, MESSAGES = "functions", "scripts", "messages"
 
 
 class Replicas:
-    """See :class:`kraftcheck.vectors.nodes.Nodes`."""
+    """See :class:`kraftcheck.vectors.candidate.Candidates`."""
 
     names = (form.REPLICA,)
     difference = staticmethod(vectors.difference)
@@ -158,3 +158,7 @@ def _candidate(
 @cache
 def _text(protocol: Protocol) -> str:
     return repr(protocol)
+
+
+#: The vectors of replicas.
+REPLICAS: Candidates = Replicas()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import INITIAL_PREFIX
+from kraftcheck.systems.kind import INITIAL_PREFIX
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import from_data, shipped
 from kraftcheck.traces import Trace, build_dead_end, json_form
 from kraftcheck.traces.build import walk
@@ -40,7 +40,7 @@ def _lasso_of_brokers() -> Trace:
 
 def _dead_end() -> Trace:
     scenario = shipped()["unseen-voter-change"]
-    system = model_of(scenario).build(scenario, scenario.name)
+    system = kind_of(scenario).build(scenario, scenario.name)
     first = next(step for step in walk(system, ()).options() if step.cut is None)
     return build_dead_end(system, scenario, "ElectableAfterUnseenVoterChange", [first.path])
 

@@ -16,7 +16,7 @@ from kraftcheck.support.arguments import positive, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build, json_form, terminal
 from kraftcheck.traces.view import path_text
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     chosen = scenario.find(arguments.scenario)
-    system = model_of(chosen).build(chosen, arguments.scenario)
+    system = kind_of(chosen).build(chosen, arguments.scenario)
     found = simulate(
         system,
         arguments.seed,

@@ -19,7 +19,7 @@ from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDE
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.printable import json_text
 from kraftcheck.support.terminal import Console, console, fitted, say
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.tlc.compare import (
     Answer,
@@ -181,7 +181,7 @@ def _is_small(scenario: Scenario) -> bool:
         return True
     if expected.states is not None:
         return expected.states <= FEW_STATES
-    found = explore(model_of(scenario).build(scenario), limits=Limits(max_states=FEW_STATES + 1))
+    found = explore(kind_of(scenario).build(scenario), limits=Limits(max_states=FEW_STATES + 1))
     return found.limit is None and found.distinct <= FEW_STATES
 
 

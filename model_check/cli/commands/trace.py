@@ -14,7 +14,7 @@ from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal
 from kraftcheck.traces.replay import Difference, replay
 
@@ -127,14 +127,14 @@ def _load(file: str, hint: str) -> Trace:
 def _walk(word: str, path: tuple[int, ...], *, of_initial_prefix: bool) -> Trace:
     chosen = scenario.find(word)
     if of_initial_prefix:
-        run = model_of(chosen).initial_prefix(chosen)
+        run = kind_of(chosen).initial_prefix(chosen)
         if run is None:
             raise InputError(
                 f"--initial-prefix: {word} has no replicas.initial-leader; leave the option out."
             )
         chosen = run
     try:
-        return build(model_of(chosen).build(chosen, word), chosen, path)
+        return build(kind_of(chosen).build(chosen, word), chosen, path)
     except TraceError as error:
         raise InputError(f"--path: {error}; leave out the path from there on.") from None
 

@@ -9,13 +9,13 @@ from kraftcheck.pipeline.campaign import mutants
 from kraftcheck.pipeline.campaign.store import Store
 from kraftcheck.pipeline.session import sql_settings
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.model import BrokenInitialPrefix
+from kraftcheck.systems.kind import BrokenInitialPrefix
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from kraftcheck.checking.coverage.report import Report
-    from kraftcheck.systems.model import ModelSystem
+    from kraftcheck.systems.kind import ModelSystem
 
 #: How many cells each list of single cells names.
 MOST = 1_000
@@ -135,7 +135,7 @@ def _as_report(store: Store, told: list[str]) -> Report:
 
 def _systems(store: Store) -> list[ModelSystem]:
     """The systems whose steps are noted; what contradicts itself is none, and its cells say so."""
-    from kraftcheck.systems.kinds import model_of
+    from kraftcheck.systems.kinds import kind_of
     from kraftcheck.systems.scenario import from_data
 
     covered = store.planned().where("coverage").select("content").distinct()
@@ -144,7 +144,7 @@ def _systems(store: Store) -> list[ModelSystem]:
     for row in rows:
         scenario = from_data(json.loads(row.text), row.content)
         try:
-            systems.append(model_of(scenario).build(scenario))
+            systems.append(kind_of(scenario).build(scenario))
         except BrokenInitialPrefix as broken:
             systems.append(broken.system)
         except InputError:

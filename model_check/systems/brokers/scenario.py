@@ -67,16 +67,15 @@ def _names_twice(isr: str) -> bool:
 
 class EnvironmentChoice(Table):
     """What happens without messages. ``proposed-isrs``: the ISRs that a leader may propose ("1,2"; "none": an
-    empty one). ``data``: whether the one partition has records: its leader takes those of clients, sends
-    its log to followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
-    stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
+    empty one). ``data``: whether the one partition has records: its leader takes those of clients, sends its
+    log to followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller
+    tells stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
     notices that a process is gone (the draft). ``restarts``: whether a process starts again where one has
     ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``timeouts``:
     where they are not counted, whether any may end, or only those of processes that are silent: gone, or cut
     off; ``protects-last-isr-member``: whether that of a broker never does while it is the only member of an
-    ISR.
-    ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
+    ISR. ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
     counted; ``delay``: for how many ticks a message may be in flight before it is lost (any number, unless it
     is given).
     """

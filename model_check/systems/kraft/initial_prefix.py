@@ -13,14 +13,14 @@ from typing import cast
 from kraftcheck.engine.steps import apply_outcome, broken_invariants, initial_states, without_expired
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, Violation
 from kraftcheck.reference.replica import Follower, Leader
+from kraftcheck.systems.kind import INITIAL_PREFIX as SUFFIX
+from kraftcheck.systems.kind import BrokenInitialPrefix as BrokenInitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.properties import FROM_LEADER_ON
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.model import INITIAL_PREFIX as SUFFIX
-from kraftcheck.systems.model import BrokenInitialPrefix as BrokenInitialPrefix
 
 _MAX_STEPS = 500
 _CAPACITY = 12

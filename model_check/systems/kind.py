@@ -1,16 +1,17 @@
 """What a kind of system provides, so that every command can explore it, show it and ask about it.
 
-A kind of system (replicas of a quorum, brokers and their controller) is a :class:`Model`. Everything outside
-``model_check/systems/kraft`` and ``model_check/systems/brokers`` that is about systems in general goes
-through it; :func:`kraftcheck.systems.kinds.model_of` finds the model that a scenario, a system or a value of
-it belongs to.
+A kind of system (replicas of a quorum, brokers and their controller) is a :class:`Kind`. Code that works for
+every kind uses its kind's ``Kind`` alone; :func:`kraftcheck.systems.kinds.kind_of` finds the kind that a
+scenario, a system or a value of it belongs to.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from kraftcheck.engine.liveness import Lasso, Withheld
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, System, Violation
@@ -152,7 +153,7 @@ class BrokenInitialPrefix(InputError):
 
 
 class Words(Protocol):
-    """What people read of a model's values, and what is in the files."""
+    """The values of a kind as text for people."""
 
     @property
     def legend(self) -> str:
@@ -195,8 +196,8 @@ class Words(Protocol):
 
 
 class Files(Protocol):
-    """The JSON of a model's values in trace files: of which types events and effects are, and both ways for
-    local states and messages. Readers raise InputError, with the place in the file.
+    """The JSON of a kind's values in trace files: the types of events and effects, and the encoding and
+    decoding of local states and messages. Decoders raise InputError, with the place in the file.
     """
 
     @property
@@ -210,7 +211,7 @@ class Files(Protocol):
 
 
 class Liveness(Protocol):
-    """How a model judges *eventually* properties, on the graph of a system that absorbs."""
+    """How a kind judges *eventually* properties, on the graph of a system that absorbs."""
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
         """What makes representatives of states, where the scenario asks for it."""
@@ -232,7 +233,7 @@ class Liveness(Protocol):
 
 
 class Variants(Protocol):
-    """The variants of the protocol that a model's scenarios choose from: a preset, and switches changed."""
+    """The variants of the protocol that a kind's scenarios choose from: a preset, and switches changed."""
 
     @property
     def presets(self) -> tuple[str, ...]: ...
@@ -247,59 +248,60 @@ class Variants(Protocol):
         ...
 
 
-class Model(Protocol):
-    """A kind of system.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a package above this one provides of a kind, as ``module:name``; imported when it is asked for."""
 
-    ``name`` is what its components are called together, as the table of its scenarios that tells the kind.
+    name: str
+
+    def load(self) -> Any:
+        """The part itself."""
+        return resolve_name(f"kraftcheck.{self.name}")
+
+
+class Kind(ABC):
+    """A kind of system, with everything that it provides; :mod:`kraftcheck.systems.kinds` lists the kinds.
+
+    ``name`` is the name of the table that only its scenarios have; ``scenario``: the class of these.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
-    what of local states is asked for in graphs, with "-" for blanks; ``fold``: by which of them graphs are
-    folded unless others are named. ``asking``: the functions by which its steps ask the reference.
+    the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on which
+    graphs are projected unless others are named. ``asking``: the functions by which its steps ask the
+    reference.
+
+    ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidate.Candidates`; ``tlc``:
+    the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
+
+    A method that a kind does not define does what is right where there is nothing of that sort.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def values(self) -> tuple[type, ...]: ...
-    @property
-    def faults(self) -> frozenset[str]: ...
-    @property
-    def fields(self) -> tuple[str, ...]: ...
-    @property
-    def fold(self) -> tuple[str, ...]: ...
-    @property
-    def asking(self) -> tuple[Callable[..., Any], ...]: ...
-    @property
-    def words(self) -> Words: ...
-    @property
-    def files(self) -> Files: ...
-    @property
-    def liveness(self) -> Liveness: ...
-    @property
-    def variants(self) -> Variants: ...
+    name: ClassVar[str]
+    scenario: ClassVar[type[Any]]
+    values: ClassVar[tuple[type, ...]]
+    faults: ClassVar[frozenset[str]]
+    fields: ClassVar[tuple[str, ...]]
+    projection: ClassVar[tuple[str, ...]]
+    asking: ClassVar[tuple[Callable[..., Any], ...]]
+    words: ClassVar[Words]
+    files: ClassVar[Files]
+    liveness: ClassVar[Liveness]
+    variants: ClassVar[Variants]
+    vectors: ClassVar[Part]
+    tlc: ClassVar[Part]
 
+    @abstractmethod
     def build(self, scenario: Any, where: str | None = None, *, absorbs: bool = False) -> ModelSystem:
         """The system of a scenario. Raises InputError where it contradicts itself, and BrokenInitialPrefix.
 
-        ``absorbs``: a step beyond the bounds is not cut, but leads to where nothing happens any more: for
-        *eventually* properties it must still count as possible.
+        ``absorbs``: a step outside the bounds is not pruned, but leads to a state from which no step leads
+        on: for *eventually* properties it must still count as possible.
         """
-        ...
 
-    def interchangeable(self, system: Any, scenario: Any) -> tuple[int, ...]:
-        """The components up to whose renaming states are looked at, which ``system`` is told. Raises
-        InputError where a scenario asks for it in vain.
-        """
-        ...
-
+    @abstractmethod
     def runs(self, step: Any, local: Any) -> tuple[Run, ...]:
         """What the reference did in a step of a component that was in this local state."""
-        ...
 
-    def undelivered(self, system: Any, place: Place, runs: Sequence[Run]) -> tuple[Any, ...]:
-        """The messages that ``runs`` sent into cut links."""
-        ...
-
+    @abstractmethod
     def explain(
         self,
         system: Any,
@@ -310,43 +312,52 @@ class Model(Protocol):
         run: Run | None,
     ) -> tuple[str, ...]:
         """The sentences that say which part of a violated property does not hold."""
-        ...
 
+    @abstractmethod
     def guards(self) -> Mapping[str, Guard]:
         """By place the guards of the reference through which its steps run."""
-        ...
 
+    @abstractmethod
     def covered(self, step: Any) -> Iterator[tuple[str, str]]:
-        """What a step covers if it is taken."""
-        ...
+        """The coverage targets that a step reaches if it is taken."""
 
+    @abstractmethod
     def to_cover(self, systems: Sequence[Any]) -> Mapping[str, Sequence[str]]:
-        """By kind what there is to cover by the variants of the protocol that ``systems`` run; without any,
-        by all variants.
+        """The coverage targets, by their sort, of the variants of the protocol that ``systems`` run; without
+        any, of all variants.
         """
-        ...
+
+    def interchangeable(self, system: Any, scenario: Any) -> tuple[int, ...]:
+        """The components up to whose renaming states are explored, after telling ``system`` so. Raises
+        InputError where a scenario asks for it and no two components are interchangeable.
+        """
+        return ()
+
+    def undelivered(self, system: Any, place: Place, runs: Sequence[Run]) -> tuple[Any, ...]:
+        """The messages that ``runs`` sent into cut links."""
+        return ()
 
     def bounds(self, scenario: Any) -> list[tuple[str, str]]:
-        """Tables and keys of the bounds of a scenario beside its budgets and its network's capacity."""
-        ...
+        """Tables and keys of the bounds of a scenario, without its budgets and its network's capacity."""
+        return []
 
     def misconfigured(self, system: Any) -> tuple[Problem, ...]:
-        """What is wrong with the configuration that a system runs, which is explored all the same."""
-        ...
+        """What is wrong with the configuration that a system runs; it is explored nevertheless."""
+        return ()
 
     def promises(self, scenario: Any) -> Iterator[tuple[str, int, Any]]:
         """A number that a scenario promises, by its key: the scenario with each value of it, the strictest
         first, and promising nothing else.
         """
-        ...
+        yield from ()
 
     def used(self, scenario: Any, states: Sequence[GlobalState]) -> Any:
         """``scenario`` with these bounds as a behaviour through ``states`` needs them."""
-        ...
+        return scenario
 
     def initial_prefix(self, scenario: Any) -> Any | None:
         """The scenario of the run that leads to the initial state, if there is such a run."""
-        ...
+        return None
 
 
 def called(place: Place) -> str:

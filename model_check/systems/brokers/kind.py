@@ -1,11 +1,11 @@
-"""Brokers and their controller as a kind of system, a :class:`kraftcheck.systems.model.Model`."""
+"""Brokers and their controller as a kind of system."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from kraftcheck.engine.system import GlobalState
+from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
 from kraftcheck.reference.config import Problem
@@ -22,12 +22,12 @@ from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
 from kraftcheck.systems.brokers.step import Step
 from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
-from kraftcheck.systems.guards import guards_of_brokers
-from kraftcheck.systems.model import Model, Place, Run
+from kraftcheck.systems.guards import Guard, guards_of_brokers
+from kraftcheck.systems.kind import Kind, Part, Run
 
 
 class BrokerWords:
-    """See :class:`kraftcheck.systems.model.Words`."""
+    """See :class:`kraftcheck.systems.kind.Words`."""
 
     legend = words.LEGEND
     growing: frozenset[str] = frozenset()
@@ -42,28 +42,30 @@ class BrokerWords:
         return tuple(map(words.short_event, events))
 
 
-class Brokers:
-    """See :class:`kraftcheck.systems.model.Model`."""
+class Brokers(Kind):
+    """See :class:`kraftcheck.systems.kind.Kind`."""
 
     name = "brokers"
+    scenario = BrokerScenario
     values = (
         BrokerScenario, BrokerSystem, Control, Machine, Time, InFlight, History,
         *get_args(ControllerEffect), *get_args(BrokerEffect),
     )  # fmt: skip
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
-    fold = ("role", "fenced", "link", "brokers", "registrations", "partition")
+    projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
     asking = (step,)
     words = BrokerWords()
     files = BrokerFiles()
     liveness = BrokerLiveness()
     variants = BrokerVariants()
-    build = staticmethod(build)
-    guards = staticmethod(guards_of_brokers)
-    explain = staticmethod(explain.explain)
+    vectors = Part("vectors.brokers:BROKERS")
+    tlc = Part("tlc.broker_forms:BROKERS")
 
-    def interchangeable(self, system: BrokerSystem, scenario: BrokerScenario) -> tuple[int, ...]:
-        return ()
+    def build(
+        self, scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False
+    ) -> BrokerSystem:
+        return build(scenario, where, absorbs=absorbs)
 
     def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
         done = step.execution
@@ -72,17 +74,25 @@ class Brokers:
         short = self.words.short_events(done.events, local)
         return (Run(step.starts, done.events, short, done.rules, done.effects, len(done.effects)),)
 
-    def undelivered(self, system: BrokerSystem, place: Place, runs: Sequence[Run]) -> tuple[InFlight, ...]:
-        return ()
+    def explain(
+        self,
+        system: BrokerSystem,
+        violated: str,
+        before: GlobalState,
+        after: GlobalState,
+        outcome: Outcome | None,
+        run: Run | None,
+    ) -> tuple[str, ...]:
+        return explain.explain(system, violated, before, after, outcome, run)
+
+    def guards(self) -> Mapping[str, Guard]:
+        return guards_of_brokers()
 
     def covered(self, step: Step) -> Iterator[tuple[str, str]]:
         return coverage.covered(step)
 
     def to_cover(self, systems: Sequence[BrokerSystem]) -> Mapping[str, Sequence[str]]:
         return coverage.to_cover({system.wiring.protocol for system in systems})
-
-    def bounds(self, scenario: BrokerScenario) -> list[tuple[str, str]]:
-        return []
 
     def misconfigured(self, system: BrokerSystem) -> tuple[Problem, ...]:
         return problems(system.wiring.protocol)
@@ -94,12 +104,6 @@ class Brokers:
             strict = Check.model_validate({"serves-at-most": ticks, "only": (SERVES_BRIEFLY,)})
             yield "check.serves-at-most", ticks, scenario.model_copy(update={"check": strict})
 
-    def used(self, scenario: BrokerScenario, states: Sequence[GlobalState]) -> BrokerScenario:
-        return scenario
-
-    def initial_prefix(self, scenario: BrokerScenario) -> BrokerScenario | None:
-        return None
-
 
 #: Brokers and their controller.
-BROKERS: Model = Brokers()
+BROKERS: Kind = Brokers()

@@ -1,4 +1,4 @@
-"""Replicas of a quorum as a kind of system: what :class:`kraftcheck.systems.model.Model` asks of one."""
+"""Replicas of a quorum as a kind of system."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
-from kraftcheck.reference.config import Problem
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.systems.coverage_targets import covered, everything, in_force
-from kraftcheck.systems.guards import guards_of_replicas
+from kraftcheck.systems.guards import Guard, guards_of_replicas
+from kraftcheck.systems.kind import Kind, Part, Place, Run
 from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.faults import FAULTS
@@ -26,7 +26,6 @@ from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
 from kraftcheck.systems.kraft.text.effects import describe_effect
-from kraftcheck.systems.model import Model, Place, Run
 from kraftcheck.systems.scenario import from_data
 from kraftcheck.systems.variants import SWITCHES, with_switches
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class KRaftWords:
-    """See :class:`kraftcheck.systems.model.Words`."""
+    """See :class:`kraftcheck.systems.kind.Words`."""
 
     legend = words.LEGEND
     growing = frozenset({"leaders", "votes"})
@@ -49,7 +48,7 @@ class KRaftWords:
 
 
 class KRaftLiveness:
-    """See :class:`kraftcheck.systems.model.Liveness`."""
+    """See :class:`kraftcheck.systems.kind.Liveness`."""
 
     judge = staticmethod(liveness.judge)
     lassos_of = staticmethod(liveness.lassos_of)
@@ -83,7 +82,7 @@ class KRaftLiveness:
 
 
 class KRaftVariants:
-    """See :class:`kraftcheck.systems.model.Variants`."""
+    """See :class:`kraftcheck.systems.kind.Variants`."""
 
     presets = tuple(PRESETS)
     switches = SWITCHES
@@ -98,13 +97,14 @@ class KRaftVariants:
         return {"preset": name, "set": given, "at": before.at}
 
 
-class KRaft:
-    """See :class:`kraftcheck.systems.model.Model`."""
+class Replicas(Kind):
+    """See :class:`kraftcheck.systems.kind.Kind`."""
 
     name = "replicas"
+    scenario = KRaftScenario
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
-    fold = ("role", "epoch")
+    projection = ("role", "epoch")
     asking = (node.execute, node.boot)
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
@@ -118,7 +118,11 @@ class KRaft:
     files = KRaftFiles()
     liveness = KRaftLiveness()
     variants = KRaftVariants()
-    guards = staticmethod(guards_of_replicas)
+    vectors = Part("vectors.replicas:REPLICAS")
+    tlc = Part("tlc.forms:REPLICAS")
+
+    def guards(self) -> Mapping[str, Guard]:
+        return guards_of_replicas()
 
     def build(
         self, scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False
@@ -153,7 +157,7 @@ class KRaft:
         outcome: Outcome | None,
         run: Run | None,
     ) -> tuple[str, ...]:
-        from kraftcheck.systems.kraft.explain import explain  # which is part of what asks the models
+        from kraftcheck.systems.kraft.explain import explain  # It asks for the kinds.
 
         return explain(system, violated, before, after, outcome, run)
 
@@ -167,12 +171,6 @@ class KRaft:
     def bounds(self, scenario: KRaftScenario) -> list[tuple[str, str]]:
         timers = scenario.environment.timers and not scenario.environment.timers_at
         return [("bounds", "max_epoch"), *([("environment", "timers")] if timers else [])]
-
-    def misconfigured(self, system: KRaftSystem) -> tuple[Problem, ...]:
-        return ()
-
-    def promises(self, scenario: KRaftScenario) -> Iterator[tuple[str, int, KRaftScenario]]:
-        yield from ()
 
     def used(self, scenario: KRaftScenario, states: Sequence[GlobalState]) -> KRaftScenario:
         bounds = scenario.bounds.model_copy(update={"max_epoch": _largest_epoch(states, 1)})
@@ -201,4 +199,4 @@ def _largest_epoch(states: Sequence[GlobalState], least: int) -> int:
 
 
 #: Replicas of a quorum.
-KRAFT: Model = KRaft()
+REPLICAS: Kind = Replicas()
