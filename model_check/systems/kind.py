@@ -269,6 +269,7 @@ class Kind(ABC):
     graphs are projected unless others are named. ``asking``: the functions by which its steps ask the
     reference.
 
+    ``query``: the decision tables by form and name, :data:`kraftcheck.query.decision_table.Tables`;
     ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidate.Candidates`; ``tlc``:
     the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
 
@@ -286,6 +287,7 @@ class Kind(ABC):
     files: ClassVar[Files]
     liveness: ClassVar[Liveness]
     variants: ClassVar[Variants]
+    query: ClassVar[Part]
     vectors: ClassVar[Part]
     tlc: ClassVar[Part]
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
-from kraftcheck.query.registry import TABLES
+from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec

@@ -59,6 +59,7 @@ class Brokers(Kind):
     files = BrokerFiles()
     liveness = BrokerLiveness()
     variants = BrokerVariants()
+    query = Part("query.broker_tables:BROKER_TABLES")
     vectors = Part("vectors.brokers:BROKERS")
     tlc = Part("tlc.broker_forms:BROKERS")
 

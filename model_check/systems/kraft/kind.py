@@ -118,6 +118,7 @@ class Replicas(Kind):
     files = KRaftFiles()
     liveness = KRaftLiveness()
     variants = KRaftVariants()
+    query = Part("query.replica_tables:BY_FORM")
     vectors = Part("vectors.replicas:REPLICAS")
     tlc = Part("tlc.forms:REPLICAS")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli import main as cli
-from kraftcheck.query.broker_registry import BROKER_TABLES
 from kraftcheck.query.broker_step import ask, is_about_brokers, parse_event, parse_state
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Liveness, Store, StoredRegistration
 from kraftcheck.reference.brokers.events import HeartbeatDue, RequestReceived

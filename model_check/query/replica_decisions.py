@@ -1,16 +1,15 @@
-"""Decision tables of the handlers of replicas, computed by asking the reference about every situation of a
-small domain (:mod:`kraftcheck.query.decision_table`). Nothing here knows what a handler does.
+"""The decisions of replicas, as decision tables show them: the reference is asked about every situation of a
+table (:mod:`kraftcheck.query.decision_table`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kraftcheck.query.ask import ask, expecting_answer
 from kraftcheck.query.cover import Cell, Row
-from kraftcheck.query.decision_table import DecisionTable, merged
+from kraftcheck.query.decision_table import Decision, DecisionTable, merged
 from kraftcheck.query.decision_table import decide as decide_table
 from kraftcheck.reference.effects import (
     AppendBatch,
@@ -45,34 +44,6 @@ Situation = tuple[Replica, Event | Literal["start"]]
 Table: TypeAlias = DecisionTable[Situation]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What is decided: the answer, the role afterwards, what the quorum-state file then holds, the timers
-    armed, and the rules.
-    """
-
-    answer: str
-    next_role: str
-    persisted: str
-    timers: str
-    rules: tuple[str, ...]
-
-    @property
-    def results(self) -> Mapping[str, str]:
-        return {
-            "answer": self.answer,
-            "next role": self.next_role,
-            "persisted": self.persisted,
-            "timers": self.timers,
-        }
-
-    @property
-    def sentence(self) -> str:
-        persisted = "persists nothing" if self.persisted == "no" else f"persists {self.persisted}"
-        timers = "" if self.timers == "none" else f"; timer {self.timers}"
-        return f"{self.answer}; {self.next_role}; {persisted}{timers}"
-
-
 def decide(table: Table, protocol: Protocol) -> Mapping[Cell, Decision]:
     """The decision on every combination of conditions that can occur."""
 
@@ -92,16 +63,21 @@ def rows(table: Table, protocol: Protocol) -> tuple[Row[Decision], ...]:
 
 
 def describe(before: Replica, outcome: Outcome) -> Decision:
-    """What an outcome decided, in words that do not depend on the numbers of the situation."""
+    """What an outcome decided, in words that do not depend on the numbers of the situation: the answer, the
+    role afterwards, what the quorum-state file then holds, and the timers armed.
+    """
     after = outcome.replica
     change = "" if after.epoch == before.epoch else ", larger epoch"
-    return Decision(
-        answer=_answer(before, outcome),
-        next_role="process ends" if outcome.fatal else f"{role_name(after.role)}{change}",
-        persisted=_persisted(before.quorum_state, outcome),
-        timers=_timers(outcome),
-        rules=outcome.rules,
+    answer, persisted, timers = (
+        _answer(before, outcome),
+        _persisted(before.quorum_state, outcome),
+        _timers(outcome),
     )
+    role = "process ends" if outcome.fatal else f"{role_name(after.role)}{change}"
+    results = {"answer": answer, "next role": role, "persisted": persisted, "timers": timers}
+    written = "persists nothing" if persisted == "no" else f"persists {persisted}"
+    armed = "" if timers == "none" else f"; timer {timers}"
+    return Decision(tuple(results.items()), f"{answer}; {role}; {written}{armed}", outcome.rules)
 
 
 def _backs_off(before: Replica, after: Replica) -> bool:
