@@ -14,6 +14,7 @@ from kraftcheck.bench.measure import QUICK, Figure, Plan, measure
 from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.scenario import find
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _report(out, section)
     if arguments.json:
-        print(json.dumps(as_data(sections, where), indent=2))
+        print(json.dumps(versioned("bench", as_data(sections, where)), indent=2))
     return EXIT_EXPECTED
 
 

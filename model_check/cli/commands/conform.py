@@ -16,6 +16,7 @@ from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import read_protocol
@@ -51,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             results.append(_result(folder, protocol, f"{number} of {len(folders)}", tell))
     out = console()
     if arguments.json:
-        text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
+        data = as_json(results, " ".join((arguments.protocol, *arguments.settings)))
+        text = json.dumps(versioned("conform", data), indent=2)
     else:
         wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
         text = as_text(results, wanted, width(out))

@@ -17,6 +17,7 @@ from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text, printable
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         data = asked.way(conditions.get("from"), conditions["to"])
     if arguments.format == "json":
-        _write(json_text(data) + "\n", arguments.output)
+        _write(json_text(versioned("graph-answer", data)) + "\n", arguments.output)
     else:
         _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS

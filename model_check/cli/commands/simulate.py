@@ -14,6 +14,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
 from kraftcheck.support.arguments import positive, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -73,7 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:
-        print(json.dumps(_as_data(chosen, found, unexpected, traces, walked, arguments)))
+        data = _as_data(chosen, found, unexpected, traces, walked, arguments)
+        print(json.dumps(versioned("simulation", data)))
         return status
     _report(chosen, found, walked, status, arguments)
     for trace in traces:

@@ -25,6 +25,7 @@ from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
@@ -111,9 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.poll and answers[0].outcome.fatal is None:
         answers.append(ask_next_poll(protocol, answers[0]))
     if arguments.json:
-        print(
-            json.dumps({"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}, indent=2)
-        )
+        data = {"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}
+        print(json.dumps(versioned("steps", data), indent=2))
         return 0
     out = console()
     for answer in answers:
@@ -149,7 +149,8 @@ def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -
     protocol = broker_forms.read_protocol(form, arguments.settings)
     outcome = broker_step.answer(protocol, before, event)
     if arguments.json:
-        print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
+        data = broker_step.as_json(protocol, event, outcome)
+        print(json.dumps(versioned("broker-step", data), indent=2))
         return 0
     out = console()
     draft = protocol.is_draft
@@ -282,8 +283,8 @@ def _print_table(
 ) -> None:
     protocol = " ".join([preset, *arguments.settings])
     if arguments.json:
-        said = {"protocol": protocol} if preset in FORMS else {}
-        print(json.dumps({**said, **table_text.as_json(table, rows)}, indent=2))
+        data = {"protocol": protocol, **table_text.as_json(table, rows)}
+        print(json.dumps(versioned("decision-table", data), indent=2))
     else:
         table_text.print_table(console(), table, rows, protocol)
 
@@ -294,7 +295,7 @@ def _list_tables(*, as_json: bool) -> None:
         groups[f"Brokers and their controller, --protocol {form}"] = known
     if as_json:
         listed = {name: table.about for known in groups.values() for name, table in known.items()}
-        print(json.dumps(listed, indent=2))
+        print(json.dumps(versioned("decision-tables", {"tables": listed}), indent=2))
         return
     out = console()
     column = max(len(name) for known in groups.values() for name in known) + 4

@@ -12,6 +12,7 @@ from kraftcheck.checking import findings
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -94,7 +95,7 @@ def _replay(arguments: argparse.Namespace) -> int:
                 "recorded": difference.recorded,
                 "now": difference.now,
             }
-        print(json.dumps({"steps": len(trace.steps), "difference": data}))
+        print(json.dumps(versioned("replay", {"steps": len(trace.steps), "difference": data})))
     elif difference is None:
         print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
     else:

@@ -10,6 +10,7 @@ from kraftcheck.evidence.recordings.options import add_options
 from kraftcheck.pipeline.progress import told
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.exit_codes import EXIT_BAD_INPUT
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import read_protocol
@@ -48,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         judge(spark, arguments.runs, arguments.output, arguments.protocol, arguments.settings)
         results, errors = read_results(spark, arguments.output)
     if arguments.json:
-        print(json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2))
+        data = as_json(results, " ".join((arguments.protocol, *arguments.settings)))
+        print(json.dumps(versioned("conform", data), indent=2))
     elif results:
         wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
         print(as_text(results, wanted, width(console())))

@@ -262,7 +262,7 @@ def test_tables_of_brokers_are_listed_by_form(capsys: pytest.CaptureFixture[str]
     assert draft.startswith("draft") and "contact-lost" in draft and "alter-partition" not in draft
     assert shipped.startswith("shipped") and "alter-partition-request" in shipped
     assert cli.main(["step", "--table", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["tables"]
     assert {"vote-request", "contact-lost", "broker-heartbeat-request"} <= set(listed)
 
 
