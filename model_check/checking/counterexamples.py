@@ -10,7 +10,7 @@ from kraftcheck.engine.simplest import Found, simplest
 from kraftcheck.engine.system import PathStep, System, Violation
 from kraftcheck.engine.watch import Watch
 from kraftcheck.engine.witness import Priced
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 
 #: Up to how many states the levels before a violation are explored again.
 MOST_STATES = 2_000_000
@@ -34,7 +34,7 @@ def simplest_of(
     if layers is None:
         return found
     for each in violations:
-        best = simplest(layers, each.property, model_of(system).faults)
+        best = simplest(layers, each.property, kind_of(system).faults)
         if best is not None and best.violation.depth == each.depth:
             found[each.property] = best
     return found
@@ -50,7 +50,7 @@ def causes_of(
     for deeper in (DEEPER, 0):
         layers = _layers(system, violation.depth + deeper, watch, "causes")
         if layers is not None:
-            return by_cause(layers, violation.property, model_of(system).faults, name_of, deeper)
+            return by_cause(layers, violation.property, kind_of(system).faults, name_of, deeper)
     return None
 
 

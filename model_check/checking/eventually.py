@@ -16,8 +16,8 @@ from kraftcheck.engine.watch import Watch
 from kraftcheck.engine.witness import DUPLICATE, LOSS
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Judged, ModelSystem
+from kraftcheck.systems.kind import Judged, ModelSystem
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import MOST_IN_FLIGHT, Eventually, Scenario
 
 #: How many states an *eventually* property can be judged on: some 20 GB.
@@ -36,7 +36,7 @@ def judge_eventually(
     if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
     system, graph, represent = graph_of(scenario, threads, watch, "eventually properties")
-    judge = model_of(scenario).liveness.judge
+    judge = kind_of(scenario).liveness.judge
     judged = []
     for wanted in scenario.check.eventually:
         named = replace(graph, watch=_named(watch, wanted.property))
@@ -57,7 +57,7 @@ def graph_of(
     Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none
     or the network has no room for a step.
     """
-    model = model_of(scenario)
+    model = kind_of(scenario)
     system = model.build(scenario, absorbs=True)
     represent = model.liveness.representative(system, scenario)
     limits = watch.rest(max_states=MAX_GRAPH_STATES)
@@ -119,7 +119,7 @@ def causes_of_lassos(
     system, graph, represent = graph_of(scenario, threads, watch, "causes")
     found: list[tuple[LassoCause, Lasso]] = []
     for lasso in islice(
-        model_of(scenario).liveness.lassos_of(system, graph, wanted, represent), MOST_COMPONENTS
+        kind_of(scenario).liveness.lassos_of(system, graph, wanted, represent), MOST_COMPONENTS
     ):
         if lasso.withheld is not None:
             break
@@ -147,5 +147,5 @@ def _faults(system: ModelSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
             yield DUPLICATE
     begin, end = (graph.state(lasso.states[place]).budgets for place in (0, len(lasso.stem)))
     for name, before, after in zip(system.budget_names, begin, end, strict=True):
-        if after < before and name in model_of(system).faults:
+        if after < before and name in kind_of(system).faults:
             yield name

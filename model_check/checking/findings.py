@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
-    from kraftcheck.systems.model import Place, Run
+    from kraftcheck.systems.kind import Place, Run
     from kraftcheck.traces.model import Trace, TraceStep
 
 

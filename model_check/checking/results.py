@@ -11,7 +11,7 @@ from kraftcheck.checking.run import CheckResult
 from kraftcheck.engine.explorer import INTERRUPTED, Progress
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.terminal import Console, fitted, say
-from kraftcheck.systems.model import Judged
+from kraftcheck.systems.kind import Judged
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, terminal
 
@@ -36,7 +36,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "scenario": result.scenario.name,
         "expected": result.scenario.expect.verdict,
         "verdict": result.verdict.value,
-        "in_prelude": result.prelude is not None,
+        "in_initial_prefix": result.initial_prefix is not None,
         "misconfigured": [
             {"key": each.key, "reason": each.reason, "rule": each.rule} for each in result.misconfigured
         ],
@@ -123,8 +123,12 @@ def report(
         said = f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
         say(out, said, indent=4)
     _tell_checkpoint(out, result, checkpoint)
-    if result.prelude is not None:
-        say(out, "in the run that leads to replicas.led-by, after which nothing was explored", indent=4)
+    if result.initial_prefix is not None:
+        say(
+            out,
+            "in the run that leads to replicas.initial-leader, after which nothing was explored",
+            indent=4,
+        )
     if verbose and found.skipped:
         factor = (found.generated + found.skipped) / found.generated
         left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
@@ -187,7 +191,7 @@ def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
     """Whether this counterexample was chosen among those of its length, and by what."""
     judged = {each.property for each in result.exploration.violations}
-    if result.prelude is not None or trace.property not in judged:
+    if result.initial_prefix is not None or trace.property not in judged:
         return
     found = result.simplest.get(trace.property)
     if found is None:

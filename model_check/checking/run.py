@@ -21,8 +21,8 @@ from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
 from kraftcheck.systems.coverage_targets import parse
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import BrokenPrelude, Judged, ModelSystem
+from kraftcheck.systems.kind import BrokenInitialPrefix, Judged, ModelSystem
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build_dead_end, build_lasso, with_room
 from kraftcheck.traces import build as build_trace
@@ -32,13 +32,14 @@ from kraftcheck.traces import build as build_trace
 class CheckResult:
     """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
     empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
-    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``prelude`` is the
-    scenario of the run that leads to ``replicas.led-by`` where that violates a property already: ``system``,
-    ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to whose
-    renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was noted.
-    ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which one holds
-    it now that a limit has ended it. ``earlier``: the seconds of the earlier runs of a checkpoint;
-    ``watch``: those of this one, also of what is looked for later in the result, and what is left of them.
+    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``initial_prefix`` is the
+    scenario of the run that leads to ``replicas.initial-leader`` where that violates a property already:
+    ``system``, ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to
+    whose renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was
+    noted. ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which
+    one holds it now that a limit has ended it. ``earlier``: the seconds of the earlier runs of a
+    checkpoint; ``watch``: those of this one, also of later look-ups, and what is left of
+    them.
     """
 
     scenario: Scenario
@@ -46,7 +47,7 @@ class CheckResult:
     exploration: Exploration
     differences: tuple[str, ...]
     liveness: tuple[Judged, ...] | None = ()
-    prelude: Scenario | None = None
+    initial_prefix: Scenario | None = None
     interchangeable: tuple[int, ...] = ()
     covered: Covered | None = None
     taken_up: int | None = None
@@ -59,12 +60,12 @@ class CheckResult:
     @property
     def misconfigured(self) -> tuple[Problem, ...]:
         """The problems of the explored configuration."""
-        return model_of(self.system).misconfigured(self.system)
+        return kind_of(self.system).misconfigured(self.system)
 
     @property
     def simplest(self) -> dict[str, Found]:
         """By property the simplest of the shortest counterexamples; see :func:`simplest_of`. None in the run
-        that leads to ``replicas.led-by``, which is what it is.
+        that leads to ``replicas.initial-leader``, which is what it is.
         """
         self.look_for_simplest()
         return self._simplest[0]
@@ -73,7 +74,7 @@ class CheckResult:
         """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt is raised again."""
         if self._simplest:
             return
-        ended = self.prelude is not None or self.limit == INTERRUPTED
+        ended = self.initial_prefix is not None or self.limit == INTERRUPTED
         violations = () if ended else self.exploration.violations
         self._simplest.append({})
         with self.watch.running():
@@ -86,7 +87,7 @@ class CheckResult:
         if seek:
             self.look_for_simplest()
         simplest = self._simplest[0] if self._simplest else {}
-        explored = self.prelude or self.scenario
+        explored = self.initial_prefix or self.scenario
         chosen = [
             simplest[each.property].violation if each.property in simplest else each
             for each in self.exploration.violations
@@ -203,11 +204,11 @@ def check(
     watch = Watch(limits, progress)
     with watch.running():
         _require_names_of_coverage(scenario)
-        model = model_of(scenario)
+        model = kind_of(scenario)
         try:
             system = model.build(scenario)
-        except BrokenPrelude as broken:
-            return _of_prelude(scenario, broken, watch)
+        except BrokenInitialPrefix as broken:
+            return _of_initial_prefix(scenario, broken, watch)
         interchangeable = model.interchangeable(system, scenario)
         covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
         run = partial(
@@ -277,7 +278,7 @@ def _judged(
 
 
 def _require_names_of_coverage(scenario: Scenario) -> None:
-    known = model_of(scenario).to_cover(()) if scenario.expect.covers else {}
+    known = kind_of(scenario).to_cover(()) if scenario.expect.covers else {}
     for wanted in scenario.expect.covers:
         if parse(wanted, known) is None:
             items = (f"{kind} {name}" for kind, names in known.items() for name in names)
@@ -295,8 +296,8 @@ def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) 
     )
 
 
-def _of_prelude(scenario: Scenario, broken: BrokenPrelude, watch: Watch) -> CheckResult:
-    """A violation in the run that leads to ``replicas.led-by``: nothing comes after it."""
+def _of_initial_prefix(scenario: Scenario, broken: BrokenInitialPrefix, watch: Watch) -> CheckResult:
+    """A violation in the run that leads to ``replicas.initial-leader``: nothing comes after it."""
     depth = max(violation.depth for violation in broken.violations)
     exploration = Exploration(
         verdict=Verdict.VIOLATED,

@@ -12,8 +12,8 @@ from kraftcheck.engine.steps import initial_states, replay
 from kraftcheck.engine.system import System, Verdict, Violation
 from kraftcheck.engine.watch import Watch
 from kraftcheck.support.errors import DiskError, InputError
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Judged
+from kraftcheck.systems.kind import Judged
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 
 #: Up to how many states a scenario with smaller bounds is explored.
@@ -55,7 +55,7 @@ Violates = Callable[[Scenario], bool | None]
 def _violates(violated: str, watch: Watch, threads: int) -> Violates:
     def violates(candidate: Scenario) -> bool | None:
         limits = watch.rest(max_states=MOST_STATES)
-        system = cast(System, model_of(candidate).build(candidate))
+        system = cast(System, kind_of(candidate).build(candidate))
         for keep_going in (False, True):
             found = explore(
                 system,
@@ -152,14 +152,14 @@ def _keys(scenario: Scenario) -> list[Key]:
         for name in type(scenario.budgets).model_fields
         if _value(scenario, ("budgets", name))
     ]
-    return [*budgets, *model_of(scenario).bounds(scenario), CAPACITY]
+    return [*budgets, *kind_of(scenario).bounds(scenario), CAPACITY]
 
 
 def used(scenario: Scenario, violation: Violation) -> Scenario:
     """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, those of
     its kind of system, its messages in flight.
     """
-    model = model_of(scenario)
+    model = kind_of(scenario)
     system = model.build(scenario)
     states = [initial_states(system)[violation.initial]]
     states += [state for _, _, state in replay(system, violation.path, violation.initial)]

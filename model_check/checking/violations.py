@@ -19,8 +19,8 @@ from kraftcheck.checking.smallest_bounds import (
 from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import Violation
 from kraftcheck.engine.watch import Watch
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Judged
+from kraftcheck.systems.kind import Judged
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Eventually, Scenario
 from kraftcheck.traces import build
 from kraftcheck.traces.view import path_text
@@ -37,8 +37,8 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
 
 def _more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    # The run that leads to replicas.led-by is what it is: there is no other one, and no bound concerns it.
-    violations = () if result.prelude else result.exploration.violations
+    # The run that leads to replicas.initial-leader is the only one: no bound concerns it.
+    violations = () if result.initial_prefix else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
         for name, wanted, judged in _violated(result):
@@ -66,7 +66,7 @@ def least_kept(scenario: Scenario, watch: Watch | None = None, threads: int = 1)
     """
     watch = Watch() if watch is None else watch
     tried: dict[str, Any] | None = None
-    for name, value, strict in model_of(scenario).promises(scenario):
+    for name, value, strict in kind_of(scenario).promises(scenario):
         found = check(
             strict,
             threads=threads,

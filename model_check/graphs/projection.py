@@ -9,13 +9,13 @@ from typing import Any
 
 from kraftcheck.engine.system import GlobalState
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kinds import MODELS
-from kraftcheck.systems.model import ModelSystem, Place
+from kraftcheck.systems.kind import ModelSystem, Place
+from kraftcheck.systems.kinds import KINDS
 from kraftcheck.traces.words import RUNNING, node_fields
 
 MESSAGES = "messages"
 #: What components have, in the words of traces with "-" for blanks; "messages" counts those in flight.
-FIELDS = (*dict.fromkeys(name for model in MODELS for name in model.fields), MESSAGES)
+FIELDS = (*dict.fromkeys(name for model in KINDS for name in model.fields), MESSAGES)
 VIOLATED = "violated"
 #: What fields are called where several are shown beside each other.
 _SHORT = {"end-offset": "end", "high-watermark": "hw"}

@@ -14,8 +14,8 @@ from kraftcheck.engine.graph import LOST, Graph, collect_graph
 from kraftcheck.engine.system import GlobalState, PathStep, System
 from kraftcheck.engine.witness import Witnessing, faults_of, violated_in
 from kraftcheck.graphs.projection import ROLE_EPOCH, Projection
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import ModelSystem
+from kraftcheck.systems.kind import ModelSystem
+from kraftcheck.systems.kinds import kind_of
 
 _CUT = re.compile(r"crashes after effect \d+ of \d+")
 
@@ -47,7 +47,7 @@ def collect_states(system: ModelSystem, max_states: int, threads: int = 1) -> St
     ends = np.setdiff1d(np.arange(graph.size), graph.sources).tolist()
     judged = {number: violated_in(witnessing, graph.state(number)) for number in ends}
     violated = {number: names for number, names in judged.items() if names}
-    faults = model_of(system).faults
+    faults = kind_of(system).faults
     return States(
         system,
         graph,

@@ -14,6 +14,7 @@ from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import read_standard_input, read_text
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.places import root
 from kraftcheck.support.printable import printable, shortened
 from kraftcheck.support.terminal import console, heading, say
@@ -72,7 +73,8 @@ def judge(file: str, *, threads: int, timeout: float, as_json: bool) -> int:
     else:
         verdict, status = f"survived all {len(ran)} checks that run what it edits", EXIT_DIFFERS
     if as_json:
-        print(json.dumps({"functions": sorted(target.functions), "verdict": verdict, "checks": len(ran)}))
+        data = {"functions": sorted(target.functions), "verdict": verdict, "checks": len(ran)}
+        print(json.dumps(versioned("edit-verdict", data)))
     else:
         out = console()
         heading(out, f"The edit is {verdict}." if killed else f"The edit {verdict}.")

@@ -12,6 +12,7 @@ from kraftcheck.impact.concern import Concerned, Nearness
 from kraftcheck.impact.run import Ran, run
 from kraftcheck.impact.targets import Sources, Target, mutants
 from kraftcheck.impact.worker import FAILED, PASSED, UNDETERMINED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import printable
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say
@@ -38,7 +39,7 @@ def run_and_tell(
             following = f"; {found[len(ran)].name} …" if len(ran) < len(found) else ""
             tell(f"{len(ran)} of {len(found)} checks{following}")
             if as_json:
-                print(json.dumps(each.as_data()), flush=True)
+                print(json.dumps(versioned("impact-check", each.as_data())), flush=True)
                 continue
             fitted(out, f"{each.check}; {each.seconds:.1f} s", each.status, _STYLES[each.status])
             for line in each.why:

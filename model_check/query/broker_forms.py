@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kraftcheck.query.broker_consistency import draft_evidence, shipped_evidence
-from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
+from kraftcheck.query.broker_tables import BROKER_TABLES, forms_of
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import (

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.table import Table as Grid
 from rich.text import Text
 
 from kraftcheck.query.cover import Row
-from kraftcheck.query.decision_table import Decided, DecisionTable
+from kraftcheck.query.decision_table import Decision, DecisionTable
 from kraftcheck.support.terminal import Console, heading, say, width
-
-S = TypeVar("S")
-D = TypeVar("D", bound=Decided)
 
 #: The narrowest grid column of rules; below it the table is printed row by row.
 MIN_RULES = 24
 
 
-def print_table(out: Console, table: DecisionTable[S], rows: Sequence[Row[D]], protocol: str) -> None:
+def print_table(
+    out: Console, table: DecisionTable[Any], rows: Sequence[Row[Decision]], protocol: str
+) -> None:
     """Print a table with what it takes for granted."""
     heading(out, f"{table.name}: {table.about}")
     say(out, f"Protocol: {protocol}. {table.assumes}")
@@ -35,7 +34,7 @@ def print_table(out: Console, table: DecisionTable[S], rows: Sequence[Row[D]], p
     heading(out, f"{len(rows)} rows")
 
 
-def as_json(table: DecisionTable[S], rows: Sequence[Row[D]]) -> dict[str, Any]:
+def as_json(table: DecisionTable[Any], rows: Sequence[Row[Decision]]) -> dict[str, Any]:
     """A table as JSON data. A condition is ``"*"`` or the list of its values."""
     return {
         "table": table.name,
@@ -53,7 +52,7 @@ def as_json(table: DecisionTable[S], rows: Sequence[Row[D]]) -> dict[str, Any]:
     }
 
 
-def _conditions(table: DecisionTable[S], row: Row[D]) -> Mapping[str, str | list[str]]:
+def _conditions(table: DecisionTable[Any], row: Row[Decision]) -> Mapping[str, str | list[str]]:
     named = zip(table.columns.items(), row.conditions, strict=True)
     return {
         name: "*" if len(allowed) == len(values) else [value for value in values if value in allowed]
@@ -61,7 +60,7 @@ def _conditions(table: DecisionTable[S], row: Row[D]) -> Mapping[str, str | list
     }
 
 
-def _texts(table: DecisionTable[S], row: Row[D]) -> list[str]:
+def _texts(table: DecisionTable[Any], row: Row[Decision]) -> list[str]:
     conditions = _conditions(table, row)
     texts = []
     for name, values in table.columns.items():
@@ -76,7 +75,7 @@ def _texts(table: DecisionTable[S], row: Row[D]) -> list[str]:
 
 
 def _print_grid(
-    out: Console, names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[Row[D]]
+    out: Console, names: Sequence[str], texts: Sequence[Sequence[str]], rows: Sequence[Row[Decision]]
 ) -> None:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in names:
@@ -89,7 +88,7 @@ def _print_grid(
 
 
 def _print_paragraph(
-    out: Console, number: int, names: Sequence[str], text: Sequence[str], decision: Decided
+    out: Console, number: int, names: Sequence[str], text: Sequence[str], decision: Decision
 ) -> None:
     named = dict(zip(names, text, strict=True))
     conditions = {name: value for name, value in named.items() if name not in decision.results}

@@ -20,7 +20,7 @@ from kraftcheck.systems.variants import choices
 
 #: The kinds of what is covered, in the order of a report. Guards are apart (:mod:`.guards`).
 ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
-KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
+TARGET_KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
 #: Votes by the rules that decided them: ``VOTE-10 granted``, ``VOTE-10 refused``.
 VOTE = "vote"
 GRANTED, REFUSED = "granted", "refused"

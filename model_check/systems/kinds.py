@@ -1,4 +1,4 @@
-"""The kinds of systems that there are, and which of them something belongs to."""
+"""The kinds of systems that there are: the one place where a kind is registered."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Hashable
 from functools import cache
 from typing import cast
 
-from kraftcheck.systems.brokers.model import BROKERS
-from kraftcheck.systems.kraft.model import KRAFT
-from kraftcheck.systems.model import Model
+from kraftcheck.systems.brokers.kind import BROKERS
+from kraftcheck.systems.kind import Kind
+from kraftcheck.systems.kraft.kind import REPLICAS
 
-MODELS: tuple[Model, ...] = (KRAFT, BROKERS)
+KINDS: tuple[Kind, ...] = (REPLICAS, BROKERS)
 
 
-def model_of(value: object) -> Model:
-    """The model that a scenario, a system, a local state, a message, a history or an effect belongs to.
+def kind_of(value: object) -> Kind:
+    """The kind that a scenario, a system, a local state, a message, a history or an effect belongs to.
 
     Raises TypeError for anything else.
     """
-    return _model_of(cast(Hashable, type(value)))
+    return _kind_of(cast(Hashable, type(value)))
 
 
 @cache
-def _model_of(cls: type) -> Model:
-    for model in MODELS:
-        if issubclass(cls, model.values):
-            return model
+def _kind_of(cls: type) -> Kind:
+    for kind in KINDS:
+        if issubclass(cls, kind.values):
+            return kind
     raise TypeError(f"{cls.__name__} belongs to no kind of system")

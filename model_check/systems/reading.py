@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.model import Place
+from kraftcheck.systems.kind import Place
 
 MAX_ITEMS = 100_000
 

@@ -1,7 +1,7 @@
 """Scenario files: what to explore, within which bounds, and the verdict that is expected.
 
 A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Here is what all scenarios share; each
-kind of system adds tables of its own, one of which tells the kind (:data:`KINDS`). Files are hostile until
+kind of system adds tables of its own, and the one of its name tells the kind. Files are hostile until
 parsed: unknown keys, values out of range or a file that is not TOML raise :class:`InputError
 <kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the file, the line and
 the key.
@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module, resources
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -40,13 +40,6 @@ MAX_FILE_BYTES = 1_000_000
 MOST_IN_FLIGHT = 12
 #: What to do about a bad scenario file.
 HINT = "see docs/scenarios.md"
-
-#: The kinds of scenarios: by the table that only they have, the module and the class that describe them. A
-#: module is imported when a scenario of its kind is read.
-KINDS: Mapping[str, tuple[str, str]] = {
-    "replicas": ("kraftcheck.systems.kraft.scenario", "KRaftScenario"),
-    "brokers": ("kraftcheck.systems.brokers.scenario", "BrokerScenario"),
-}
 
 Budget = Annotated[int, Field(ge=0, le=50)]
 NAME = r"[a-z0-9][a-z0-9-]{0,60}"
@@ -160,7 +153,7 @@ class Scenario(Table):
     about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
     source: Annotated[tuple[str, ...], Field(strict=False)] = ()
     tags: Annotated[
-        tuple[Literal["ci", "large", "twin", "nightly", "bench", "mutants", "finding"], ...],
+        tuple[Literal["ci", "large", "oracle", "nightly", "bench", "mutants", "finding"], ...],
         Field(strict=False),
     ] = ()
     network: NetworkChoice = NetworkChoice()
@@ -220,14 +213,14 @@ def from_data(data: dict[str, Any], where: str, text: str = "") -> Scenario:
 
 def _kind_of(data: Mapping[str, Any], where: str) -> type[Scenario]:
     """The class of the scenarios that have the tables of ``data``."""
-    told = [table for table in KINDS if table in data]
-    if len(told) > 1:
-        raise InputError(
-            f"{where}: {' and '.join(told)} are tables of different scenarios; leave one out; {HINT}."
-        )
-    # What says nothing of its kind lacks the table of the first one.
-    module, name = KINDS[told[0] if told else next(iter(KINDS))]
-    return cast(type[Scenario], getattr(import_module(module), name))
+    from kraftcheck.systems.kinds import KINDS  # Kinds are made of modules that need this one.
+
+    found = [kind for kind in KINDS if kind.name in data]
+    if len(found) > 1:
+        names = " and ".join(kind.name for kind in found)
+        raise InputError(f"{where}: {names} are tables of different scenarios; leave one out; {HINT}.")
+    # Data with the table of no kind lacks that of the first one.
+    return (*found, *KINDS)[0].scenario
 
 
 def load(path: str | Path) -> Scenario:

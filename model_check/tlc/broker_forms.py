@@ -50,7 +50,18 @@ from kraftcheck.systems.brokers.network import (
 )
 from kraftcheck.systems.brokers.places import Control, Machine, Time
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of
-from kraftcheck.tlc.values import NONE, NoFormError, State, Value, field, fields, function, record, set_of
+from kraftcheck.tlc.values import (
+    NONE,
+    InTla,
+    NoFormError,
+    State,
+    Value,
+    field,
+    fields,
+    function,
+    record,
+    set_of,
+)
 
 #: The budgets of the module and what the checker calls them. One that a scenario does not have is 0.
 BUDGETS = {
@@ -307,3 +318,7 @@ def _result(result: PartitionResult) -> Value:
     if result.recovering:
         raise NoFormError("a leader recovers from an unclean election")
     return record(**fields(result, "error leader leader_epoch partition_epoch isr"))
+
+
+#: Brokers and their controller in TLA+.
+BROKERS = InTla(("control", "machine", "time", "network", "history", "budget"), BrokerForms)

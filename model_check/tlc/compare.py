@@ -19,12 +19,11 @@ from kraftcheck.engine.system import Limits, Verdict
 from kraftcheck.support import forks
 from kraftcheck.support.errors import InputError, ProcessKilledError
 from kraftcheck.support.failures import ended_by_the_machine
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import ModelSystem
+from kraftcheck.systems.kind import ModelSystem
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.tlc import states as sets
 from kraftcheck.tlc.install import Tools
-from kraftcheck.tlc.kinds import kind_of
 from kraftcheck.tlc.modules import Configuration, Modules, TlaMutant
 from kraftcheck.tlc.output import Said
 from kraftcheck.tlc.process import DUMP, Job, Ran, Running, run, workplace
@@ -193,7 +192,7 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
 
 
 def _built(scenario: Scenario) -> ModelSystem:
-    return model_of(scenario).build(scenario)
+    return kind_of(scenario).build(scenario)
 
 
 def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
@@ -298,7 +297,7 @@ def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompa
         ours = sets.our_states(_built(scenario), graph)
     except NoFormError as error:
         return None, f"states not compared: {error}"
-    return sets.compare(ours, sets.their_states(dump, frozenset(kind_of(scenario).variables))), ""
+    return sets.compare(ours, sets.their_states(dump, frozenset(sets.in_tla(scenario).variables))), ""
 
 
 def ask_about_mutant(mutant: TlaMutant, modules: Modules, wanted: Wanted, report: Report) -> Question:

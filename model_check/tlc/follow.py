@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kraftcheck.engine.system import GlobalState
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kind import ModelSystem
+from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.tlc import states as sets
 from kraftcheck.tlc.install import Tools
-from kraftcheck.tlc.kinds import ended, kind_of
 from kraftcheck.tlc.modules import Configuration, Modules
 from kraftcheck.tlc.process import DUMP, Job, run, workplace
 from kraftcheck.tlc.values import NoFormError, State, text
@@ -67,9 +69,9 @@ def behaviour(trace: Trace, where: str) -> Course:
     """The states of ``trace``. Raises InputError where the reference does not take its steps, or where the
     modules have no form for a state.
     """
-    system = model_of(trace.scenario).build(trace.scenario, where)
+    system = kind_of(trace.scenario).build(trace.scenario, where)
     try:
-        forms = kind_of(system).forms(system)
+        forms = sets.in_tla(system).forms(system)
         walk = Walk(system, trace.initial)
         found = [forms.state(walk.state)]
         for step in trace.steps:
@@ -81,7 +83,17 @@ def behaviour(trace: Trace, where: str) -> Course:
         ) from None
     except NoFormError as error:
         raise InputError(f"{where}: the TLA+ modules have no form for its states: {error}.") from None
-    return Course(tuple(found), ended(system, walk.state) if walk.violated else frozenset())
+    return Course(tuple(found), _ended(system, walk.state) if walk.violated else frozenset())
+
+
+def _ended(system: ModelSystem, state: GlobalState) -> frozenset[int]:
+    """The replicas whose process died in the step that led to ``state``."""
+    locals_ = zip(system.places, state.locals, strict=True)
+    return frozenset(
+        place
+        for place, local in locals_
+        if isinstance(place, int) and isinstance(local, Node) and local.died is not None
+    )
 
 
 def configuration_of(scenario: Scenario, modules: Modules, where: str) -> Configuration:

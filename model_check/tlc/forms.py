@@ -45,7 +45,18 @@ from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.tlc.values import NONE, NoFormError, State, Value, field, fields, function, record, set_of
+from kraftcheck.tlc.values import (
+    NONE,
+    InTla,
+    NoFormError,
+    State,
+    Value,
+    field,
+    fields,
+    function,
+    record,
+    set_of,
+)
 
 #: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
 #: a budget for timers these expire without a bound.
@@ -274,3 +285,7 @@ def _payload(payload: Message) -> dict[str, Value]:
             }
         )
     return found
+
+
+#: Replicas of a quorum in TLA+.
+REPLICAS = InTla(("replica", "disk", "network", "history", "budget"), Forms)

@@ -12,11 +12,11 @@ import numpy as np
 from kraftcheck.engine.graph import Graph
 from kraftcheck.engine.system import PathStep
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kind import ModelSystem
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.step import Action
-from kraftcheck.systems.model import ModelSystem
-from kraftcheck.tlc.kinds import kind_of
 from kraftcheck.tlc.parse import ParseError, StateReader
-from kraftcheck.tlc.values import Function, State, Value, text
+from kraftcheck.tlc.values import Function, InTla, State, Value, text
 
 #: How many states of one side are looked through for the one most like a state of the other.
 _MOST_LIKE_AMONG = 200
@@ -54,9 +54,15 @@ Key = tuple[tuple[str, str], ...]
 Keyed = Mapping[Key, State]
 
 
+def in_tla(value: object) -> InTla:
+    """The kind in TLA+ that a scenario or a system belongs to."""
+    found: InTla = kind_of(value).tlc.load()
+    return found
+
+
 def our_states(system: ModelSystem, graph: Graph) -> dict[Key, State]:
     """The states of ``graph``, which is that of ``system``. Raises NoFormError."""
-    forms = kind_of(system).forms(system)
+    forms = in_tla(system).forms(system)
     return {_key(state): state for state in (forms.state(graph.state(n)) for n in range(graph.size))}
 
 

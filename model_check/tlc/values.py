@@ -7,11 +7,13 @@ exactly if their :func:`text` is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Union
+from typing import Any, Protocol, Union
+
+from kraftcheck.engine.system import GlobalState
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,26 @@ State = Mapping[str, Value]
 
 #: What the modules have where the checker has no value.
 NONE = Model("None")
+
+
+class StateForms(Protocol):
+    """The states of one system in TLA+."""
+
+    def state(self, state: GlobalState) -> State:
+        """The values of the state variables. Raises NoFormError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InTla:
+    """A kind of system in TLA+ (:attr:`kraftcheck.systems.kind.Kind.tlc`).
+
+    ``variables``: the state variables of the modules that the checker has as well, in their order.
+    ``forms``: the forms of the states of a system; raises NoFormError.
+    """
+
+    variables: tuple[str, ...]
+    forms: Callable[[Any], StateForms]
 
 
 class NoFormError(ValueError):

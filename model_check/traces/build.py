@@ -8,8 +8,8 @@ from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, Violation
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Flying, ModelSystem, Step, place_of
+from kraftcheck.systems.kind import Flying, ModelSystem, Step, place_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces.model import Finding, Trace, TraceError, TraceStep
 from kraftcheck.traces.walk import Taken, Walk, name_of
@@ -60,7 +60,7 @@ def finding_of_lasso(
     system: ModelSystem, scenario: Scenario, violated: str, begin: GlobalState, end: GlobalState, steps: int
 ) -> Finding:
     """What a cycle of so many steps from ``begin`` to ``end`` shows. Raises TraceError if it is no cycle."""
-    if not model_of(system).liveness.closes(system, scenario, begin, end):
+    if not kind_of(system).liveness.closes(system, scenario, begin, end):
         raise TraceError("the cycle does not lead back to the state in which it begins")
     if not steps:
         repeats = "The behaviour may stay in this state for ever"
@@ -81,7 +81,7 @@ def with_room(
 
     Raises InputError if no scenario may have those bounds.
     """
-    return model_of(system).liveness.with_room(system, scenario, path, initial)
+    return kind_of(system).liveness.with_room(system, scenario, path, initial)
 
 
 def build_dead_end(
@@ -126,7 +126,7 @@ def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> T
         before = start if last is None else last.before
         outcome = None if last is None else last.step.outcome
         run = steps[-1].runs[-1] if steps and steps[-1].runs else None
-        finding = Finding(name, model_of(system).explain(system, name, before, walked.state, outcome, run))
+        finding = Finding(name, kind_of(system).explain(system, name, before, walked.state, outcome, run))
     nodes = tuple(zip(system.places, start.locals, strict=True))
     budgets = tuple(zip(system.budget_names, start.budgets, strict=True))
     return Trace(scenario, walked.initial, nodes, _messages(start.messages), budgets, steps, finding)
@@ -140,7 +140,7 @@ def step_of(system: ModelSystem, taken: Taken, number: int) -> TraceStep:
     """What a trace shows of a step taken, the one with this number."""
     path, before, after = taken.step.path, taken.before, taken.step.target
     detail = details(system, before, path)
-    model = model_of(system)
+    model = kind_of(system)
     runs = () if detail is None else model.runs(detail, before.locals[path.component])
     replica = place_of(system, path.component)
     outcome = taken.step.outcome

@@ -21,8 +21,8 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.printable import json_text
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import Files, Flying, Place, Run
+from kraftcheck.systems.kind import Files, Flying, Place, Run
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.reading import (
     Reader,
     flag,
@@ -58,7 +58,7 @@ def dumps(trace: Trace, *, indent: int | None = 1) -> str:
 
 def encode(trace: Trace) -> dict[str, Json]:
     """``trace`` as JSON data."""
-    files = model_of(trace.scenario).files
+    files = kind_of(trace.scenario).files
     scenario = scenario_data(trace.scenario)
     return {
         "format": FORMAT,
@@ -178,7 +178,7 @@ def decode(data: Json, where: str = "trace") -> Trace:
             "the trace was made; make the trace again with 'kraftcheck check'."
         )
     chosen = _scenario(given["scenario"], f"{where}.scenario")
-    files = model_of(chosen).files
+    files = kind_of(chosen).files
     readers: dict[str, Reader[Any]] = {
         "property": optional(text),
         "reasons": items(text),

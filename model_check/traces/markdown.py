@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kraftcheck.support.printable import printable
-from kraftcheck.systems.model import called
+from kraftcheck.systems.kind import called
 from kraftcheck.traces.model import Trace
 from kraftcheck.traces.view import CYCLE, view_of
 

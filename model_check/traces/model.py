@@ -11,8 +11,8 @@ import builtins
 from dataclasses import dataclass
 from typing import Any
 
-from kraftcheck.systems.model import Flying, Place
-from kraftcheck.systems.model import Run as Run
+from kraftcheck.systems.kind import Flying, Place
+from kraftcheck.systems.kind import Run as Run
 from kraftcheck.systems.scenario import Scenario
 
 

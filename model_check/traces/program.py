@@ -12,9 +12,9 @@ from typing import Any
 
 from kraftcheck.support.printable import printable
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kind import Place, called
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.text.fields import NOTHING
-from kraftcheck.systems.model import Place, called
 from kraftcheck.traces.json_form import scenario_data
 from kraftcheck.traces.model import Change, Trace, TraceError, TraceStep
 from kraftcheck.traces.view import view_of
@@ -32,7 +32,7 @@ class Behaviour:
     def __init__(self, data: Mapping[str, Any], initial: int = 0) -> None:
         """Begin in the initial state of the scenario that ``data`` describes, as a scenario file would."""
         self._scenario = scenario.from_data(dict(data), "scenario")
-        self._model = model_of(self._scenario)
+        self._model = kind_of(self._scenario)
         self._system = self._model.build(self._scenario)
         self._walk = Walk(self._system, initial)
         self._states = [self._walk.state]
@@ -118,7 +118,7 @@ def _lines(trace: Trace) -> Iterator[str]:
     yield ""
     yield f"def test_{_name(trace.property or trace.scenario.name)}() -> None:"
     yield f"    run = Behaviour(SCENARIO{f', {trace.initial}' if trace.initial else ''})"
-    walk = Walk(model_of(trace.scenario).build(trace.scenario), trace.initial)
+    walk = Walk(kind_of(trace.scenario).build(trace.scenario), trace.initial)
     for step, shown in zip(trace.steps, view.steps, strict=True):
         yield ""
         yield f"    # {shown.number}. {called(shown.actor)}: {_prose(shown.head)}"

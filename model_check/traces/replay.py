@@ -10,7 +10,7 @@ from kraftcheck.engine.system import GlobalState
 from kraftcheck.support.codec import Json
 from kraftcheck.support.json_differences import differing
 from kraftcheck.support.printable import printable, shortened
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces import json_form
 from kraftcheck.traces.build import finding_of_dead_end, finding_of_lasso, step_of, trace_of
 from kraftcheck.traces.model import Finding, Trace, TraceError
@@ -45,8 +45,8 @@ def replay(trace: Trace) -> Difference | None:
     compared, except the scenario, which is the question. Raises InputError where the scenario is not accepted
     any more.
     """
-    files = model_of(trace.scenario).files
-    system = model_of(trace.scenario).build(trace.scenario, "the trace's scenario")
+    files = kind_of(trace.scenario).files
+    system = kind_of(trace.scenario).build(trace.scenario, "the trace's scenario")
     try:
         walk = Walk(system, trace.initial)
     except TraceError as error:

@@ -12,7 +12,7 @@ from rich.text import Text
 from kraftcheck.support import terminal
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console
-from kraftcheck.systems.model import Place, called
+from kraftcheck.systems.kind import Place, called
 from kraftcheck.traces.model import Trace
 from kraftcheck.traces.view import CYCLE, Line, View, view_of
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kraftcheck import spec
-from kraftcheck.systems.kinds import MODELS, model_of
-from kraftcheck.systems.model import PRELUDE, Flying, Place
+from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place
+from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
 from kraftcheck.traces.words import label
@@ -80,13 +80,13 @@ CYCLE = "From here on the steps repeat for ever:"
 
 def view_of(trace: Trace, *, verbose: bool = False) -> View:
     """What ``trace`` shows; ``verbose``: with all events, effects and fields."""
-    words = model_of(trace.scenario).words
+    words = kind_of(trace.scenario).words
     violated, statement = _statement(trace)
     budgets = (trace.budgets, *(step.budgets for step in trace.steps))
     return View(
         title=_title(trace),
         legend=words.legend,
-        start=tuple((place, tuple(model_of(node).words.start_lines(node))) for place, node in trace.nodes),
+        start=tuple((place, tuple(kind_of(node).words.start_lines(node))) for place, node in trace.nodes),
         in_flight=tuple(
             Line("sent", f"in flight: {each.source}→{each.destination} {label(each)}")
             for each in trace.in_flight
@@ -116,12 +116,12 @@ def _title(trace: Trace) -> str:
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
     name, known = trace.scenario.name, shipped()
-    if name in known or not name.endswith(PRELUDE):
+    if name in known or not name.endswith(INITIAL_PREFIX):
         word = _word(trace.scenario, name, known.get(name) == trace.scenario)
     else:
-        name = name.removesuffix(PRELUDE)
-        same = name in known and model_of(known[name]).prelude(known[name]) == trace.scenario
-        word = f"{_word(trace.scenario, name, same)} --prelude"
+        name = name.removesuffix(INITIAL_PREFIX)
+        same = name in known and kind_of(known[name]).initial_prefix(known[name]) == trace.scenario
+        word = f"{_word(trace.scenario, name, same)} --initial-prefix"
     return f"{word} --path {path_text(trace.path)}"
 
 
@@ -182,7 +182,7 @@ def _head(step: TraceStep) -> str:
 def _changes(step: TraceStep, replica: Place, verbose: bool) -> tuple[Change, ...]:
     """The changes of one replica that are worth showing: those that do not follow from others, if any."""
     found = tuple(change for change in step.changes if change.replica == replica)
-    following = next((model_of(node).words.following for who, node in step.nodes if who == replica), ())
+    following = next((kind_of(node).words.following for who, node in step.nodes if who == replica), ())
     told = tuple(change for change in found if change.field not in following)
     return found if verbose or not told else told
 
@@ -209,7 +209,7 @@ def _own_lines(step: TraceStep, changes: tuple[Change, ...], verbose: bool) -> I
 
 def _effect_lines(run: Run) -> Iterator[Line]:
     for number, effect in enumerate(run.effects, 1):
-        name, text = model_of(effect).words.describe_effect(effect)
+        name, text = kind_of(effect).words.describe_effect(effect)
         undone = "" if number <= run.completed else "never happens: "
         yield Line("effect", f"{number}. {undone}{name} {text}")
 
@@ -231,7 +231,7 @@ def describe(change: Change) -> str:
 def _news(change: Change) -> str:
     """What is new in the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
     known = change.before.split(", ")
-    if not any(change.field in model.words.growing for model in MODELS):
+    if not any(change.field in model.words.growing for model in KINDS):
         return describe(change)
     new = [item for item in change.after.split(", ") if item not in known]
     return f"new in {change.field}: {', '.join(new)}" if new else describe(change)

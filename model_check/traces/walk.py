@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.systems.model import Flying, ModelSystem
+from kraftcheck.systems.kind import Flying, ModelSystem
 from kraftcheck.traces.model import TraceError
 
 

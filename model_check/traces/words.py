@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kind import Place
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.text.fields import NOTHING
-from kraftcheck.systems.model import Place
 from kraftcheck.traces.model import Change
 
 #: What the field "process" says of one that runs.
@@ -16,12 +16,12 @@ RUNNING = "running"
 
 def label(message: Any) -> str:
     """A message in a few words: ``VoteRequest(e1 last=0@0)``."""
-    return model_of(message).words.label(message)
+    return kind_of(message).words.label(message)
 
 
 def node_fields(node: Any) -> Mapping[str, str]:
     """The fields of the local state of a component."""
-    return model_of(node).words.fields(node)
+    return kind_of(node).words.fields(node)
 
 
 def compare_nodes(place: Place, before: Any, after: Any) -> tuple[Change, ...]:
@@ -36,6 +36,6 @@ def compare_nodes(place: Place, before: Any, after: Any) -> tuple[Change, ...]:
 
 def compare_history(before: Any, after: Any) -> tuple[Change, ...]:
     """What changed in the history."""
-    words = model_of(before).words
+    words = kind_of(before).words
     old, new = words.history_fields(before), words.history_fields(after)
     return tuple(Change(None, name, old[name], new[name]) for name in new if old[name] != new[name])

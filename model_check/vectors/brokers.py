@@ -11,19 +11,19 @@ from kraftcheck.engine.system import Limits
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.systems.brokers.asking import listening
 from kraftcheck.systems.citations import in_broker_steps
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import broker_situations, broker_vector, form
 from kraftcheck.vectors.broker_outcomes import features
 from kraftcheck.vectors.broker_situations import AskedBroker
-from kraftcheck.vectors.candidate import Candidate, tie
+from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 
 #: The kind of tasks beside scenarios: everything that may happen, malformed input included, by variant.
 SITUATIONS = "situations"
 
 
 class Brokers:
-    """See :class:`kraftcheck.vectors.nodes.Nodes`."""
+    """See :class:`kraftcheck.vectors.candidate.Candidates`."""
 
     names = tuple(broker_vector.TYPES)
     difference = staticmethod(broker_vector.difference)
@@ -35,7 +35,7 @@ class Brokers:
             found.setdefault(told[:3], AskedBroker(*told))
 
         with listening(listen):
-            explore(model_of(scenario).build(scenario), threads=1, limits=Limits(max_states=max_states))
+            explore(kind_of(scenario).build(scenario), threads=1, limits=Limits(max_states=max_states))
         yield from map(_step, found.values())
 
     def beyond(self) -> Iterator[tuple[str, str]]:
@@ -66,3 +66,7 @@ def _step(asked: AskedBroker) -> Candidate:
 @cache
 def _text(protocol: BrokerProtocol) -> str:
     return repr(protocol)
+
+
+#: The vectors of brokers and their controller.
+BROKERS: Candidates = Brokers()

@@ -14,7 +14,7 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.support.codec import Json
 from kraftcheck.systems.citations import in_steps
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.prelude import BrokenPrelude
+from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -22,7 +22,7 @@ from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import form, functions, message_cases, messages, sequences, situations
 from kraftcheck.vectors import vector as vectors
 from kraftcheck.vectors.asked import Asked, asking
-from kraftcheck.vectors.candidate import Candidate, tie
+from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 from kraftcheck.vectors.outcomes import SEPARATOR, features
 
 #: Kinds of tasks beside scenarios.
@@ -31,7 +31,7 @@ FUNCTIONS, SCRIPTS, MESSAGES = "functions", "scripts", "messages"
 
 
 class Replicas:
-    """See :class:`kraftcheck.vectors.nodes.Nodes`."""
+    """See :class:`kraftcheck.vectors.candidate.Candidates`."""
 
     names = (form.REPLICA,)
     difference = staticmethod(vectors.difference)
@@ -66,7 +66,7 @@ def _of_scenario(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
     with asking() as found:
         try:
             system = build(scenario)
-        except BrokenPrelude as broken:
+        except BrokenInitialPrefix as broken:
             system, violations = cast(KRaftSystem, broken.system), broken.violations
         else:
             if scenario.reduction.symmetry:
@@ -74,7 +74,7 @@ def _of_scenario(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
             violations = explore(system, threads=1, limits=Limits(max_states=max_states)).violations
     yield from map(_step, found)
     driven = [*sequences.covering(scenario)]
-    if scenario.replicas.led_by is None:
+    if scenario.replicas.initial_leader is None:
         driven += sequences.counterexamples(system, scenario, violations)
     yield from (_sequence(*each) for each in sequences.found_in(driven))
 
@@ -158,3 +158,7 @@ def _candidate(
 @cache
 def _text(protocol: Protocol) -> str:
     return repr(protocol)
+
+
+#: The vectors of replicas.
+REPLICAS: Candidates = Replicas()

@@ -13,9 +13,9 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args
 
-from kraftcheck.query import situations as tables
+from kraftcheck.query import replica_tables as tables
 from kraftcheck.query.ask import ask, expecting_answer
-from kraftcheck.query.registry import TABLES
+from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import (

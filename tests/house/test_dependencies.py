@@ -119,8 +119,8 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
         "wanted.py": "kraftcheck.engine",
         "fairness.py": "kraftcheck.engine",
         "alike.py": "kraftcheck.engine",
-        "model.py": "kraftcheck.engine",
-        "prelude.py": "kraftcheck.engine.steps",
+        "kind.py": "kraftcheck.engine",
+        "initial_prefix.py": "kraftcheck.engine.steps",
         "relative.py": "kraftcheck.engine.steps",
     }
     wrong = [

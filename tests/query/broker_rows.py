@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from kraftcheck.query.broker_registry import BROKER_TABLES
-from kraftcheck.query.broker_tables import Decision, decide
+from kraftcheck.query.broker_decisions import decide
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import Cell
+from kraftcheck.query.decision_table import Decision
 from kraftcheck.reference.brokers.protocol import (
     KIP343,
     SHIPPED,

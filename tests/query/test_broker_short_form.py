@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems, require_consistent
-from kraftcheck.query.broker_registry import BROKER_TABLES
+from kraftcheck.query.broker_decisions import situation_of
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
-from kraftcheck.query.broker_tables import situation_of
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers.broker import Api, Broker
 from kraftcheck.reference.brokers.controller import Controller, MetadataLog, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick

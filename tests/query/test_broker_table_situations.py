@@ -10,9 +10,8 @@ import pytest
 
 from kraftcheck.cli import main as cli
 from kraftcheck.query.broker_consistency import leads_at_times
-from kraftcheck.query.broker_registry import BROKER_TABLES
-from kraftcheck.query.broker_situations import REGISTERED
-from kraftcheck.query.broker_tables import situation_of
+from kraftcheck.query.broker_decisions import situation_of
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.messages import BrokerState
@@ -146,7 +145,7 @@ def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
     columns = ("wish", "has read its registration")
     table = BROKER_TABLES["shipped"]["broker-heartbeat-request"]
     at = [list(table.columns).index(column) for column in columns]
-    for registered in REGISTERED:
+    for registered in BROKER_TABLES["shipped"]["broker-heartbeat-request"].columns["registered"]:
         for epoch in ("current", "stale"):
             found = {
                 tuple(cell[index] for index in at)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
-from kraftcheck.query.registry import TABLES
+from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
@@ -207,20 +207,20 @@ def test_a_rule_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rules_are_found_by_area_and_by_text(capsys: pytest.CaptureFixture[str]) -> None:
-    area = json.loads(run(capsys, "rules", "HWM", "--json"))
+    area = json.loads(run(capsys, "rules", "HWM", "--json"))["rules"]
     assert {rule["id"].partition("-")[0] for rule in area} == {"HWM"}
-    found = json.loads(run(capsys, "rules", "VOTE", "single", "--json"))
+    found = json.loads(run(capsys, "rules", "VOTE", "single", "--json"))["rules"]
     assert found
     assert all(rule["id"].startswith("VOTE-") for rule in found)
-    both = json.loads(run(capsys, "rules", "VOTE-1", "HWM-1", "--json"))
+    both = json.loads(run(capsys, "rules", "VOTE-1", "HWM-1", "--json"))["rules"]
     assert [rule["id"] for rule in both] == [rule["id"] for rule in both if rule["id"] in ("VOTE-1", "HWM-1")]
-    assert len(json.loads(run(capsys, "rules", "--json"))) > 300
+    assert len(json.loads(run(capsys, "rules", "--json"))["rules"]) > 300
 
 
 def test_properties_and_transitions(capsys: pytest.CaptureFixture[str]) -> None:
     assert "SingleLeaderPerEpoch" in run(capsys, "rules", "--properties")
     assert "mutation" in run(capsys, "rules", "--properties", "S-1")
-    assert json.loads(run(capsys, "rules", "--properties", "--json"))
+    assert json.loads(run(capsys, "rules", "--properties", "--json"))["properties"]
     assert "Candidate → Leader" in run(capsys, "rules", "--transitions")
-    rows = json.loads(run(capsys, "rules", "--transitions", "kip996", "--json"))
+    rows = json.loads(run(capsys, "rules", "--transitions", "kip996", "--json"))["transitions"]
     assert all(row["table"] == "kip996" for row in rows)

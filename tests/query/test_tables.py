@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.query.cover import cover
-from kraftcheck.query.registry import TABLES
-from kraftcheck.query.tables import decide, rows
+from kraftcheck.query.replica_decisions import decide, rows
+from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVote, Protocol
 
 
@@ -18,7 +18,7 @@ from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVot
 def test_every_combination_is_in_a_row_and_every_row_is_right(name: str, preset: str) -> None:
     table, protocol = TABLES[name], PRESETS[preset]
     decisions = decide(table, protocol)
-    merged = cover(tuple(table.columns.values()), decisions)
+    merged = cover(tuple(map(tuple, table.columns.values())), decisions)
     assert decisions
     assert len(merged) < len(decisions)
     for cell, decision in decisions.items():
@@ -41,7 +41,7 @@ def _only(name: str, protocol: Protocol, **wanted: str) -> set[tuple[str, str]]:
     for cell, decision in decide(table, protocol).items():
         given = dict(zip(table.columns, cell, strict=True))
         if all(given[column.replace("_", " ")] == value for column, value in wanted.items()):
-            found.add((decision.answer, decision.next_role))
+            found.add((decision.results["answer"], decision.results["next role"]))
     return found
 
 

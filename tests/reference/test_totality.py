@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.query.ask import expecting_answer
-from kraftcheck.query.situations import EPOCHS
+from kraftcheck.query.replica_tables import EPOCHS
 from kraftcheck.reference.disk import Disk, apply, as_found, lose_power
 from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.events import Event

@@ -9,7 +9,7 @@ import pytest
 
 from kraftcheck.checking.run import check
 from kraftcheck.engine.twin import explore_naively
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find, shipped
 from kraftcheck.tlc.broker_forms import BrokerForms
 from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
@@ -51,7 +51,7 @@ MUTANTS = (
 def test_different_states_have_different_forms(name: str) -> None:
     """The forms say all that the states say, and what they say is TLA+."""
     scenario = find(name)
-    system = model_of(scenario).build(scenario)
+    system = kind_of(scenario).build(scenario)
     _, states = explore_naively(system)
     forms = BrokerForms(system)  # type: ignore[arg-type]
     written = {str(sorted((key, text(value)) for key, value in forms.state(each).items())) for each in states}
@@ -68,7 +68,7 @@ def test_different_states_have_different_forms(name: str) -> None:
 def test_systems_that_the_module_cannot_say_are_refused(name: str) -> None:
     scenario = shipped()[name]
     with pytest.raises(NoFormError):
-        BrokerForms(model_of(scenario).build(scenario))  # type: ignore[arg-type]
+        BrokerForms(kind_of(scenario).build(scenario))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", MUTANTS)

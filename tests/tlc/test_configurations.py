@@ -95,7 +95,7 @@ def test_the_constants_are_those_of_the_scenario(name: str) -> None:
         assert constants["VotersOf"] == "LoggedVotersOf"
         assert constants["Steps"] == "".join(step.title().replace(" ", "") for step in scenario.admin.steps)
         assert constants["InOrder"] == yes(scenario.admin.order == "listed")
-        assert constants["FirstLeader"] == str(scenario.replicas.led_by)
+        assert constants["FirstLeader"] == str(scenario.replicas.initial_leader)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,6 +115,6 @@ def test_what_is_left_out_is_left_out() -> None:
     """The modules have no form for these; a configuration of such a scenario would be wrong."""
     for name in NAMES:
         scenario = find(name)
-        assert not scenario.environment.parking and not scenario.replicas.stopped
+        assert not scenario.environment.delayed_fetches and not scenario.replicas.stopped
         assert not (scenario.budgets.shutdowns or scenario.budgets.wipes or scenario.budgets.snapshots)
         assert not scenario.network.no_pre_vote and scenario.network.idle_answers != "left-out"

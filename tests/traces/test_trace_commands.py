@@ -16,7 +16,7 @@ from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample
 SCENARIO = """
 name = "power-loss"
 about = "A quorum of one loses what it committed."
-replicas = { voters = [1], led-by = 1 }
+replicas = { voters = [1], initial-leader = 1 }
 network = { capacity = 2 }
 environment = { timers = [] }
 budgets = { appends = 1, crashes = 1 }

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import PRELUDE
+from kraftcheck.systems.kind import INITIAL_PREFIX
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import from_data, shipped
 from kraftcheck.traces import Trace, build_dead_end, json_form
 from kraftcheck.traces.build import walk
@@ -40,17 +40,17 @@ def _lasso_of_brokers() -> Trace:
 
 def _dead_end() -> Trace:
     scenario = shipped()["unseen-voter-change"]
-    system = model_of(scenario).build(scenario, scenario.name)
+    system = kind_of(scenario).build(scenario, scenario.name)
     first = next(step for step in walk(system, ()).options() if step.cut is None)
     return build_dead_end(system, scenario, "ElectableAfterUnseenVoterChange", [first.path])
 
 
-def _prelude() -> Trace:
+def _initial_prefix() -> Trace:
     data = json_form.scenario_data(shipped()["finding-parked-fetch-counts-again"])
     data["check"] = {"only": ["CheckQuorumNeedsMajority"]}
     data["expect"] = {"verdict": "violated", "violates": ["CheckQuorumNeedsMajority"]}
     (trace,) = check(from_data(data, "parked")).traces()
-    assert trace.scenario.name.endswith(PRELUDE)
+    assert trace.scenario.name.endswith(INITIAL_PREFIX)
     return trace
 
 
@@ -61,7 +61,7 @@ KINDS = {
     "lasso": _lasso,
     "lasso of brokers": _lasso_of_brokers,
     "dead end": _dead_end,
-    "prelude": _prelude,
+    "initial-prefix": _initial_prefix,
 }
 
 

@@ -38,7 +38,7 @@ UNSTABLE: dict[str, Any] = {
 POWER_LOSS: dict[str, Any] = {
     "name": "power-loss",
     "about": "A quorum of one loses what it committed.",
-    "replicas": {"voters": [1], "led-by": 1},
+    "replicas": {"voters": [1], "initial-leader": 1},
     "network": {"capacity": 2},
     "environment": {"timers": []},
     "budgets": {"appends": 1, "crashes": 1},
@@ -53,7 +53,7 @@ FAULTY: dict[str, Any] = {
     "about": "Two voters under every fault.",
     "replicas": {"voters": [1, 2], "observers": [3]},
     "network": {"capacity": 3, "loss": "always"},
-    "environment": {"discovery": True, "parking": True},
+    "environment": {"discovery": True, "delayed-fetches": True},
     "budgets": {"appends": 1, "crashes": 1, "timeouts": 1, "resigns": 1, "shutdowns": 1, "duplicates": 1},
     "bounds": {"max-epoch": 2},
     "expect": {"verdict": "holds"},

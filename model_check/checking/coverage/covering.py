@@ -15,8 +15,8 @@ from kraftcheck.engine.system import Exploration, Outcome
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.coverage_targets import Item
 from kraftcheck.systems.guards import Guard, Seen, Watch
-from kraftcheck.systems.kinds import model_of
-from kraftcheck.systems.model import ModelSystem, Step
+from kraftcheck.systems.kind import ModelSystem, Step
+from kraftcheck.systems.kinds import kind_of
 
 _GOAL = "covers "
 #: The engine distinguishes at most 65,536 sets of goals.
@@ -47,7 +47,7 @@ def guards_of(systems: Iterable[ModelSystem]) -> Mapping[str, Guard]:
     found: dict[str, Guard] = {}
     for system in systems:
         if len(system.permutations) < 2:
-            found |= model_of(system).guards()
+            found |= kind_of(system).guards()
     return found
 
 
@@ -61,7 +61,7 @@ class Covering:
         self.inner = system
         self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
         watched = guards_of([system]) if guards else {}
-        self._watch = Watch(watched, model_of(system).asking) if watched else None
+        self._watch = Watch(watched, kind_of(system).asking) if watched else None
         self._complete = True
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +84,7 @@ class Covering:
 
     def _marked(self, component: int, step: Step, seen: Iterable[Seen]) -> Outcome:
         outcome = self.inner.judge(component, step.outcome)
-        content = frozenset(model_of(self.inner).covered(step)), frozenset(seen)
+        content = frozenset(kind_of(self.inner).covered(step)), frozenset(seen)
         if content not in self._marks and len(self._marks) >= MOST_MARKS:
             self._complete = False
             return outcome

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.coverage.covering import Covered, guards_of
 from kraftcheck.checking.coverage.not_exercised import reason_of_silence
-from kraftcheck.systems.coverage_targets import GRANTED, KINDS, REFUSED, RULE, VOTE, everything
+from kraftcheck.systems.coverage_targets import GRANTED, REFUSED, RULE, TARGET_KINDS, VOTE, everything
 from kraftcheck.systems.guards import Guard
-from kraftcheck.systems.kinds import MODELS
-from kraftcheck.systems.model import ModelSystem
+from kraftcheck.systems.kind import ModelSystem
+from kraftcheck.systems.kinds import KINDS
 
 if TYPE_CHECKING:
     from kraftcheck.checking.run import CheckResult
@@ -67,7 +67,7 @@ class Report:
 
     def lines(self, *, verbose: bool = False) -> Iterator[tuple[str, str]]:
         """The report as lines: a label and a text each."""
-        for kind in KINDS:
+        for kind in TARGET_KINDS:
             never = self.never(kind)
             total = len(self.known[kind])
             yield (
@@ -91,7 +91,8 @@ class Report:
     def as_data(self) -> dict[str, Any]:
         """The same for machines."""
         data: dict[str, Any] = {
-            f"{kind}s": {"exercised": self.exercised(kind), "never": self.never(kind)} for kind in KINDS
+            f"{kind}s": {"exercised": self.exercised(kind), "never": self.never(kind)}
+            for kind in TARGET_KINDS
         }
         data["votes"] = self.votes()
         answers = self.answers()
@@ -144,8 +145,8 @@ def together(results: Iterable[CheckResult]) -> Report:
 def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
     """By kind what there is to cover, by all kinds of systems among ``systems`` together."""
     known: dict[str, list[str]] = {kind: [] for kind in everything()}
-    for model in MODELS:
-        own = [system for system in systems if isinstance(system, model.values)]
-        for kind, names in model.to_cover(own).items() if own else ():
+    for each in KINDS:
+        own = [system for system in systems if isinstance(system, each.values)]
+        for kind, names in each.to_cover(own).items() if own else ():
             known[kind] += [name for name in names if name not in known[kind]]
     return known if systems else everything()

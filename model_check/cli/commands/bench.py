@@ -15,6 +15,7 @@ from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.scenario import find
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _report(out, section)
     if arguments.json:
-        print(json.dumps(as_data(sections, where), indent=2))
+        print(json.dumps(versioned("bench", as_data(sections, where)), indent=2))
     return EXIT_EXPECTED
 
 

@@ -19,6 +19,7 @@ from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 
 
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = _run_mutants(arguments, chosen)
     for bug in chosen:
         if arguments.json:
-            print(json.dumps(described(bug, results[bug.id])))
+            print(json.dumps(versioned("bug", described(bug, results[bug.id]))))
         else:
             _show(console(), bug, results[bug.id])
     return exit_status(each for found in results.values() for each in found)
@@ -111,7 +112,7 @@ def described(bug: Bug, results: Sequence[Result] | None = None) -> dict[str, An
 
 def _list(bugs: Sequence[Bug], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([described(bug) for bug in bugs], indent=2))
+        print(json.dumps(versioned("bugs", {"bugs": [described(bug) for bug in bugs]}), indent=2))
         return
     out = console()
     for bug in bugs:

@@ -32,6 +32,7 @@ from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.scenario import Scenario, find, shipped
@@ -144,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         if known is not None and ran is not None and result.as_expected and not interrupted:
             known.keep(scenario, result.exploration.distinct, ran.flags)
         if arguments.json:
-            print(json.dumps(as_data(result) | more), flush=True)
+            print(json.dumps(versioned("check", as_data(result) | more)), flush=True)
         else:
             kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
             report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
@@ -240,7 +241,8 @@ def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
 
 def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([scenario.model_dump(mode="json", by_alias=True) for scenario in chosen], indent=2))
+        data = [scenario.model_dump(mode="json", by_alias=True) for scenario in chosen]
+        print(json.dumps(versioned("scenarios", {"scenarios": data}), indent=2))
         return
     for scenario in chosen:
         tags = ", ".join(scenario.tags)
@@ -314,7 +316,7 @@ def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: ar
     """Report the coverage of all scenarios together."""
     found = together(results)
     if arguments.json:
-        print(json.dumps({"coverage": found.as_data()}))
+        print(json.dumps(versioned("coverage", {"coverage": found.as_data()})))
         return
     heading(out, f"Coverage of {len(results)} scenarios" if len(results) > 1 else "Coverage")
     for label, text in found.lines(verbose=arguments.verbose):

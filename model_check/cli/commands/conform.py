@@ -21,6 +21,7 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support import signals
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import read_protocol
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         results = _results(folders, protocol, tell)
     out = console()
     if arguments.json:
-        text = json.dumps(as_json(results, " ".join((arguments.protocol, *arguments.settings))), indent=2)
+        data = as_json(results, " ".join((arguments.protocol, *arguments.settings)))
+        text = json.dumps(versioned("conform", data), indent=2)
     else:
         wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
         text = as_text(results, wanted, width(out))

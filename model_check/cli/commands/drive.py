@@ -27,6 +27,7 @@ from kraftcheck.support.files import (
     require_folder_can_be_written,
     write_atomically,
 )
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.scenario import of_replicas, shipped
@@ -115,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and report.failed:
         _write_trace(arguments.output, report)
     if arguments.json:
-        print(json.dumps(as_json(report), indent=2))
+        print(json.dumps(versioned("drive", as_json(report)), indent=2))
     else:
         print_report(report, verbose=arguments.verbose)
     return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[

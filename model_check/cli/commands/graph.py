@@ -17,9 +17,10 @@ from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text, printable
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 
 EPILOG = """\
 Steps that lead out of the bounds are no edges of the graph; a step that
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
     require_file_can_be_written(arguments.output, "-o")
     chosen = scenario.find(arguments.scenario)
-    system = model_of(chosen).build(chosen, arguments.scenario)
+    system = kind_of(chosen).build(chosen, arguments.scenario)
     asks = bool(arguments.to or arguments.shared or arguments.after_faults)
     if asks and arguments.format not in (None, "json"):
         raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--from: goes with --to, which says where the way leads; add it.")
     if arguments.fold == "none" and asks:
         raise InputError("--fold none: states are shown by fields in answers; name some.")
-    usual = ",".join(model_of(chosen).fold)
+    usual = ",".join(kind_of(chosen).projection)
     shown = arguments.fold or usual
     projection = parse_projection(usual if shown == "none" else shown, system.places, "--fold")
     conditions = {
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         data = asked.way(conditions.get("from"), conditions["to"])
     if arguments.format == "json":
-        _write(json_text(data) + "\n", arguments.output)
+        _write(json_text(versioned("graph-answer", data)) + "\n", arguments.output)
     else:
         _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS

@@ -17,6 +17,7 @@ from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import MAX_BYTES
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.places import root
 from kraftcheck.support.terminal import console, heading
 
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     target, other = _target(arguments, sources)
     found = concern.concerned(target, sources.functions)
     if arguments.json and not arguments.run:
-        print(json.dumps(as_data(target, found, other, sources), indent=2))
+        print(json.dumps(versioned("impact", as_data(target, found, other, sources)), indent=2))
     elif not arguments.json:
         show(console(), target, found, other, sources, everything=arguments.verbose)
     if arguments.run:
@@ -110,9 +111,8 @@ def _conclude(ran: Sequence[Ran], *, as_json: bool) -> int:
     else:
         text, status = f"NOTHING NOTICED: {len(ran)} checks ran, and none failed.", EXIT_EXPECTED
     if as_json:
-        print(
-            json.dumps({"noticed": bool(failed) if status != EXIT_UNDETERMINED else None, "checks": len(ran)})
-        )
+        noticed = bool(failed) if status != EXIT_UNDETERMINED else None
+        print(json.dumps(versioned("impact-verdict", {"noticed": noticed, "checks": len(ran)})))
     else:
         heading(console(), text)
     return status

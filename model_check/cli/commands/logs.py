@@ -28,6 +28,7 @@ from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console
 
 
@@ -121,7 +122,7 @@ def _print(arguments: argparse.Namespace, report: LogReport, history: MergedHist
             out.print(line, end="")
         print_report(out, report, arguments.limit)
         return
-    data = json.dumps(as_json(report), indent=2)
+    data = json.dumps(versioned("logs", as_json(report)), indent=2)
     if arguments.history:
         print('{\n  "history": [')
         for number, line in enumerate(history):

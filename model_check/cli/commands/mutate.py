@@ -18,6 +18,7 @@ from kraftcheck.impact import own_edit
 from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say, width
 
 _STYLES = {
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     for result in _with_status(found, chosen):
         results.append(result)
         if arguments.json:
-            print(json.dumps(result.as_data()), flush=True)
+            print(json.dumps(versioned("mutant", result.as_data())), flush=True)
         else:
             _print_result(out, result, details=arguments.trace)
     if not arguments.json:
@@ -119,7 +120,12 @@ def _with_status(results: Iterable[Result], chosen: list[Mutant]) -> Iterable[Re
 
 def _list(mutants: list[Mutant], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([mutant.model_dump(mode="json") for mutant in mutants], indent=2))
+        print(
+            json.dumps(
+                versioned("mutants", {"mutants": [mutant.model_dump(mode="json") for mutant in mutants]}),
+                indent=2,
+            )
+        )
         return
     out = console()
     for mutant in mutants:

@@ -18,6 +18,7 @@ from kraftcheck.proof.system import SYSTEMS
 from kraftcheck.proof.tie import terminal
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import Console, console, fitted, heading, say
 
@@ -93,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
         result = proofs.carry_out(work, arguments.timeout)
         results.append(result)
         if arguments.json:
-            print(json.dumps({"system": work.place} | as_data(result)), flush=True)
+            print(json.dumps(versioned("proof", {"system": work.place} | as_data(result))), flush=True)
             continue
         place = _print_place(out, work.place, place)
         _print(out, work.system, result, verbose=bool(arguments.names))
@@ -202,7 +203,8 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
         result = proofs.refute(system, mutant, arguments.timeout)
         statuses.append(_mutant_status(result))
         if arguments.json:
-            print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
+            data = {"system": system.name} | _mutant_data(mutant, result)
+            print(json.dumps(versioned("proof-mutant", data)), flush=True)
             continue
         place = _print_place(out, system.name, place)
         _print_mutant(out, system, mutant, result, verbose=bool(arguments.names))

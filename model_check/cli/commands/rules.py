@@ -16,6 +16,7 @@ from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems import citations
 
@@ -129,7 +130,7 @@ def _show_rules(arguments: argparse.Namespace) -> None:
         return
     rules = find_rules(arguments.words)
     if arguments.json:
-        print(json.dumps([rule_as_json(rule) for rule in rules], indent=2))
+        print(json.dumps(versioned("rules", {"rules": [rule_as_json(rule) for rule in rules]}), indent=2))
         return
     out = console()
     if arguments.verbose or (len(rules) == 1 and arguments.words):
@@ -210,7 +211,8 @@ def _show_properties(arguments: argparse.Namespace) -> None:
             f"no property is or contains {' '.join(arguments.words)!r}; see 'rules --properties'."
         )
     if arguments.json:
-        print(json.dumps([_property_as_json(each) for each in found], indent=2))
+        data = {"properties": [_property_as_json(each) for each in found]}
+        print(json.dumps(versioned("properties", data), indent=2))
         return
     out = console()
     for each in found:
@@ -257,8 +259,8 @@ def _show_transitions(arguments: argparse.Namespace) -> None:
             f"no transition is or contains {' '.join(arguments.words)!r}; see 'rules --transitions'."
         )
     if arguments.json:
-        data = [_transition_as_json(each) for each in found]
-        print(json.dumps([*data, *map(_broker_transition_as_json, of_brokers)], indent=2))
+        data = [*map(_transition_as_json, found), *map(_broker_transition_as_json, of_brokers)]
+        print(json.dumps(versioned("transitions", {"transitions": data}), indent=2))
         return
     out = console()
     for table in dict.fromkeys(each.table for each in found):

@@ -14,9 +14,10 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
 from kraftcheck.support.arguments import positive, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build, json_form, terminal
 from kraftcheck.traces.view import path_text
@@ -54,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     chosen = scenario.find(arguments.scenario)
-    system = model_of(chosen).build(chosen, arguments.scenario)
+    system = kind_of(chosen).build(chosen, arguments.scenario)
     found = simulate(
         system,
         arguments.seed,
@@ -73,7 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:
-        print(json.dumps(_as_data(chosen, found, unexpected, traces, walked, arguments)))
+        data = _as_data(chosen, found, unexpected, traces, walked, arguments)
+        print(json.dumps(versioned("simulation", data)))
         return status
     _report(chosen, found, walked, status, arguments)
     for trace in traces:

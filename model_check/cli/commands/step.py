@@ -7,17 +7,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.text import Text
 
 from kraftcheck import spec
-from kraftcheck.query import broker_forms, broker_step, broker_tables, table_text, tables
+from kraftcheck.query import broker_decisions, broker_forms, broker_step, replica_decisions, table_text
 from kraftcheck.query.ask import START, Answer, ask, ask_next_poll, question, texts
-from kraftcheck.query.broker_registry import BROKER_TABLES, forms_of
+from kraftcheck.query.broker_tables import BROKER_TABLES, forms_of
 from kraftcheck.query.cover import Row
-from kraftcheck.query.decision_table import Decided, DecisionTable
-from kraftcheck.query.registry import TABLES
+from kraftcheck.query.decision_table import Decision, DecisionTable
+from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import PRESETS, Protocol
@@ -25,6 +25,7 @@ from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
@@ -38,9 +39,6 @@ from kraftcheck.systems.kraft.text.describe import (
 from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.kraft.text.words import NoShortForm
 from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
-
-S = TypeVar("S")
-D = TypeVar("D", bound=Decided)
 
 _NEEDED = (
     "step needs REPLICA and EVENT (or a broker's or the controller's STATE and EVENT), or --table; "
@@ -79,8 +77,8 @@ brokers in model_check/systems/brokers/short_form.py.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    broker_tables = ", ".join(broker_forms.names_of_tables())
-    parser.epilog = EPILOG.format(tables=", ".join(TABLES), broker_tables=broker_tables)
+    of_brokers = ", ".join(broker_forms.names_of_tables())
+    parser.epilog = EPILOG.format(tables=", ".join(TABLES), broker_tables=of_brokers)
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
     add_protocol_options(parser, brokers=tuple(FORMS))
@@ -114,9 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.poll and answers[0].outcome.fatal is None:
         answers.append(ask_next_poll(protocol, answers[0]))
     if arguments.json:
-        print(
-            json.dumps({"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}, indent=2)
-        )
+        data = {"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}
+        print(json.dumps(versioned("steps", data), indent=2))
         return 0
     out = console()
     for answer in answers:
@@ -152,7 +149,8 @@ def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -
     protocol = broker_forms.read_protocol(form, arguments.settings)
     outcome = broker_step.answer(protocol, before, event)
     if arguments.json:
-        print(json.dumps(broker_step.as_json(protocol, event, outcome), indent=2))
+        data = broker_step.as_json(protocol, event, outcome)
+        print(json.dumps(versioned("broker-step", data), indent=2))
         return 0
     out = console()
     draft = protocol.is_draft
@@ -267,12 +265,12 @@ def _show_table(arguments: argparse.Namespace) -> None:
             read_protocol(arguments.protocol or DEFAULT, arguments.settings)
         _list_tables(as_json=arguments.json)
     elif name in TABLES:
-        rows = tables.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))
+        rows = replica_decisions.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))
         _print_table(arguments, TABLES[name], rows, arguments.protocol or DEFAULT)
     elif forms_of(name):
         form = broker_forms.of_table(name, arguments.protocol)
         table = BROKER_TABLES[form][name]
-        found = broker_tables.rows(table, broker_forms.read_protocol(form, arguments.settings))
+        found = broker_decisions.rows(table, broker_forms.read_protocol(form, arguments.settings))
         _print_table(arguments, table, found, form)
     else:
         known = (*TABLES, *broker_forms.names_of_tables())
@@ -281,12 +279,12 @@ def _show_table(arguments: argparse.Namespace) -> None:
 
 
 def _print_table(
-    arguments: argparse.Namespace, table: DecisionTable[S], rows: Sequence[Row[D]], preset: str
+    arguments: argparse.Namespace, table: DecisionTable[Any], rows: Sequence[Row[Decision]], preset: str
 ) -> None:
     protocol = " ".join([preset, *arguments.settings])
     if arguments.json:
-        said = {"protocol": protocol} if preset in FORMS else {}
-        print(json.dumps({**said, **table_text.as_json(table, rows)}, indent=2))
+        data = {"protocol": protocol, **table_text.as_json(table, rows)}
+        print(json.dumps(versioned("decision-table", data), indent=2))
     else:
         table_text.print_table(console(), table, rows, protocol)
 
@@ -297,7 +295,7 @@ def _list_tables(*, as_json: bool) -> None:
         groups[f"Brokers and their controller, --protocol {form}"] = known
     if as_json:
         listed = {name: table.about for known in groups.values() for name, table in known.items()}
-        print(json.dumps(listed, indent=2))
+        print(json.dumps(versioned("decision-tables", {"tables": listed}), indent=2))
         return
     out = console()
     column = max(len(name) for known in groups.values() for name in known) + 4

@@ -17,9 +17,10 @@ from kraftcheck.support.arguments import cores, positive, thread_count, whole_nu
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text
 from kraftcheck.support.terminal import Console, console, fitted, say
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.tlc.compare import (
     Answer,
@@ -181,7 +182,7 @@ def _is_small(scenario: Scenario) -> bool:
         return True
     if expected.states is not None:
         return expected.states <= FEW_STATES
-    found = explore(model_of(scenario).build(scenario), limits=Limits(max_states=FEW_STATES + 1))
+    found = explore(kind_of(scenario).build(scenario), limits=Limits(max_states=FEW_STATES + 1))
     return found.limit is None and found.distinct <= FEW_STATES
 
 
@@ -190,7 +191,7 @@ def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: boo
     for comparison in comparisons:
         results.append(comparison)
         if as_json:
-            print(json_text(as_data(comparison)), flush=True)
+            print(json_text(versioned("tlc", as_data(comparison))), flush=True)
         else:
             _print(out, comparison, verbose=verbose)
     if not as_json:
@@ -298,7 +299,7 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     tools = find_tools(arguments.jar)
     found = follow(course, configuration, trace.property, modules, tools, arguments.max_seconds)
     if arguments.json:
-        print(json_text(_followed_data(found)))
+        print(json_text(versioned("tlc-trace", _followed_data(found))))
     else:
         _print_followed(console(), found)
     if found.limit is not None:

@@ -12,9 +12,10 @@ from kraftcheck.checking import findings
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal
 from kraftcheck.traces.replay import Difference, replay
 
@@ -40,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
     show.add_argument(
-        "--prelude", action="store_true", help="the path is one of the run that leads to replicas.led-by"
+        "--initial-prefix",
+        action="store_true",
+        help="the path is one of the run that leads to replicas.initial-leader",
     )
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the trace file's JSON form")
@@ -57,11 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace_command == "replay":
         return _replay(arguments)
     if arguments.path is None:
-        if arguments.prelude:
-            raise InputError("--prelude: goes with --path; a trace file knows its scenario.")
+        if arguments.initial_prefix:
+            raise InputError("--initial-prefix: goes with --path; a trace file knows its scenario.")
         trace = _load(arguments.file, "give --path to address one of its behaviours")
     else:
-        trace = _walk(arguments.file, arguments.path, of_prelude=arguments.prelude)
+        trace = _walk(arguments.file, arguments.path, of_initial_prefix=arguments.initial_prefix)
     difference = None if arguments.path is not None else replay(trace)
     if arguments.json:
         print(json_form.dumps(trace), end="")
@@ -92,7 +95,7 @@ def _replay(arguments: argparse.Namespace) -> int:
                 "recorded": difference.recorded,
                 "now": difference.now,
             }
-        print(json.dumps({"steps": len(trace.steps), "difference": data}))
+        print(json.dumps(versioned("replay", {"steps": len(trace.steps), "difference": data})))
     elif difference is None:
         print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
     else:
@@ -122,15 +125,17 @@ def _load(file: str, hint: str) -> Trace:
     return json_form.loads(read_standard_input("a trace file"), "standard input")
 
 
-def _walk(word: str, path: tuple[int, ...], *, of_prelude: bool) -> Trace:
+def _walk(word: str, path: tuple[int, ...], *, of_initial_prefix: bool) -> Trace:
     chosen = scenario.find(word)
-    if of_prelude:
-        run = model_of(chosen).prelude(chosen)
+    if of_initial_prefix:
+        run = kind_of(chosen).initial_prefix(chosen)
         if run is None:
-            raise InputError(f"--prelude: {word} has no replicas.led-by; leave the option out.")
+            raise InputError(
+                f"--initial-prefix: {word} has no replicas.initial-leader; leave the option out."
+            )
         chosen = run
     try:
-        return build(model_of(chosen).build(chosen, word), chosen, path)
+        return build(kind_of(chosen).build(chosen, word), chosen, path)
     except TraceError as error:
         raise InputError(f"--path: {error}; leave out the path from there on.") from None
 

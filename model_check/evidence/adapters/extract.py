@@ -57,7 +57,7 @@ def _opening(
     if begun.replica is None:
         return begun.disk, ()
     replicas = scenario.replicas
-    if replicas.led_by is not None and identity.id not in replicas.fresh:
+    if replicas.initial_leader is not None and identity.id not in replicas.fresh:
         return begun.disk, None
     if str(identity.id) not in replicas.initial:
         return Disk(directory=begun.disk.directory), (Start(),)

@@ -28,7 +28,7 @@ CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
 #: How far each scenario is explored, in distinct states.
 MAX_STATES = 100_000
 #: Why a scenario or a replica gives no sequence.
-LED = "it begins with a leader that is in office already (led-by)"
+LED = "it begins with a leader that is in office already (initial-leader)"
 NO_WAY = "nothing leads an implementation into the state in which it begins"
 
 
@@ -66,7 +66,7 @@ def generate(
     for scenario in scenarios:
         if progress is not None:
             progress(scenario.name)
-        if scenario.replicas.led_by is not None:
+        if scenario.replicas.initial_leader is not None:
             found.left_out[scenario.name] = LED
             continue
         chosen = _under(scenario, preset, switches)

@@ -14,9 +14,9 @@ from kraftcheck.evidence.adapters.prologue import approach
 from kraftcheck.evidence.adapters.situation import situation
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.adapters.wire import OTHER_TOPIC
-from kraftcheck.query import situations as tables
+from kraftcheck.query import replica_tables as tables
 from kraftcheck.query.ask import ask, expecting_answer
-from kraftcheck.query.registry import REPLICATION
+from kraftcheck.query.replica_tables import REPLICATION
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import (

@@ -15,9 +15,6 @@ from kraftcheck.evidence.logs.scan import Counts
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console, entry, heading, say
 
-#: The version of the JSON form.
-FORMAT: Final = 2
-
 #: Steps of a history that are shown; the others (every append, every high watermark) are too many to read.
 SHOWN: Final = frozenset(
     {"start", "transition", "interrupted", "voters", "version", "truncation", "snapshot", "end"}
@@ -76,7 +73,6 @@ def _ids(nodes: Iterable[int]) -> str:
 def as_json(report: LogReport) -> dict[str, Any]:
     """The machine-readable form, without history."""
     return {
-        "format": FORMAT,
         "files": [
             _file(file.path, file.counts, file.relevant, file.nodes, file.damaged) for file in report.files
         ],

@@ -17,9 +17,6 @@ from kraftcheck.evidence.recordings.properties.judge import Judgement
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.systems.citations import in_steps
 
-#: The version of the JSON form.
-FORMAT = 2
-
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -75,7 +72,6 @@ def as_json(results: Sequence[RunResult], protocol: str) -> Json:
     """The machine-readable form; nothing is left out of it."""
     properties = spec.load().properties.values()
     return {
-        "format": FORMAT,
         "protocol": protocol,
         "runs": [_run(result) for result in results],
         "rules": dict(sorted(rule_counts(results).items())),

@@ -14,8 +14,8 @@ from typing import Any
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.pipeline.campaign.cells import AS_WRITTEN
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kinds import MODELS, model_of
-from kraftcheck.systems.model import Model
+from kraftcheck.systems.kind import Kind
+from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario, from_data, shipped
 from kraftcheck.systems.variants import value_of
 
@@ -30,20 +30,20 @@ def sentence(left_out: Counter[str]) -> str | None:
     told = [f"{pairs:,} of a scenario and {name}" for name, pairs in left_out.items() if pairs]
     if not told:
         return None
-    kinds = " and those ".join(f"of {model.name}" for model in MODELS)
+    kinds = " and those ".join(f"of {model.name}" for model in KINDS)
     return f"pairs left out: {', '.join(told)}; those {kinds} do not apply to each other"
 
 
 @cache
 def _examples() -> Mapping[str, Scenario]:
     """A scenario of each kind of system, by the kind's name."""
-    return {model_of(scenario).name: scenario for scenario in shipped().values()}
+    return {kind_of(scenario).name: scenario for scenario in shipped().values()}
 
 
 @cache
 def _kinds() -> Mapping[str, str]:
     """The kind of each shipped scenario, by its name."""
-    return {name: model_of(scenario).name for name, scenario in shipped().items()}
+    return {name: kind_of(scenario).name for name, scenario in shipped().items()}
 
 
 # Mutants.
@@ -51,7 +51,7 @@ def _kinds() -> Mapping[str, str]:
 
 def mutant_applies(mutant: Mutant, scenario: Scenario) -> bool:
     """Whether ``mutant`` changes what ``scenario`` runs: it is of the kind of the scenario that it names."""
-    return _kinds()[mutant.scenario] == model_of(scenario).name
+    return _kinds()[mutant.scenario] == kind_of(scenario).name
 
 
 # Protocol variants.
@@ -71,10 +71,10 @@ def read_variant(text: str) -> tuple[str | None, dict[str, Any]]:
 
 def variant_applies(text: str, scenario: Scenario) -> bool:
     """Whether a variant is one of the kind of ``scenario``. Raises InputError."""
-    return _has(model_of(scenario), *read_variant(text))
+    return _has(kind_of(scenario), *read_variant(text))
 
 
-def _has(model: Model, preset: str | None, switches: Mapping[str, Any]) -> bool:
+def _has(model: Kind, preset: str | None, switches: Mapping[str, Any]) -> bool:
     known = model.variants
     return (preset is None or preset in known.presets) and set(switches) <= set(known.switches)
 
@@ -82,9 +82,9 @@ def _has(model: Model, preset: str | None, switches: Mapping[str, Any]) -> bool:
 def require_variant(text: str, scenario: Scenario) -> None:
     """Raise InputError where ``text`` is a variant of no kind; ``scenario`` is one of the matrix."""
     preset, switches = read_variant(text)
-    if any(_has(model, preset, switches) for model in MODELS):
+    if any(_has(model, preset, switches) for model in KINDS):
         return
-    mine = next((each for each in MODELS if preset in each.variants.presets), model_of(scenario))
+    mine = next((each for each in KINDS if preset in each.variants.presets), kind_of(scenario))
     mine.variants.chosen(_examples()[mine.name], preset, switches, f"protocols '{text}'")
 
 

@@ -16,6 +16,7 @@ from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console
 from kraftcheck.support.validation import validated
 
@@ -144,7 +145,7 @@ def _list(cells: list[Cell], *, as_json: bool) -> None:
     for cell in cells:
         told = coordinates(cell, cell.id(sources))
         if as_json:
-            print(json.dumps(told))
+            print(json.dumps(versioned("campaign-cell", told)))
         else:
             print("  ".join(str(each) for each in told.values() if each is not None))
     if not as_json:
@@ -176,7 +177,7 @@ def _report(spark: SparkSession, path: str, arguments: argparse.Namespace) -> in
 
     found = report.make(Store(spark, path))
     if arguments.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(versioned("campaign", found), indent=2))
     else:
         report_text.show(console(), found, verbose=arguments.verbose)
     if arguments.output is not None:

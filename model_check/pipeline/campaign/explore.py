@@ -80,7 +80,7 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
 def _judged_to(cell: Cell, result: CheckResult) -> int | None:
     """The last level that was explored as a whole; -1: none, ``None``: all there are."""
     found = result.exploration
-    if result.prelude is not None:
+    if result.initial_prefix is not None:
         return -1
     if found.limit is not None:
         return found.depth - 1
@@ -114,11 +114,11 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     from kraftcheck.engine.simulate import simulate
     from kraftcheck.engine.system import System
     from kraftcheck.reference.frozen import replace
-    from kraftcheck.systems.kinds import model_of
+    from kraftcheck.systems.kinds import kind_of
     from kraftcheck.traces import build as build_trace
 
     assert cell.seed is not None and cell.walks is not None and cell.depth is not None
-    system = model_of(scenario).build(scenario)
+    system = kind_of(scenario).build(scenario)
     covering = Covering(system, guards=True) if cell.coverage else None
     keep_going = cell.keep_going or len(scenario.expect.violates) > 1
     exploration = simulate(

@@ -23,7 +23,7 @@ from kraftcheck.support.arguments import byte_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import read_toml
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find, from_data, shipped
 
 #: What to do about a bad campaign file.
@@ -312,7 +312,7 @@ def _content(scenario: Scenario, protocol: str, bounds: str) -> str:
     if protocol != AS_WRITTEN:
         preset, switches = applies.read_variant(protocol)
         where = f"protocols '{protocol}' for {scenario.name}"
-        data["protocol"] = model_of(scenario).variants.chosen(scenario, preset, switches, where)
+        data["protocol"] = kind_of(scenario).variants.chosen(scenario, preset, switches, where)
     if bounds != AS_WRITTEN:
         for table, key, value in map(applies.read_bound, bounds.split()):
             data[table] = {**data[table], key: value}

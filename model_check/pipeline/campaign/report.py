@@ -11,11 +11,11 @@ from kraftcheck.pipeline.campaign import mutants
 from kraftcheck.pipeline.campaign.cells import NO_MUTANT
 from kraftcheck.pipeline.campaign.store import Row, Store
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.model import BrokenPrelude
+from kraftcheck.systems.kind import BrokenInitialPrefix
 
 if TYPE_CHECKING:
     from kraftcheck.checking.coverage.report import Report
-    from kraftcheck.systems.model import ModelSystem
+    from kraftcheck.systems.kind import ModelSystem
 
 #: How many cells each list of single cells names, and how many the list of the slowest.
 _MOST, _SLOWEST = 1_000, 10
@@ -124,15 +124,15 @@ def _as_report(systems: list[ModelSystem], told: Iterable[str]) -> Report:
 
 def _systems(texts: Mapping[str, str], wanted: Iterable[str]) -> list[ModelSystem]:
     """The systems whose steps are noted; a scenario that contradicts itself has none, as its cells say."""
-    from kraftcheck.systems.kinds import model_of
+    from kraftcheck.systems.kinds import kind_of
     from kraftcheck.systems.scenario import from_data
 
     systems = []
     for content in wanted:
         scenario = from_data(json.loads(texts[content]), content)
         try:
-            systems.append(model_of(scenario).build(scenario))
-        except BrokenPrelude as broken:
+            systems.append(kind_of(scenario).build(scenario))
+        except BrokenInitialPrefix as broken:
             systems.append(broken.system)
         except InputError:
             continue

@@ -23,6 +23,7 @@ from kraftcheck.pipeline.session import add_session_options, settings_of, spark_
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import TemporaryFolder
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems.scenario import Scenario, find
@@ -88,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
             result, spent = _check(scenario, arguments, spark)
             results.append(result)
             if arguments.json:
-                print(json.dumps(as_data(result) | {"spark": _as_data(spent)}), flush=True)
+                print(
+                    json.dumps(versioned("check", as_data(result) | {"spark": _as_data(spent)})), flush=True
+                )
             else:
                 report(out, result, verbose=arguments.verbose)
                 _tell(spent, arguments)

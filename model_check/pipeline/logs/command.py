@@ -13,6 +13,7 @@ from kraftcheck.pipeline.session import add_session_options, settings_of, spark_
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console
 
 #: Problems shown in full.
@@ -74,7 +75,7 @@ def _check(arguments: argparse.Namespace, options: Options) -> int:
             f"{', '.join(arguments.paths[:3])}: no line of a raft node in {report.files:,} files ({first})."
         )
     if arguments.json:
-        print(json.dumps(report.as_json(), indent=2))
+        print(json.dumps(versioned("fleet-logs", report.as_json()), indent=2))
     else:
         print_fleet(console(), report, arguments.output)
     return EXIT_DIFFERS if report.problem_counts else EXIT_EXPECTED

@@ -57,7 +57,7 @@ class FleetReport:
         """The machine-readable form."""
         words = {name: name.split("_") for name in asdict(self)}
         keys = {name: "".join([word[0], *map(str.capitalize, word[1:])]) for name, word in words.items()}
-        return {"format": 2, **{keys[name]: value for name, value in asdict(self).items()}}
+        return {keys[name]: value for name, value in asdict(self).items()}
 
 
 def check_fleet(

@@ -14,11 +14,10 @@ from typing import Any
 
 from kraftcheck.pipeline.datasets import Dataset
 from kraftcheck.systems import scenario as scenarios
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import form
-from kraftcheck.vectors.candidate import Candidate
-from kraftcheck.vectors.nodes import NODES
+from kraftcheck.vectors.candidate import Candidate, Candidates
 
 SCENARIO = "scenario"
 
@@ -45,11 +44,11 @@ class Task:
 def tasks(chosen: list[Scenario], *, beyond: bool) -> list[Task]:
     """The tasks for these scenarios; ``beyond``: and for what no scenario comes to."""
     found = [
-        Task(SCENARIO, each.name, model_of(each).name, each.model_dump(mode="json", by_alias=True))
+        Task(SCENARIO, each.name, kind_of(each).name, each.model_dump(mode="json", by_alias=True))
         for each in chosen
     ]
-    for model, nodes in NODES.items() if beyond else ():
-        found += [Task(kind, name, model) for kind, name in nodes.beyond()]
+    for each in KINDS if beyond else ():
+        found += [Task(kind, name, each.name) for kind, name in each.vectors.load().beyond()]
     return found
 
 
@@ -102,7 +101,7 @@ def _smallest(candidates: Iterator[Candidate], keep: int | None) -> Iterator[Can
 
 
 def _candidates(task: Task, max_states: int) -> Iterator[Candidate]:
-    nodes = NODES[task.model]
+    nodes: Candidates = next(each for each in KINDS if each.name == task.model).vectors.load()
     if task.scenario is None:
         return nodes.of_task(task.kind, task.name)
     return nodes.of_scenario(scenarios.from_data(task.scenario, task.name), max_states)

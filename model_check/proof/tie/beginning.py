@@ -19,11 +19,11 @@ from kraftcheck.proof.tie.judgement import OUTSIDE, reasons_of
 from kraftcheck.proof.tie.own import own_of
 from kraftcheck.reference.disk import Disk
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import initial_states, prelude
+from kraftcheck.systems.kraft import initial_prefix, initial_states
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.initial_prefix import InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.prelude import Prelude
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.starts import restart
 from kraftcheck.systems.kraft.step import Step
@@ -69,7 +69,7 @@ def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[in
     """The steps by which ``system`` has come to its initial state, first starts before all others, from empty
     disks and the nodes that are ``given``.
     """
-    leader = scenario.replicas.led_by
+    leader = scenario.replicas.initial_leader
     if leader is None:
         yield from _first_starts(system, [each for each in range(system.components) if each not in given])
         for component, node in given.items():
@@ -78,10 +78,10 @@ def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[in
         return
     replicas = scenario.replicas
     fresh = [replicas.everybody.index(each) for each in replicas.fresh]
-    way = build(prelude.scenario_of(scenario))
+    way = build(initial_prefix.scenario_of(scenario))
     others = [component for component in range(way.components) if component not in fresh]
     yield from _first_starts(way, others)
-    run = Prelude(way, others, judged=False)
+    run = InitialPrefix(way, others, judged=False)
     run.run(replicas.everybody.index(leader))
     yield from _along(way, run.path)
     (begins,) = initial_states_of(system)

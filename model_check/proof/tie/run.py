@@ -111,7 +111,7 @@ def tie(
     say = progress or (lambda _: None)
     check_beginning(scenario)
     # The run that leads to the initial state is judged here, and not by the properties.
-    unjudged = scenario.check.model_copy(update={"prelude": False})
+    unjudged = scenario.check.model_copy(update={"initial_prefix": False})
     scenario = with_votes(scenario.model_copy(update={"check": unjudged}))
     system = build(scenario)
     system.judge_nothing()

@@ -12,6 +12,7 @@ from kraftcheck.proof.tie.mutants import TIED, Verdict, refute
 from kraftcheck.proof.tie.run import Progress, Tie, Work, tie
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import Console, console, fitted, heading, say
 from kraftcheck.systems.kraft.scenario import of_replicas
@@ -36,7 +37,7 @@ def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
             work = tie(scenario, progress=_named(tell, scenario.name))
         done.append(work.tie)
         if as_json:
-            print(json.dumps(as_data(work)), flush=True)
+            print(json.dumps(versioned("refinement", as_data(work))), flush=True)
         else:
             _print(out, work)
     if not as_json:
@@ -162,7 +163,8 @@ def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
             verdict = refute(name)
             seen += verdict.breaks
             if as_json:
-                print(json.dumps({"mutant": name, "scenario": TIED[name], **verdict.as_data()}), flush=True)
+                data = {"mutant": name, "scenario": TIED[name], **verdict.as_data()}
+                print(json.dumps(versioned("refinement-mutant", data)), flush=True)
             else:
                 _print_mutant(out, name, verdict)
     if not as_json:

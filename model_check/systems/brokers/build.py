@@ -110,7 +110,7 @@ class _Builder:
             ids=(*sorted(brokers.running), *brokers.starting),
             legacy=frozenset(brokers.legacy),
             costs={name: number for number, name in enumerate(budgets)},
-            wishes=tuple(_isr(word) for word in environment.wishes),
+            wishes=tuple(_isr(word) for word in environment.proposed_isrs),
             partitions=tuple(Name(PARTITION.topic, number) for number in range(brokers.partitions))
             if brokers.replicas
             else (),
@@ -122,7 +122,7 @@ class _Builder:
             sessions=environment.sessions,
             restarts=environment.restarts,
             silent_only=environment.timeouts == "silent",
-            spares_last=environment.spares_last,
+            protects_last_isr_member=environment.protects_last_isr_member,
             delay=environment.delay,
             drift=environment.drift,
             hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties

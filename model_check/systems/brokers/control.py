@@ -94,7 +94,7 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
         for broker in sorted(set(wiring.ids)):
             if wiring.silent_only and not _is_silent(control, broker):
                 continue
-            if wiring.spares_last and _is_last_member(control, broker):
+            if wiring.protects_last_isr_member and _is_last_member(control, broker):
                 continue
             action = Action("timeout", CONTROLLER, f"of broker {broker}")
             yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)

@@ -11,7 +11,7 @@ from kraftcheck.systems.brokers.history import Committed, Heard, History, Label,
 from kraftcheck.systems.brokers.places import Control, Machine
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of
 from kraftcheck.systems.brokers.words import records, value_text
-from kraftcheck.systems.model import Run
+from kraftcheck.systems.kind import Run
 
 #: What is told by what becomes of the partition.
 _OF_PARTITIONS = (

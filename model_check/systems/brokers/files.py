@@ -10,12 +10,12 @@ from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.systems.brokers.network import InFlight
 from kraftcheck.systems.brokers.places import Control, Machine, Time
-from kraftcheck.systems.model import Place
+from kraftcheck.systems.kind import Place
 from kraftcheck.systems.reading import keys, text, value
 
 
 class BrokerFiles:
-    """See :class:`kraftcheck.systems.model.Files`."""
+    """See :class:`kraftcheck.systems.kind.Files`."""
 
     events = tuple[ControllerEvent | BrokerEvent, ...]
     effects = tuple[ControllerEffect | BrokerEffect, ...]

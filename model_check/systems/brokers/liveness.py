@@ -32,7 +32,7 @@ from kraftcheck.systems.brokers.scenario import BrokerScenario, Eventually
 from kraftcheck.systems.brokers.step import Action
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of, machines
 from kraftcheck.systems.brokers.wiring import Wiring
-from kraftcheck.systems.model import Judged, kept_open
+from kraftcheck.systems.kind import Judged, kept_open
 
 if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
@@ -103,7 +103,7 @@ GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
 
 
 class BrokerLiveness:
-    """See :class:`kraftcheck.systems.model.Liveness`."""
+    """See :class:`kraftcheck.systems.kind.Liveness`."""
 
     def representative(self, system: BrokerSystem, scenario: BrokerScenario) -> Represent | None:
         return None

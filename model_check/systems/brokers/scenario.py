@@ -66,29 +66,29 @@ def _names_twice(isr: str) -> bool:
 
 
 class EnvironmentChoice(Table):
-    """What happens without messages. ``wishes``: the ISRs that a leader may wish for ("1,2"; "none": an empty
-    one). ``data``: whether the one partition has records: its leader takes those of clients, sends its log to
-    followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller tells
-    stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
+    """What happens without messages. ``proposed-isrs``: the ISRs that a leader may propose ("1,2"; "none": an
+    empty one). ``data``: whether the one partition has records: its leader takes those of clients, sends its
+    log to followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller
+    tells stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
     messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
     notices that a process is gone (the draft). ``restarts``: whether a process starts again where one has
-    ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``time-outs``:
+    ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``timeouts``:
     where they are not counted, whether any may end, or only those of processes that are silent: gone, or cut
-    off; ``spares-last``: whether that of a broker never does while it is the only member of an ISR.
-    ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
+    off; ``protects-last-isr-member``: whether that of a broker never does while it is the only member of an
+    ISR. ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
     counted; ``delay``: for how many ticks a message may be in flight before it is lost (any number, unless it
     is given).
     """
 
-    wishes: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False)] = ()
+    proposed_isrs: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False, alias="proposed-isrs")] = ()
     data: bool = False
     leader_epochs: Annotated[Literal["compared", "ignored"], Field(alias="leader-epochs")] = "compared"
     commits: Literal["isr", "leader"] = "isr"
     metadata: Literal["all", "newest"] = "all"
     sessions: bool = False
     restarts: bool = False
-    timeouts: Annotated[Literal["any", "silent"], Field(alias="time-outs")] = "any"
-    spares_last: Annotated[bool, Field(alias="spares-last")] = False
+    timeouts: Literal["any", "silent"] = "any"
+    protects_last_isr_member: Annotated[bool, Field(alias="protects-last-isr-member")] = False
     drift: Annotated[int, Field(ge=0, le=2)] = 0
     delay: Annotated[int | None, Field(ge=1, le=9)] = None
 
@@ -157,21 +157,25 @@ class BrokerScenario(Scenario):
             raise ValueError("reduction: brokers have none; leave it out")
         if not timed and (self.environment.drift or self.environment.delay is not None):
             raise ValueError("environment.drift, delay: no clock runs without the switch controller-timeout")
-        if timed and (self.environment.timeouts != "any" or self.environment.spares_last):
-            raise ValueError("environment.time-outs, spares-last: counted in ticks here; leave it out")
+        if timed and (self.environment.timeouts != "any" or self.environment.protects_last_isr_member):
+            raise ValueError(
+                "environment.timeouts, protects-last-isr-member: counted in ticks here; leave it out"
+            )
         if not timed and self.check.serves_at_most is not None:
             raise ValueError("check.serves-at-most: no clock runs without the switch controller-timeout")
-        if not self.brokers.replicas and (self.environment.data or self.environment.wishes):
-            raise ValueError("environment.data, wishes: there is no partition without brokers.replicas")
+        if not self.brokers.replicas and (self.environment.data or self.environment.proposed_isrs):
+            raise ValueError(
+                "environment.data, proposed-isrs: there is no partition without brokers.replicas"
+            )
         if self.brokers.partitions > 1 and self.environment.data:
             raise ValueError("environment.data: only a partition that is the only one has records")
         if self.protocol.form != "draft" and (self.brokers.legacy or self.budgets.rolls):
             raise ValueError("brokers.legacy, budgets.rolls: only the draft has legacy brokers")
-        twice = next((each for each in self.environment.wishes if _names_twice(each)), None)
+        twice = next((each for each in self.environment.proposed_isrs if _names_twice(each)), None)
         if twice is not None and (self.brokers.legacy or self.budgets.rolls):
             raise ValueError(
-                f"environment.wishes: a legacy broker writes the ISR '{twice}' into the store as it is; name "
-                "each broker once"
+                f"environment.proposed-isrs: a legacy broker writes the ISR '{twice}' into the store as it "
+                "is; name each broker once"
             )
         if self.environment.data and (self.brokers.legacy or self.budgets.rolls) and self._gives_up:
             raise ValueError(

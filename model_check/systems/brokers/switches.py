@@ -39,7 +39,7 @@ def with_switches(
 
 
 class BrokerVariants:
-    """See :class:`kraftcheck.systems.model.Variants`: the forms are the presets."""
+    """See :class:`kraftcheck.systems.kind.Variants`: the forms are the presets."""
 
     presets = tuple(FORMS)
     switches = SWITCHES

@@ -45,7 +45,7 @@ class Wiring:
     sessions: bool
     restarts: bool
     silent_only: bool
-    spares_last: bool
+    protects_last_isr_member: bool
     delay: int | None
     drift: int
     hand_over_survives: bool

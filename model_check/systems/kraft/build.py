@@ -9,13 +9,13 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import consistency, initial_states, prelude, properties
+from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states, properties
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.environment import Environment
+from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix, InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.prelude import BrokenPrelude, Prelude
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -27,8 +27,8 @@ MAX_BUDGETS = 7
 def build(scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
     """The system of ``scenario``; ``absorbs``: see :class:`~kraftcheck.systems.kraft.system.KRaftSystem`.
 
-    Raises InputError where the scenario contradicts itself, and BrokenPrelude where the run that leads to
-    ``replicas.led-by`` violates a property.
+    Raises InputError where the scenario contradicts itself, and BrokenInitialPrefix where the run that
+    leads to ``replicas.initial-leader`` violates a property.
     """
     return _Builder(scenario, where or scenario.file, absorbs).build()
 
@@ -58,7 +58,7 @@ class _Builder:
         history = initial_states.history_before(scenario, self._error, identities)
         history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
-        if messages > scenario.network.capacity and scenario.replicas.led_by is None:
+        if messages > scenario.network.capacity and scenario.replicas.initial_leader is None:
             raise self._error(
                 f"network.capacity: {messages} messages are in flight in the beginning; allow as many"
             )
@@ -81,8 +81,8 @@ class _Builder:
             broken_at_start=broken,
             absorbs=self.absorbs,
         )
-        if scenario.replicas.led_by is not None:
-            self._run_prelude(system, scenario.replicas.led_by)
+        if scenario.replicas.initial_leader is not None:
+            self._run_initial_prefix(system, scenario.replicas.initial_leader)
         return system
 
     def _with_clock(self, node: Node) -> Node:
@@ -121,35 +121,36 @@ class _Builder:
             idle_left_out=scenario.network.idle_answers == "left-out",
         )
 
-    def _run_prelude(self, system: KRaftSystem, leader: int) -> None:
+    def _run_initial_prefix(self, system: KRaftSystem, leader: int) -> None:
         """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
-        replicas, prelude_scenario = self.scenario.replicas, prelude.scenario_of(self.scenario)
+        replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
-        way = Prelude(
-            _Builder(prelude_scenario, self.where, absorbs=False).build(),
+        way = InitialPrefix(
+            _Builder(prefix_scenario, self.where, absorbs=False).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
-            judged=self.scenario.check.prelude,
+            judged=self.scenario.check.initial_prefix,
         )
         settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
         if way.violated:
             error = self._error(
-                f"replicas.led-by: the run that leads there violates {', '.join(way.violated)} in step "
-                f"{len(way.path)}, which 'kraftcheck check' shows; mend that, or set check.prelude = false"
+                f"replicas.initial-leader: the run that leads there violates {', '.join(way.violated)} in "
+                f"step {len(way.path)}, which 'kraftcheck check' shows; mend that, or set "
+                "check.initial-prefix = false"
             )
-            raise BrokenPrelude(str(error), prelude_scenario, way.system, way.violations)
+            raise BrokenInitialPrefix(str(error), prefix_scenario, way.system, way.violations)
         if not settled:
             cut = "; network.cut holds on the way there too: give replicas.initial instead"
             raise self._error(
-                f"replicas.led-by: {leader} does not come to lead all the others in epoch 1"
+                f"replicas.initial-leader: {leader} does not come to lead all the others in epoch 1"
                 + (cut if self.scenario.network.cut else "")
             )
         if len(way.messages) > self.scenario.network.capacity:
             raise self._error(
-                f"replicas.led-by: {len(way.messages)} fetches are in flight in the beginning; "
+                f"replicas.initial-leader: {len(way.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
         fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
-        system.begin(prelude.beginning(system, way.state, fresh))
+        system.begin(initial_prefix.beginning(system, way.state, fresh))
 
     def _error(self, message: str) -> InputError:
         return self.scenario.error(message, self.where)

@@ -41,7 +41,7 @@ def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
         "replicas.moved": replicas.moved,
         "replicas.fresh": replicas.fresh,
         "replicas.bootstrap-servers": replicas.bootstrap_servers,
-        "replicas.led-by": () if replicas.led_by is None else (replicas.led_by,),
+        "replicas.initial-leader": () if replicas.initial_leader is None else (replicas.initial_leader,),
         "replicas.views": replicas.views,
         **{f"replicas.views.{word}": view for word, view in replicas.views.items()},
         "replicas.initial": replicas.initial,
@@ -80,8 +80,8 @@ def _check_changes(scenario: KRaftScenario, error: Error) -> None:
         raise error("replicas.joining, auto-join: the voter set of this scenario never changes")
     if set(replicas.auto_join) & set(replicas.observers):
         raise error("replicas.auto-join: is for controllers, and an observer is none")
-    if replicas.led_by is not None and (replicas.initial or replicas.views):
-        raise error("replicas.led-by: the states in which replicas begin are given twice")
+    if replicas.initial_leader is not None and (replicas.initial or replicas.views):
+        raise error("replicas.initial-leader: the states in which replicas begin are given twice")
 
 
 def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
@@ -90,7 +90,7 @@ def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
     timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
     if scenario.network.idle_answers == "left-out" and (
         scenario.network.forgotten == "stay"
-        or environment.parking
+        or environment.delayed_fetches
         or budgets.timeouts
         or budgets.duplicates
         or scenario.check.eventually
@@ -98,7 +98,7 @@ def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
     ):
         raise error(
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
-            "environment.parking, the timer update-voter, budgets.timeouts, budgets.duplicates and "
+            "environment.delayed-fetches, the timer update-voter, budgets.timeouts, budgets.duplicates and "
             "check.eventually"
         )
 

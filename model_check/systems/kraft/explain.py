@@ -10,6 +10,7 @@ from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft import membership, names
 from kraftcheck.systems.kraft.explain_steps import explain_step
 from kraftcheck.systems.kraft.history import History, is_same_vote, record
@@ -26,7 +27,6 @@ from kraftcheck.systems.kraft.labels import (
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text.words import print_key
-from kraftcheck.systems.model import Run
 
 
 def explain(

@@ -18,13 +18,13 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.replica import AddingVoter, Leader, QuorumState, Replica
 from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft import assignments, membership, names
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text import describe_quorum as short_describe
 from kraftcheck.systems.kraft.text.words import print_key, print_keys
-from kraftcheck.systems.model import Run
 
 
 @dataclass(frozen=True, slots=True)

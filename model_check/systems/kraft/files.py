@@ -11,15 +11,15 @@ from kraftcheck.reference.messages import Message
 from kraftcheck.reference.replica import Replica
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
+from kraftcheck.systems.kind import Place
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.model import Place
 from kraftcheck.systems.reading import Reader, flag, keys, number, optional, text, value
 
 
 class KRaftFiles:
-    """See :class:`kraftcheck.systems.model.Files`."""
+    """See :class:`kraftcheck.systems.kind.Files`."""
 
     events = tuple[Event, ...]
     effects = tuple[Effect, ...]

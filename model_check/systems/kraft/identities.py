@@ -29,7 +29,7 @@ def protocol_of(scenario: KRaftScenario, replica: int, where: str) -> Protocol:
     """The protocol variant of a replica. Raises InputError for a switch that does not exist."""
     choice = scenario.protocol
     switches = {**choice.set, **choice.at.get(str(replica), {})}
-    if not scenario.environment.parking:
+    if not scenario.environment.delayed_fetches:
         switches["fetch-max-wait-ms"] = 0
     return with_switches(choice.preset, switches, where)
 

@@ -44,7 +44,7 @@ def begin(
         return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
     if text is None:
         node = Node(None, Disk(directory=identity.key.directory))
-        taken = None if scenario.replicas.led_by is None else scenario.replicas.fresh
+        taken = None if scenario.replicas.initial_leader is None else scenario.replicas.fresh
         if (taken is None or identity.id in taken) and crash_matters(wiring, protocol, node, identity):
             return Outcome("not started", node)
         outcome = next(restart(wiring, protocol, node, identity)).outcome
@@ -127,12 +127,12 @@ def after_first_polls(
 
     A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
     file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
-    ``led-by`` first starts belong to the run that leads there, but for those of ``fresh`` replicas, which
-    reach no goal.
+    ``initial-leader`` first starts belong to the run that leads there, but for those of ``fresh`` replicas,
+    which reach no goal.
     """
     goals: set[str] = set()
     violations: set[str] = set()
-    led, fresh = scenario.replicas.led_by is not None, scenario.replicas.fresh
+    led, fresh = scenario.replicas.initial_leader is not None, scenario.replicas.fresh
     for replica, outcome in zip(scenario.replicas.everybody, begun, strict=True):
         starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
         counts = starts and not led

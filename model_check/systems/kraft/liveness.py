@@ -39,12 +39,12 @@ from kraftcheck.engine.system import GlobalState
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.replica import QuorumState, Resigned
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kind import Judged, kept_open
 from kraftcheck.systems.kraft import fairness as fair
 from kraftcheck.systems.kraft import wanted as goals
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import Eventually
 from kraftcheck.systems.kraft.system import BEYOND, Bounds, KRaftSystem
-from kraftcheck.systems.model import Judged, kept_open
 
 
 def judge(

@@ -47,7 +47,7 @@ def _check_premises(
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
             raise error(
                 f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
-                "or led-by must give such a leader"
+                "or initial-leader must give such a leader"
             )
     removed = [
         word
@@ -67,7 +67,10 @@ def _begins_with_healthy_leader(scenario: KRaftScenario, cut: frozenset[tuple[in
     voters = scenario.replicas.voters
     initial = scenario.replicas.initial.items()
     leaders = [int(word) for word, text in initial if text.split()[:1] == ["leader"]]
-    for leader in (*leaders, *(() if scenario.replicas.led_by is None else (scenario.replicas.led_by,))):
+    for leader in (
+        *leaders,
+        *(() if scenario.replicas.initial_leader is None else (scenario.replicas.initial_leader,)),
+    ):
         reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
         if len(reached) >= majority(len(voters)):
             return True

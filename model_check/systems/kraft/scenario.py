@@ -63,8 +63,8 @@ class Replicas(Table):
     ``upgradable``: kraft.version 0, and every process supports 1. In both cases replicas have directory ids.
 
     ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
-    voters' checkpoint; ``auto-join``: those that make themselves voters. ``led-by``: all replicas but the
-    ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
+    voters' checkpoint; ``auto-join``: those that make themselves voters. ``initial-leader``: all replicas but
+    the ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
     ``older``: those whose process supports kraft.version 0 only; ``moved``: those that listen elsewhere than
     the voter set says.
     """
@@ -84,7 +84,7 @@ class Replicas(Table):
     with_checkpoint: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="with-checkpoint")] = ()
     auto_join: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="auto-join")] = ()
     bootstrap_servers: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="bootstrap-servers")] = ()
-    led_by: Annotated[ReplicaId | None, Field(alias="led-by")] = None
+    initial_leader: Annotated[ReplicaId | None, Field(alias="initial-leader")] = None
     fresh: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
     older: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
     moved: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
@@ -136,8 +136,9 @@ class NetworkChoice(scenario.NetworkChoice):
 class EnvironmentChoice(Table):
     """What happens without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
-    leader fetch from any voter; ``parking``: fetches wait at the leader; ``power-loss``: a crash may lose the
-    unflushed tail; ``write-back``: what a dead process wrote is on the disk before its successor runs;
+    leader fetch from any voter; ``delayed-fetches``: a fetch that finds nothing waits at the leader;
+    ``power-loss``: a crash may lose the unflushed tail; ``write-back``: what a dead process wrote is on
+    the disk before its successor runs;
     ``boundaries``: a crash may fall between the effects of a step; ``sends``: requests that a step sends to
     several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may
     crash, ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``:
@@ -153,7 +154,7 @@ class EnvironmentChoice(Table):
     ] = Field(default={})
     timely: bool = False
     discovery: bool = False
-    parking: bool = False
+    delayed_fetches: Annotated[bool, Field(alias="delayed-fetches")] = False
     power_loss: Annotated[bool, Field(alias="power-loss")] = True
     write_back: Annotated[bool, Field(alias="write-back")] = False
     boundaries: bool = True
@@ -218,8 +219,8 @@ class Eventually(scenario.Eventually):
 
 class Check(scenario.Check):
     """What is judged of replicas. ``known-deaths``: parts of the reasons of which a process may die without
-    that being judged again, as a finding shows it already. ``prelude``: whether the run that leads to
-    ``led-by`` is judged as well.
+    that being judged again, as a finding shows it already. ``initial-prefix``: whether the run that leads to
+    ``initial-leader`` is judged as well.
     """
 
     known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
@@ -228,7 +229,7 @@ class Check(scenario.Check):
     without: Named = ()
     goals: Annotated[tuple[Annotated[str, AfterValidator(NAMES.goal)], ...], Field(strict=False)] = ()
     eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
-    prelude: bool = True
+    initial_prefix: Annotated[bool, Field(alias="initial-prefix")] = True
 
 
 class KRaftScenario(Scenario):

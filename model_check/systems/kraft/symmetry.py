@@ -165,7 +165,9 @@ def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
         "replicas.with-checkpoint": some(replicas.with_checkpoint),
         "replicas.auto-join": some(replicas.auto_join),
         "replicas.bootstrap-servers": some(replicas.bootstrap_servers),
-        "replicas.led-by": some(() if replicas.led_by is None else (replicas.led_by,)),
+        "replicas.initial-leader": some(
+            () if replicas.initial_leader is None else (replicas.initial_leader,)
+        ),
         "replicas.fresh": some(replicas.fresh),
         "replicas.older": some(replicas.older),
         "replicas.moved": some(replicas.moved),

@@ -39,8 +39,8 @@ from kraftcheck.systems.brokers.step import Action, Execution, Step
 from kraftcheck.systems.coverage_targets import (
     ACTION,
     ERROR,
-    KINDS,
     RULE,
+    TARGET_KINDS,
     TRANSITION,
     VOTE,
     Item,
@@ -51,7 +51,7 @@ from kraftcheck.systems.coverage_targets import (
 )
 from kraftcheck.systems.guards import Watch, guards_of_brokers, guards_of_replicas
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.model import KRAFT
+from kraftcheck.systems.kraft.kind import REPLICAS
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import find
 from kraftcheck.traces.build import details
@@ -147,7 +147,7 @@ def test_only_what_replicas_do_is_watched() -> None:
 
     system = build(find("scenario-a"))
     replica = next(node.replica for node in system.nodes if node.replica is not None)
-    watch = Watch(KRAFT.guards(), KRAFT.asking)
+    watch = Watch(REPLICAS.guards(), REPLICAS.asking)
     with watch.watching() as seen:
         step(KAFKA, replica, Poll(()))
     assert not seen
@@ -254,7 +254,7 @@ def test_what_does_not_exist_cannot_be_asked_for(text: str) -> None:
 
 
 def test_names_can_be_asked_for() -> None:
-    for kind in (*KINDS, VOTE):
+    for kind in (*TARGET_KINDS, VOTE):
         for name in everything()[kind]:
             assert parse(f"{kind} {name}") == (kind, name)
 

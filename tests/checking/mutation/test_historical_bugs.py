@@ -143,7 +143,7 @@ def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert all(bug.id in out and bug.title in out for bug in BUGS.values())
     assert main(["bugs", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["bugs"]
     assert [each["id"] for each in listed] == list(BUGS)
     assert listed[0]["mutants"] == ["leader-restarts-as-leader"]
 

@@ -276,7 +276,7 @@ def test_exit_status(statuses: list[Status], status: int) -> None:
 
 def test_the_command_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["mutate", "--list", "--json", "HWM-1"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+    (listed,) = json.loads(capsys.readouterr().out)["mutants"]
     assert listed["id"] == "majority-index-rounded-down"
     assert cli.main(["mutate", "--list", "VOTE-11"]) == 0
     assert "equivalent:" in capsys.readouterr().out

@@ -11,8 +11,8 @@ from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.systems.brokers import names as broker_names
-from kraftcheck.systems.brokers.model import BROKERS
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.brokers.kind import BROKERS
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft import names
 
 MUTANTS = catalogue.shipped()
@@ -34,7 +34,7 @@ def _judged(name: str) -> set[str]:
     """What the scenario ``name`` judges."""
     chosen = SCENARIOS[name]
     eventually = {each.property for each in chosen.check.eventually}
-    return {*model_of(chosen).build(chosen).properties, *eventually, *chosen.check.goals}
+    return {*kind_of(chosen).build(chosen).properties, *eventually, *chosen.check.goals}
 
 
 def _lacks(mutant: Mutant, rules: set[str], judged: set[str]) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_mutant_changes_what_its_scenario_is_about() -> None:
     """A mutant of brokers is killed in a scenario of brokers, and one of replicas in one of replicas."""
     for mutant in MUTANTS.values():
         of_brokers = {edit.module.startswith("kraftcheck.reference.brokers.") for edit in mutant.edit}
-        assert of_brokers == {model_of(SCENARIOS[mutant.scenario]) is BROKERS}
+        assert of_brokers == {kind_of(SCENARIOS[mutant.scenario]) is BROKERS}
 
 
 def test_every_rule_of_brokers_has_a_mutant_or_says_why_not() -> None:

@@ -82,7 +82,7 @@ def test_history(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_json(wrong: Path, history: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", str(wrong), "--json", *(["--history"] if history else [])]) == 1
     data = json.loads(capsys.readouterr().out)
-    assert data["format"] == 2
+    assert data["format"] == "kraftcheck-logs" and data["version"] == 2
     assert data["nodes"][0]["transitions"] == 2
     assert data["files"][0]["lines"] == 4
     (problem,) = data["problems"]

@@ -86,7 +86,7 @@ def test_the_report_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     run = write(tmp_path / "run-1", small_recording())
     assert main(["conform", str(run), "--json", "-o", str(tmp_path / "report.json")]) == 0
     assert capsys.readouterr().out == ""
-    assert json.loads((tmp_path / "report.json").read_text())["format"] == 2
+    assert json.loads((tmp_path / "report.json").read_text())["format"] == "kraftcheck-conform"
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from kraftcheck.pipeline.explore.level import Spent
 from kraftcheck.pipeline.explore.search import Options, explore_on_spark
 from kraftcheck.pipeline.explore.store import VISITED, Manifest, Store
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find
 from tests.engine.random_systems import random_system
 from tests.engine.synthetic import Synthetic
@@ -70,8 +70,8 @@ def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
 @pytest.mark.spark
 def test_brokers_with_clocks(spark: Any, tmp_path: Path) -> None:
     scenario = find("brokers-timeouts-swapped")
-    found, spent = on_spark(spark, model_of(scenario).build(scenario), tmp_path)
-    require_same(found, explore(model_of(scenario).build(scenario)))
+    found, spent = on_spark(spark, kind_of(scenario).build(scenario), tmp_path)
+    require_same(found, explore(kind_of(scenario).build(scenario)))
     assert [each.property for each in found.violations] == ["InactiveBeforeSelfFenced"]
     assert spent.handed_over == 0
 

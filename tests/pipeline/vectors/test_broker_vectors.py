@@ -21,7 +21,7 @@ from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
-from kraftcheck.vectors import broker_situations, form, malformed, nodes
+from kraftcheck.vectors import broker_situations, files, form, malformed
 from kraftcheck.vectors.broker_outcomes import features, outcomes
 from kraftcheck.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
 
@@ -38,7 +38,7 @@ def some() -> list[dict[str, Any]]:
 def test_a_scenario_gives_steps_that_the_reference_repeats(some: list[dict[str, Any]]) -> None:
     assert {each["node"] for each in some} == {form.CONTROLLER, form.BROKER}
     for each in some:
-        assert nodes.difference(each, "vector") is None
+        assert files.difference(each, "vector") is None
         assert each["hash"] == form.digest(form.content(each))
 
 
@@ -50,7 +50,7 @@ def test_what_the_engine_asks_is_told(some: list[dict[str, Any]]) -> None:
 def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
     refused = next(each for each in some if "HEARTBEAT-9" in form.rules(each))
     refused["outcome"]["effects"] = []
-    assert (nodes.difference(refused, "vector") or "").startswith(
+    assert (files.difference(refused, "vector") or "").startswith(
         'vector.outcome.effects[0]: the vector has "nothing", the reference has {'
     )
 
@@ -73,7 +73,7 @@ def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
 def test_what_is_no_vector_of_brokers_is_refused(change: dict[str, Any], says: str) -> None:
     found = next(broker_situations.asked(KIP343))
     with pytest.raises(InputError) as refused:
-        nodes.difference({**of_step(found), **change}, "vector")
+        files.difference({**of_step(found), **change}, "vector")
     assert says in str(refused.value) and "\n" not in str(refused.value)
 
 

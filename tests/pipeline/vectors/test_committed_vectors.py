@@ -16,7 +16,7 @@ from kraftcheck import spec
 from kraftcheck.checking.coverage.not_exercised import NOT_REACHED
 from kraftcheck.systems import scenario
 from kraftcheck.systems.citations import in_broker_steps, in_steps
-from kraftcheck.vectors import broker_situations, files, messages, nodes, replicas
+from kraftcheck.vectors import broker_situations, files, messages, replicas
 from kraftcheck.vectors.broker_outcomes import features
 from kraftcheck.vectors.brokers import Brokers
 from kraftcheck.vectors.outcomes import rules_of
@@ -296,9 +296,9 @@ def test_the_reference_contradicts_a_changed_vector() -> None:
         each for file, each in members() if "vote-request" in file and '"granted": true' in json.dumps(each)
     )
     changed = json.loads(json.dumps(granting).replace('"granted": true', '"granted": false'))
-    assert nodes.difference(granting, "vector") is None
+    assert files.difference(granting, "vector") is None
     assert "granted: the vector has false, the reference has true" in (
-        nodes.difference(changed, "vector") or ""
+        files.difference(changed, "vector") or ""
     )
 
 

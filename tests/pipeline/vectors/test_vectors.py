@@ -19,7 +19,7 @@ from kraftcheck.reference.step import step
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.node import execute
-from kraftcheck.vectors import asked, files, form, functions, nodes, situations, vector
+from kraftcheck.vectors import asked, files, form, functions, situations, vector
 from kraftcheck.vectors.candidate import Candidate
 from kraftcheck.vectors.outcomes import features, outcomes
 
@@ -246,4 +246,4 @@ def test_what_is_no_vector_is_refused(data: object, kind: object, node: object) 
     hostile = {**(data if isinstance(data, dict) else {"replica": data}), "kind": kind}
     hostile["protocol"] = {"preset": "kafka", "switches": {}}
     with pytest.raises(InputError):
-        nodes.difference({**hostile, "node": node}, "vector")  # type: ignore[dict-item]
+        files.difference({**hostile, "node": node}, "vector")  # type: ignore[dict-item]

@@ -60,10 +60,13 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         environment["drift"] = draw(st.integers(0, 1))
     else:
         budgets |= {"timeouts": draw(st.integers(0, 1)), "contact-losses": draw(st.integers(0, 1))}
-        environment["time-outs"] = draw(st.sampled_from(["any", "silent"]))
-        environment["spares-last"] = draw(st.booleans())
+        environment["timeouts"] = draw(st.sampled_from(["any", "silent"]))
+        environment["protects-last-isr-member"] = draw(st.booleans())
     if partitions:
-        environment |= {"wishes": ["1", "1,2", "none"], "data": partitions == 1 and draw(st.booleans())}
+        environment |= {
+            "proposed-isrs": ["1", "1,2", "none"],
+            "data": partitions == 1 and draw(st.booleans()),
+        }
     legacy = draw(st.sampled_from([[], [1]])) if form == "draft" else []
     if legacy and environment.get("data"):
         budgets = {name: value for name, value in budgets.items() if name not in ("request-timeouts", "cuts")}

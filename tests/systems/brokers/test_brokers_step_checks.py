@@ -339,7 +339,7 @@ def test_only_silent_processes_lose_their_sessions_where_that_is_asked_for() -> 
     for cuts, reached in ((0, False), (1, True)):
         scenario = scenario_of(
             **tables,
-            environment={"time-outs": "silent"},
+            environment={"timeouts": "silent"},
             budgets={"cuts": cuts},
             check={"goals": ["GoalBrokerInactive"]},
         )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli import main as cli
-from kraftcheck.query.broker_registry import BROKER_TABLES
 from kraftcheck.query.broker_step import ask, is_about_brokers, parse_event, parse_state
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Liveness, Store, StoredRegistration
 from kraftcheck.reference.brokers.events import HeartbeatDue, RequestReceived
@@ -262,7 +262,7 @@ def test_tables_of_brokers_are_listed_by_form(capsys: pytest.CaptureFixture[str]
     assert draft.startswith("draft") and "contact-lost" in draft and "alter-partition" not in draft
     assert shipped.startswith("shipped") and "alter-partition-request" in shipped
     assert cli.main(["step", "--table", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["tables"]
     assert {"vote-request", "contact-lost", "broker-heartbeat-request"} <= set(listed)
 
 

@@ -86,7 +86,7 @@ def test_a_pending_change_may_name_a_member_twice() -> None:
 def test_a_legacy_leader_may_write_an_isr_without_itself() -> None:
     scenario = scenario_of(
         brokers={"running": [1, 2], "legacy": [1], "replicas": [1, 2]},
-        environment={"wishes": ["2"]},
+        environment={"proposed-isrs": ["2"]},
         budgets={"isr-changes": 1},
     )
     heard = Heard([scenario])
@@ -106,7 +106,7 @@ def test_a_shipped_process_is_superseded_where_isrs_change_by_isr_change() -> No
     scenario = scenario_of(
         protocol={"form": "shipped", "set": {"isr-changes": "isrchange"}},
         brokers={"running": [1, 2], "starting": [1], "replicas": [1, 2]},
-        environment={"wishes": ["1"]},
+        environment={"proposed-isrs": ["1"]},
         network={"capacity": 2},
         budgets={"isr-changes": 1, "timeouts": 1, "contact-losses": 0},
     )

@@ -52,7 +52,7 @@ from kraftcheck.systems.brokers.network import (
 from kraftcheck.systems.brokers.places import Machine, Time
 from kraftcheck.systems.brokers.replication import actions as replication_steps
 from kraftcheck.systems.brokers.replication import with_metadata
-from kraftcheck.systems.kinds import MODELS, model_of
+from kraftcheck.systems.kinds import KINDS, kind_of
 from tests.systems.brokers.broker_samples import scenario_of, shipped, system_of
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
@@ -208,12 +208,12 @@ def test_ticks_count_from_the_declaration() -> None:
 
 def test_each_value_belongs_to_its_kind() -> None:
     system = system_of(brokers={"running": [1]})
-    kraft, brokers = MODELS
+    kraft, brokers = KINDS
     state = initial_states(system)[0]
-    assert {model_of(each) for each in (system, *state.locals, state.history)} == {brokers}
+    assert {kind_of(each) for each in (system, *state.locals, state.history)} == {brokers}
     assert not set(kraft.values) & set(brokers.values)
     with pytest.raises(TypeError, match="belongs to no kind"):
-        model_of(1)
+        kind_of(1)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_each_value_belongs_to_its_kind() -> None:
             "'HandOverSurvivesFailover' is asked for in only or properties; choose one",
         ),
         (
-            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"time-outs": "silent"}},
+            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"timeouts": "silent"}},
             "counted in ticks",
         ),
         (
@@ -301,7 +301,7 @@ def test_coverage_asks_for_nothing_of_the_other_form() -> None:
 
 def test_a_pattern_stands_for_all_scenarios_so_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "brokers-timeouts-*", "--list", "--json"]) == 0
-    names = {each["name"] for each in json.loads(capsys.readouterr().out)}
+    names = {each["name"] for each in json.loads(capsys.readouterr().out)["scenarios"]}
     assert names == {"brokers-timeouts-drift", "brokers-timeouts-in-order", "brokers-timeouts-swapped"}
 
 

@@ -148,7 +148,7 @@ def test_what_a_former_legacy_life_wrote_is_applied() -> None:
     """The store asks for no incarnation, and neither does B-4 of what is written there."""
     system = system_of(
         brokers={"running": [1, 2], "legacy": [1, 2], "replicas": [1, 2], "isr": [1]},
-        environment={"wishes": ["1,2"]},
+        environment={"proposed-isrs": ["1,2"]},
         network={"capacity": 5},
         budgets={"timeouts": 0, "contact-losses": 0, "isr-changes": 1, "crashes": 1},
     )

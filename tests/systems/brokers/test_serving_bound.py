@@ -41,7 +41,7 @@ def test_the_smallest_bound_is_found(controller: int, broker: int, bound: int, d
 def test_where_there_is_no_bound_or_none_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = scenario(2, 3, 0)
     endless = endless.model_copy(update={"protocol": shipped("brokers-serves-for-ever").protocol})
-    monkeypatch.setattr("kraftcheck.systems.brokers.model.MOST_TICKS", 4)
+    monkeypatch.setattr("kraftcheck.systems.brokers.kind.MOST_TICKS", 4)
     nothing = {"name": "check.serves-at-most", "smallest": None, "tried": 4}
     assert least_kept(endless) == nothing | {"open": False}
     monkeypatch.setattr("kraftcheck.checking.violations.MOST_STATES", 3)

@@ -24,7 +24,7 @@ from kraftcheck.reference.log import (
 from kraftcheck.reference.replica import Follower, Leader, Progress, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import administration, membership, names, prelude, unread
+from kraftcheck.systems.kraft import administration, initial_prefix, membership, names, unread
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import (
@@ -99,8 +99,8 @@ def _replicas(system: KRaftSystem) -> list[Replica]:
     return [replica for replica in found if replica is not None]
 
 
-def test_led_by_begins_where_everybody_follows_and_has_everything() -> None:
-    replicas = {"voters": [1, 2, 3], "joining": [4], "dynamic": True, "led-by": 2}
+def test_an_initial_leader_begins_where_everybody_follows_and_has_everything() -> None:
+    replicas = {"voters": [1, 2, 3], "joining": [4], "dynamic": True, "initial-leader": 2}
     system = build(_small(replicas=replicas))
     leader = _replicas(system)[1]
     assert isinstance(leader.role, Leader)
@@ -113,18 +113,18 @@ def test_led_by_begins_where_everybody_follows_and_has_everything() -> None:
     assert membership.end_of(history.committed) == leader.high_watermark
 
 
-def test_the_states_in_which_led_by_begins_are_reached_by_the_model_itself() -> None:
-    """The prelude takes only steps that the engine would take."""
-    replicas = {"voters": [1], "joining": [2], "dynamic": True, "led-by": 1}
+def test_the_states_in_which_an_initial_leader_begins_are_reached_by_the_model_itself() -> None:
+    """The initial prefix takes only steps that the engine would take."""
+    replicas = {"voters": [1], "joining": [2], "dynamic": True, "initial-leader": 1}
     begun = build(_small(replicas=replicas)).initial_states()[0]
-    del replicas["led-by"]
+    del replicas["initial-leader"]
     environment = {"timers": ["election"], "discovery": True, "power-loss": False}
     _, states = explore_naively(build(_small(replicas=replicas, environment=environment)))
     assert begun in states
 
 
 def test_fresh_replicas_have_only_just_started() -> None:
-    replicas = {"voters": [1], "joining": [2, 3], "dynamic": True, "led-by": 1, "fresh": [3]}
+    replicas = {"voters": [1], "joining": [2, 3], "dynamic": True, "initial-leader": 1, "fresh": [3]}
     roles = [replica.role for replica in _replicas(build(_small(replicas=replicas)))]
     assert isinstance(roles[1], Follower)
     assert not isinstance(roles[2], Follower)
@@ -147,8 +147,8 @@ def test_a_replica_with_the_checkpoint_knows_the_voters() -> None:
         ({"replicas": {"voters": [1]}, "admin": {"steps": ["remove 1"]}}, "admin.steps"),
         ({"replicas": {"voters": [1], "dynamic": True}, "budgets": {"admin": 1}}, "budgets.admin"),
         ({"replicas": {"voters": [1], "joining": [2]}}, "never changes"),
-        ({"replicas": {"voters": [1], "dynamic": True, "led-by": 2}}, "'2' is not one"),
-        ({"replicas": {"voters": [1, 2], "stopped": [2], "led-by": 1}}, "does not come to lead"),
+        ({"replicas": {"voters": [1], "dynamic": True, "initial-leader": 2}}, "'2' is not one"),
+        ({"replicas": {"voters": [1, 2], "stopped": [2], "initial-leader": 1}}, "does not come to lead"),
         (
             {
                 "replicas": {"voters": [1], "dynamic": True},
@@ -157,7 +157,7 @@ def test_a_replica_with_the_checkpoint_knows_the_voters() -> None:
             },
             "names no replica",
         ),
-        ({"replicas": {"voters": [1, 2, 3], "led-by": 1}, "network": {"capacity": 1}}, "in flight"),
+        ({"replicas": {"voters": [1, 2, 3], "initial-leader": 1}, "network": {"capacity": 1}}, "in flight"),
         (
             {
                 "replicas": {"voters": [1], "dynamic": True},
@@ -186,7 +186,7 @@ def test_directories_of_disks_that_replace_each_other() -> None:
 
 
 def _requests(order: str, steps: list[str], **leader: Any) -> list[str]:
-    replicas = {"voters": [1, 2], "joining": [3], "dynamic": True, "led-by": 1}
+    replicas = {"voters": [1, 2], "joining": [3], "dynamic": True, "initial-leader": 1}
     budgets = {"admin": 1}
     system = build(_small(replicas=replicas, admin={"steps": steps, "order": order}, budgets=budgets))
     replica = replace(_replicas(system)[0], **leader)
@@ -418,9 +418,9 @@ def test_threads_do_not_change_the_answer() -> None:
     assert (one.distinct, one.generated, one.levels) == (two.distinct, two.generated, two.levels)
 
 
-def test_the_prelude_gives_up() -> None:
+def test_the_initial_prefix_has_a_bound_on_its_steps() -> None:
     system = build(_small(replicas={"voters": [1, 2]}, network={"capacity": 3, "cut": ["1-2"]}))
-    assert not prelude.Prelude(system, (0, 1), judged=True).run(0)
+    assert not initial_prefix.InitialPrefix(system, (0, 1), judged=True).run(0)
 
 
 def test_a_refusal_tells_what_has_been_committed() -> None:

@@ -74,7 +74,7 @@ SMALL = {
         "three-voters-replicate",
         **REPLICATE,
         budgets={"appends": 1, "snapshots": 1, "timers": 0},
-        environment__parking=False,
+        environment__delayed_fetches=False,
     ),
     "parked-fetches": changed(
         "three-voters-replicate", **REPLICATE, budgets={"appends": 1, "timeouts": 1, "timers": 1}

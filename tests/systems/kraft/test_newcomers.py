@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kraftcheck.support.closest import closest, did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.toml_text import lines_of
-from kraftcheck.systems.kinds import model_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find, load, parse
 
 GOOD = """\
@@ -221,7 +221,7 @@ def test_a_mistake_is_told(old: str, new: str, said: str) -> None:
     text = GOOD.replace(old, new, 1) if old else new
     with pytest.raises(InputError) as caught:
         scenario = parse(text, "mine.toml")
-        model_of(scenario).build(scenario)
+        kind_of(scenario).build(scenario)
     lines = str(caught.value).splitlines()
     assert any(said in line for line in lines), lines
     assert all(line.startswith("mine.toml") and line.endswith((".", "?")) for line in lines)
@@ -262,7 +262,7 @@ def test_of_many_mistakes_the_first_are_told() -> None:
 def test_the_same_of_brokers(key: str, said: str) -> None:
     with pytest.raises(InputError, match=r"mine\.toml:5: ") as caught:
         scenario = parse(f"{BROKERS}{key}\n", "mine.toml")
-        model_of(scenario).build(scenario)
+        kind_of(scenario).build(scenario)
     assert said in str(caught.value)
 
 

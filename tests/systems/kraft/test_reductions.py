@@ -41,7 +41,7 @@ TWIN = [
     *(
         pytest.param(scenario, id=name, marks=MARKS.get(name, ()))
         for name, scenario in shipped().items()
-        if "twin" in scenario.tags
+        if "oracle" in scenario.tags
     ),
     *(
         pytest.param(

@@ -40,7 +40,7 @@ ALTERING: dict[str, Any] = {
     "name": "altering",
     "about": "Two voters, asked for another set.",
     "protocol": {"preset": "kip595"},
-    "replicas": {"voters": [1, 2], "joining": [3], "led-by": 1},
+    "replicas": {"voters": [1, 2], "joining": [3], "initial-leader": 1},
     "admin": {"steps": ["alter 2,3", "alter cancel"], "order": "any"},
     "budgets": {"admin": 1},
     "expect": {"verdict": "holds"},

@@ -29,7 +29,7 @@ def _alone(**changes: Any) -> Scenario:
     return from_data({**data, **changes}, "alone")
 
 
-@pytest.mark.parametrize("replicas", [{"voters": [1]}, {"voters": [1], "led-by": 1}])
+@pytest.mark.parametrize("replicas", [{"voters": [1]}, {"voters": [1], "initial-leader": 1}])
 def test_a_start_that_loses_power_is_found_told_and_replayed(replicas: dict[str, Any]) -> None:
     """Where the process runs already, it takes a crash, and another one within the start that follows."""
     scenario = _alone(replicas=replicas)
@@ -65,7 +65,7 @@ def test_a_first_start_whose_crashes_change_nothing_is_over_in_the_beginning() -
 
 
 def test_a_goal_on_the_way_to_the_beginning_is_not_reached() -> None:
-    replicas = {"voters": [1, 2], "led-by": 1}
+    replicas = {"voters": [1, 2], "initial-leader": 1}
     scenario = changed(
         "two-voters-restart",
         replicas=replicas,

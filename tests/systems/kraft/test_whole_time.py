@@ -17,7 +17,7 @@ from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import Watch
 from kraftcheck.systems.kraft import liveness
-from kraftcheck.systems.kraft.model import KRaftLiveness
+from kraftcheck.systems.kraft.kind import KRaftLiveness
 from kraftcheck.systems.scenario import shipped
 from tests.systems.kraft.small import changed
 

@@ -1,0 +1,110 @@
+"""Brokers and their controller as a kind of system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from kraftcheck.engine.system import GlobalState, Outcome
+from kraftcheck.reference.brokers.configuration import problems
+from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
+from kraftcheck.reference.config import Problem
+from kraftcheck.systems.brokers import coverage, explain, words
+from kraftcheck.systems.brokers.asking import step
+from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.files import BrokerFiles
+from kraftcheck.systems.brokers.history import History
+from kraftcheck.systems.brokers.liveness import BrokerLiveness
+from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
+from kraftcheck.systems.brokers.network import InFlight
+from kraftcheck.systems.brokers.places import Control, Machine, Time
+from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
+from kraftcheck.systems.brokers.step import Step
+from kraftcheck.systems.brokers.switches import BrokerVariants
+from kraftcheck.systems.brokers.system import BrokerSystem
+from kraftcheck.systems.guards import Guard, guards_of_brokers
+from kraftcheck.systems.kind import Kind, Part, Run
+
+
+class BrokerWords:
+    """See :class:`kraftcheck.systems.kind.Words`."""
+
+    legend = words.LEGEND
+    growing: frozenset[str] = frozenset()
+    following: frozenset[str] = frozenset({"awaiting"})
+    fields = staticmethod(words.fields)
+    history_fields = staticmethod(words.history_fields)
+    label = staticmethod(words.label)
+    start_lines = staticmethod(words.start_lines)
+    describe_effect = staticmethod(words.describe_effect)
+
+    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
+        return tuple(map(words.short_event, events))
+
+
+class Brokers(Kind):
+    """See :class:`kraftcheck.systems.kind.Kind`."""
+
+    name = "brokers"
+    scenario = BrokerScenario
+    values = (
+        BrokerScenario, BrokerSystem, Control, Machine, Time, InFlight, History,
+        *get_args(ControllerEffect), *get_args(BrokerEffect),
+    )  # fmt: skip
+    faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
+    fields = words.FIELDS
+    projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
+    asking = (step,)
+    words = BrokerWords()
+    files = BrokerFiles()
+    liveness = BrokerLiveness()
+    variants = BrokerVariants()
+    query = Part("query.broker_tables:BROKER_TABLES")
+    vectors = Part("vectors.brokers:BROKERS")
+    tlc = Part("tlc.broker_forms:BROKERS")
+
+    def build(
+        self, scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False
+    ) -> BrokerSystem:
+        return build(scenario, where, absorbs=absorbs)
+
+    def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
+        done = step.execution
+        if done is None or not (done.events or step.starts):
+            return ()
+        short = self.words.short_events(done.events, local)
+        return (Run(step.starts, done.events, short, done.rules, done.effects, len(done.effects)),)
+
+    def explain(
+        self,
+        system: BrokerSystem,
+        violated: str,
+        before: GlobalState,
+        after: GlobalState,
+        outcome: Outcome | None,
+        run: Run | None,
+    ) -> tuple[str, ...]:
+        return explain.explain(system, violated, before, after, outcome, run)
+
+    def guards(self) -> Mapping[str, Guard]:
+        return guards_of_brokers()
+
+    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
+        return coverage.covered(step)
+
+    def to_cover(self, systems: Sequence[BrokerSystem]) -> Mapping[str, Sequence[str]]:
+        return coverage.to_cover({system.wiring.protocol for system in systems})
+
+    def misconfigured(self, system: BrokerSystem) -> tuple[Problem, ...]:
+        return problems(system.wiring.protocol)
+
+    def promises(self, scenario: BrokerScenario) -> Iterator[tuple[str, int, BrokerScenario]]:
+        if scenario.check.serves_at_most is None:
+            return
+        for ticks in range(MOST_TICKS + 1):
+            strict = Check.model_validate({"serves-at-most": ticks, "only": (SERVES_BRIEFLY,)})
+            yield "check.serves-at-most", ticks, scenario.model_copy(update={"check": strict})
+
+
+#: Brokers and their controller.
+BROKERS: Kind = Brokers()

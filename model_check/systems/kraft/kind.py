@@ -1,0 +1,203 @@
+"""Replicas of a quorum as a kind of system."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from kraftcheck.engine.steps import replay
+from kraftcheck.engine.system import GlobalState, Outcome, PathStep
+from kraftcheck.reference.effects import Effect, Reply, Send
+from kraftcheck.reference.protocol import PRESETS
+from kraftcheck.systems.coverage_targets import covered, everything, in_force
+from kraftcheck.systems.guards import Guard, guards_of_replicas
+from kraftcheck.systems.kind import Kind, Part, Place, Run
+from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.faults import FAULTS
+from kraftcheck.systems.kraft.files import KRaftFiles
+from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
+from kraftcheck.systems.kraft.node import Execution, Node
+from kraftcheck.systems.kraft.relative import relative_epochs
+from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.step import Step
+from kraftcheck.systems.kraft.symmetry import symmetric
+from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
+from kraftcheck.systems.kraft.text.effects import describe_effect
+from kraftcheck.systems.scenario import from_data
+from kraftcheck.systems.variants import SWITCHES, with_switches
+
+if TYPE_CHECKING:
+    from kraftcheck.engine.representatives import Represent
+
+
+class KRaftWords:
+    """See :class:`kraftcheck.systems.kind.Words`."""
+
+    legend = words.LEGEND
+    growing = frozenset({"leaders", "votes"})
+    following = words.FOLLOWING
+    fields = staticmethod(words.node_fields)
+    history_fields = staticmethod(words.history_fields)
+    label = staticmethod(words.label)
+    start_lines = staticmethod(words.start_lines)
+    short_events = staticmethod(words.short_events)
+    describe_effect = staticmethod(describe_effect)
+
+
+class KRaftLiveness:
+    """See :class:`kraftcheck.systems.kind.Liveness`."""
+
+    judge = staticmethod(liveness.judge)
+    lassos_of = staticmethod(liveness.lassos_of)
+
+    def representative(self, system: KRaftSystem, scenario: KRaftScenario) -> Represent | None:
+        if scenario.reduction.epochs == "absolute":
+            return None
+        system.judge_nothing()
+        return alike.Watched(relative_epochs(system), system)
+
+    def closes(
+        self, system: KRaftSystem, scenario: KRaftScenario, begin: GlobalState, end: GlobalState
+    ) -> bool:
+        if begin == end or scenario.reduction.epochs == "absolute":
+            return begin == end
+        represent = relative_epochs(system)
+        return represent(begin) == represent(end)
+
+    def with_room(
+        self, system: KRaftSystem, scenario: KRaftScenario, path: Sequence[PathStep], initial: int
+    ) -> tuple[KRaftSystem, KRaftScenario]:
+        """With the bound on epochs that ``path`` needs."""
+        unbounded = copy.copy(system)
+        unbounded.bounds = Bounds(2**31)
+        largest = _largest_epoch([state for _, _, state in replay(unbounded, path, initial)], 0)
+        if largest <= scenario.bounds.max_epoch:
+            return system, scenario
+        data = scenario.model_dump(by_alias=True)
+        roomy = from_data({**data, "bounds": {"max-epoch": largest}}, scenario.file)
+        return build(cast(KRaftScenario, roomy)), cast(KRaftScenario, roomy)
+
+
+class KRaftVariants:
+    """See :class:`kraftcheck.systems.kind.Variants`."""
+
+    presets = tuple(PRESETS)
+    switches = SWITCHES
+
+    def chosen(
+        self, scenario: KRaftScenario, preset: str | None, switches: Mapping[str, Any], where: str
+    ) -> dict[str, Any]:
+        before = scenario.protocol
+        name = before.preset if preset is None else preset
+        given = {**(before.set if preset is None else {}), **switches}
+        with_switches(name, given, where)
+        return {"preset": name, "set": given, "at": before.at}
+
+
+class Replicas(Kind):
+    """See :class:`kraftcheck.systems.kind.Kind`."""
+
+    name = "replicas"
+    scenario = KRaftScenario
+    values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
+    faults = FAULTS
+    projection = ("role", "epoch")
+    asking = (node.execute, node.boot)
+    fields = (
+        "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
+        "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",
+        "leader-has-updated", "loads",
+        "epoch-start", "granting-voters", "progress", "pending", "contacts", "resign-requested", "observers",
+        "voter-change", "reported-entries", "alterations", "unacknowledged", "preferred-successors",
+        "awaiting", "backing-off", "parked", "shutting-down", "clock",
+    )  # fmt: skip
+    words = KRaftWords()
+    files = KRaftFiles()
+    liveness = KRaftLiveness()
+    variants = KRaftVariants()
+    query = Part("query.replica_tables:BY_FORM")
+    vectors = Part("vectors.replicas:REPLICAS")
+    tlc = Part("tlc.forms:REPLICAS")
+
+    def guards(self) -> Mapping[str, Guard]:
+        return guards_of_replicas()
+
+    def build(
+        self, scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False
+    ) -> KRaftSystem:
+        return build(scenario, where, absorbs=absorbs)
+
+    def interchangeable(self, system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
+        return symmetric(system, scenario) if scenario.reduction.symmetry else ()
+
+    def runs(self, step: Step, local: Node) -> tuple[Run, ...]:
+        found = []
+        if step.execution is not None:
+            found.append(_run(local.replica is None, step.execution, step.completed, local))
+        found += [_run(True, cut.execution, cut.completed, local) for cut in step.cut]
+        if step.restarted is not None:
+            found.append(_run(True, step.restarted, len(step.restarted.effects), local))
+        return tuple(found)
+
+    def undelivered(self, system: KRaftSystem, place: Place, runs: Sequence[Run]) -> tuple[InFlight, ...]:
+        replica = cast(int, place)
+        effects = [effect for run in runs for effect in run.effects[: run.completed]]
+        found = (_addressed(replica, effect) for effect in effects)
+        cut = system.wiring.cut
+        return tuple(message for message in found if message and (replica, message.destination) in cut)
+
+    def explain(
+        self,
+        system: KRaftSystem,
+        violated: str,
+        before: GlobalState,
+        after: GlobalState,
+        outcome: Outcome | None,
+        run: Run | None,
+    ) -> tuple[str, ...]:
+        from kraftcheck.systems.kraft.explain import explain  # It asks for the kinds.
+
+        return explain(system, violated, before, after, outcome, run)
+
+    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
+        return covered(step)
+
+    def to_cover(self, systems: Sequence[KRaftSystem]) -> Mapping[str, Sequence[str]]:
+        protocols = {protocol for system in systems for protocol in system.protocols}
+        return in_force(protocols) if protocols else everything()
+
+    def bounds(self, scenario: KRaftScenario) -> list[tuple[str, str]]:
+        timers = scenario.environment.timers and not scenario.environment.timers_at
+        return [("bounds", "max_epoch"), *([("environment", "timers")] if timers else [])]
+
+    def used(self, scenario: KRaftScenario, states: Sequence[GlobalState]) -> KRaftScenario:
+        bounds = scenario.bounds.model_copy(update={"max_epoch": _largest_epoch(states, 1)})
+        return scenario.model_copy(update={"bounds": bounds})
+
+    def initial_prefix(self, scenario: KRaftScenario) -> KRaftScenario | None:
+        return None if scenario.replicas.initial_leader is None else initial_prefix.scenario_of(scenario)
+
+
+def _run(start: bool, execution: Execution, completed: int, node: Node) -> Run:
+    short = words.short_events(execution.events, node)
+    return Run(start, execution.events, short, execution.rules, execution.effects, completed)
+
+
+def _addressed(replica: int, effect: Effect) -> InFlight | None:
+    if isinstance(effect, Send):
+        return InFlight(replica, effect.to, effect.request)
+    if isinstance(effect, Reply) and effect.correlation != NOBODY_WAITS:
+        return InFlight(replica, effect.to, effect.response)
+    return None
+
+
+def _largest_epoch(states: Sequence[GlobalState], least: int) -> int:
+    replicas = [cast(Node, local).replica for state in states for local in state.locals]
+    return max((replica.epoch for replica in replicas if replica is not None), default=least)
+
+
+#: Replicas of a quorum.
+REPLICAS: Kind = Replicas()
