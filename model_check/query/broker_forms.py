@@ -34,8 +34,8 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers.short_form import name_of
 from kraftcheck.systems.brokers.switches import FORMS, with_switches
+from kraftcheck.systems.short_form import name_of
 from kraftcheck.systems.variants import read_switch
 
 _DRAFT, _SHIPPED = FORMS

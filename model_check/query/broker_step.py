@@ -20,11 +20,12 @@ from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import short_form as broker_short
+from kraftcheck.systems.short_form import name_of
 
 
 def is_about_brokers(text: str) -> bool:
     """Whether ``text`` is a controller or a broker, and no replica."""
-    if not text.lstrip().startswith("{"):
+    if not _is_json(text):
         return bool(re.match(r"\s*(controller|broker)\b(?!-)", text))
     try:
         data = _innermost(codec.parse(text, "STATE"))
@@ -57,12 +58,12 @@ def ask(
     """What ``state`` does. Raises InputError for an event that it does not know."""
     mine = _events_of(state)
     if not isinstance(event, mine):
-        known = ", ".join(map(broker_short.name_of, get_args(mine)))
+        known = ", ".join(map(name_of, get_args(mine)))
         raise InputError(f"EVENT: this is no event of a {type(state).__name__.lower()}; there are {known}.")
     try:
         return step(protocol, state, event)
     except TypeError:
-        name = broker_short.name_of(type(getattr(event, "request", event)))
+        name = name_of(type(getattr(event, "request", event)))
         raise InputError(
             f"EVENT: '{name}' is of the other form; give a state of that form, and its --protocol."
         ) from None
@@ -71,7 +72,11 @@ def ask(
 def parse_state(text: str) -> Controller | Broker:
     """The controller or broker that ``text`` stands for. Raises InputError."""
     kind = Controller | Broker
-    found: Controller | Broker = codec.decode(_innermost(_data(text, kind, "STATE")), kind, "STATE")
+    found: Controller | Broker = (
+        codec.decode(_innermost(codec.parse(text, "STATE")), kind, "STATE")
+        if _is_json(text)
+        else broker_short.parse(text, kind, "STATE")
+    )
     return found
 
 
@@ -80,10 +85,12 @@ def parse_event(text: str, state: Controller | Broker | None = None) -> Controll
     ``text`` names none.
     """
     kind: Any = ControllerEvent | BrokerEvent
-    names = {name for each in get_args(kind) for name in (each.__name__, broker_short.name_of(each))}
+    names = {name for each in get_args(kind) for name in (each.__name__, name_of(each))}
     if state is not None and _name(text) not in names:
         kind = _events_of(state)
-    found: ControllerEvent | BrokerEvent = codec.decode(_data(text, kind, "EVENT"), kind, "EVENT")
+    found: ControllerEvent | BrokerEvent = (
+        codec.loads(text, kind, "EVENT") if _is_json(text) else broker_short.parse(text, kind, "EVENT")
+    )
     return found
 
 
@@ -93,17 +100,15 @@ def _events_of(state: Controller | Broker) -> Any:
 
 def _name(text: str) -> Json:
     """The name of a value that a text gives, in JSON or in the short form; ``None`` if there is none."""
-    if text.lstrip().startswith("{"):
+    if _is_json(text):
         data = codec.parse(text, "EVENT")
         return data.get("type") if isinstance(data, dict) else None
     found = re.match(r"\s*([a-z-]+)", text)
     return found[1] if found else None
 
 
-def _data(text: str, kind: Any, where: str) -> Json:
-    if text.lstrip().startswith("{"):
-        return codec.parse(text, where)
-    return broker_short.parse(text, kind, where)
+def _is_json(text: str) -> bool:
+    return text.lstrip().startswith("{")
 
 
 def as_json(

@@ -47,7 +47,7 @@ class Run:
     """What the reference did: the events fed to a component, what decided, and its effects in order.
 
     ``start`` tells that the process started; ``events`` then holds only what followed.
-    ``short`` are the events in the short form (:mod:`kraftcheck.systems.kraft.text.short_form`).
+    ``short`` are the events in the short form (:mod:`kraftcheck.systems.short_form`).
     ``completed`` counts the effects that happened before the process ended; it is the number of effects where
     no fault cut the run short.
     """

@@ -9,9 +9,9 @@ from typing import Any
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
-from kraftcheck.systems.brokers.asking import listening
+from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.citations import in_broker_steps
-from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import broker_situations, broker_vector, form
 from kraftcheck.vectors.broker_outcomes import features
@@ -34,8 +34,8 @@ class Brokers:
         def listen(*told: Any) -> None:
             found.setdefault(told[:3], AskedBroker(*told))
 
-        with listening(listen):
-            explore(kind_of(scenario).build(scenario), threads=1, limits=Limits(max_states=max_states))
+        assert isinstance(scenario, BrokerScenario)
+        explore(build(scenario, listener=listen), threads=1, limits=Limits(max_states=max_states))
         yield from map(_step, found.values())
 
     def beyond(self) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,8 @@ peer, a clock or the store may do.
 
 from __future__ import annotations
 
-from typing import overload
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from kraftcheck.reference.brokers import (
     alter_partition,
@@ -106,91 +107,86 @@ def step(
     """
     if isinstance(state, Controller):
         controller = ControllerWork(protocol, state)
-        _on_controller(controller, event)
+        handlers = _DRAFT_CONTROLLER if isinstance(state.durable, Store) else _SHIPPED_CONTROLLER
+        _handler(handlers, event, "an event of this controller")(controller, event)
         metadata.tell_changes(controller, state)
         return ControllerOutcome(controller.controller, tuple(controller.effects), tuple(controller.rules))
     broker = BrokerWork(protocol, state)
-    _on_broker(broker, event)
+    if not state.ended:
+        handlers = _DRAFT_BROKER if protocol.is_draft else _SHIPPED_BROKER
+        _handler(handlers, event, "an event of a broker")(broker, event)
     return BrokerOutcome(broker.broker, tuple(broker.effects), tuple(broker.rules))
 
 
-def _on_controller(work: ControllerWork, event: ControllerEvent | BrokerEvent) -> None:
+Handlers = Mapping[type, Callable[[Any, Any], None]]
+
+
+def _handler(handlers: Mapping[type, Callable[..., Any]], happened: object, what: str) -> Callable[..., Any]:
+    if type(happened) not in handlers:
+        raise TypeError(f"not {what}: {happened!r}")
+    return handlers[type(happened)]
+
+
+# The controller.
+
+
+def _answer(work: ControllerWork, event: RequestReceived) -> None:
     draft = isinstance(work.controller.durable, Store)
-    if isinstance(event, RequestReceived):
-        work.emit(Reply(event.node, event.source, _answer(work, event)))
-    elif isinstance(event, Tick):
-        (liveness if draft else sessions).tick(work)
-    elif isinstance(event, SessionExpired):
-        (liveness if draft else sessions).session_expired(work, event.broker)
-    elif isinstance(event, Failover):
-        failover.become_active(work, event.node)
-    elif isinstance(event, MetadataDue):
-        metadata.tell(work, event.target)
-    elif draft and isinstance(event, RegistrationWritten):
-        registrations.write(work, event.broker, event.version)
-    elif draft and isinstance(event, RegistrationRemoved):
-        registrations.remove(work, event.broker)
-    elif draft and isinstance(event, StoreIsrReceived):
-        work.emit(StoreReply(event.source, store_isr.handle_write(work, event.request)))
-    elif draft and isinstance(event, LeaderMoveDue):
-        leadership.move(work, event.topic, event.index)
-    else:
-        raise TypeError(f"not an event of this controller: {event!r}")
+    requests = _DRAFT_REQUESTS if draft else _SHIPPED_REQUESTS
+    handle = _handler(requests, event.request, "a request to this controller")
+    work.emit(Reply(event.node, event.source, handle(work, event.node, event.request)))
 
 
-def _answer(work: ControllerWork, event: RequestReceived) -> Response:
-    request = event.request
-    draft = isinstance(work.controller.durable, Store)
-    if isinstance(request, IsrChangeRequest):
-        return isr_change.handle_request(work, event.node, request)
-    if isinstance(request, AlterPartitionRequest):
-        return alter_partition.handle_request(work, event.node, request)
-    if draft and isinstance(request, MetadataHeartbeatRequest):
-        return metadata_heartbeat.handle_request(work, event.node, request)
-    if not draft and isinstance(request, BrokerHeartbeatRequest):
-        return broker_heartbeat.handle_request(work, event.node, request)
-    if not draft and isinstance(request, BrokerRegistrationRequest):
-        return broker_registration.handle_request(work, event.node, request)
-    raise TypeError(f"not a request to this controller: {request!r}")
+def _write_isr(work: ControllerWork, event: StoreIsrReceived) -> None:
+    work.emit(StoreReply(event.source, store_isr.handle_write(work, event.request)))
 
 
-def _on_broker(work: BrokerWork, event: ControllerEvent | BrokerEvent) -> None:
-    if work.broker.ended:
-        return
-    if isinstance(event, ResponseReceived):
-        _take_answer(work, event)
-    elif isinstance(event, HeartbeatDue):
-        draft = work.protocol.is_draft
-        (metadata_heartbeat if draft else broker_heartbeat).send(work)
-    elif isinstance(event, Tick):
-        fencing.tick(work)
-    elif isinstance(event, ContactLost):
-        fencing.contact_lost(work)
-    elif isinstance(event, MetadataReceived):
-        metadata.receive(work, event.update)
-    elif isinstance(event, ControllerFound):
-        work.update(controller=event.node)
-    elif isinstance(event, RequestTimedOut):
-        _give_up(work, event.api)
-    elif isinstance(event, IsrWished):
-        isr_wishes.ask(work, event.wishes)
-    elif isinstance(event, StoreAnswered):
-        store_isr.handle_answer(work, event.response)
-    elif isinstance(event, RegistrationDue):
-        if not work.protocol.is_draft:
-            broker_registration.send(work)
-    elif isinstance(event, ShutdownWished):
-        shutdown.wish(work)
-    elif isinstance(event, ClientRequest):
-        clients.request(work)
-    elif isinstance(event, ClientRequestDone):
-        clients.done(work)
-    else:
-        raise TypeError(f"not an event of a broker: {event!r}")
+_CONTROLLER: Handlers = {
+    RequestReceived: _answer,
+    Failover: lambda work, event: failover.become_active(work, event.node),
+    MetadataDue: lambda work, event: metadata.tell(work, event.target),
+}
+_DRAFT_CONTROLLER: Handlers = {
+    **_CONTROLLER,
+    Tick: lambda work, event: liveness.tick(work),
+    SessionExpired: lambda work, event: liveness.session_expired(work, event.broker),
+    RegistrationWritten: lambda work, event: registrations.write(work, event.broker, event.version),
+    RegistrationRemoved: lambda work, event: registrations.remove(work, event.broker),
+    StoreIsrReceived: _write_isr,
+    LeaderMoveDue: lambda work, event: leadership.move(work, event.topic, event.index),
+}
+_SHIPPED_CONTROLLER: Handlers = {
+    **_CONTROLLER,
+    Tick: lambda work, event: sessions.tick(work),
+    SessionExpired: lambda work, event: sessions.session_expired(work, event.broker),
+}
+
+_Request = Callable[[ControllerWork, int, Any], Response]
+_REQUESTS: Mapping[type, _Request] = {
+    IsrChangeRequest: isr_change.handle_request,
+    AlterPartitionRequest: alter_partition.handle_request,
+}
+_DRAFT_REQUESTS: Mapping[type, _Request] = {
+    **_REQUESTS,
+    MetadataHeartbeatRequest: metadata_heartbeat.handle_request,
+}
+_SHIPPED_REQUESTS: Mapping[type, _Request] = {
+    **_REQUESTS,
+    BrokerHeartbeatRequest: broker_heartbeat.handle_request,
+    BrokerRegistrationRequest: broker_registration.handle_request,
+}
 
 
-def _give_up(work: BrokerWork, api: Api) -> None:
+# A broker process.
+
+
+def _take_answer(work: BrokerWork, event: ResponseReceived) -> None:
+    _handler(_RESPONSES, event.response, "a response")(work, event.node, event.response)
+
+
+def _give_up(work: BrokerWork, event: RequestTimedOut) -> None:
     """No answer came. Whether a change of an ISR was applied is not known: it stays pending."""
+    api = event.api
     under_way = api in work.broker.awaiting
     work.forget(api)
     if api is Api.HEARTBEAT:
@@ -199,17 +195,41 @@ def _give_up(work: BrokerWork, api: Api) -> None:
         pending_isrs.give_up(work)
 
 
-def _take_answer(work: BrokerWork, event: ResponseReceived) -> None:
-    response = event.response
-    if isinstance(response, MetadataHeartbeatResponse):
-        metadata_heartbeat.handle_response(work, event.node, response)
-    elif isinstance(response, BrokerHeartbeatResponse):
-        broker_heartbeat.handle_response(work, event.node, response)
-    elif isinstance(response, BrokerRegistrationResponse):
-        broker_registration.handle_response(work, event.node, response)
-    elif isinstance(response, IsrChangeResponse):
-        isr_change.handle_response(work, event.node, response)
-    elif isinstance(response, AlterPartitionResponse):
-        alter_partition.handle_response(work, event.node, response)
-    else:
-        raise TypeError(f"not a response: {response!r}")
+def _register(work: BrokerWork, event: RegistrationDue) -> None:
+    broker_registration.send(work)
+
+
+def _find_controller(work: BrokerWork, event: ControllerFound) -> None:
+    work.update(controller=event.node)
+
+
+_RESPONSES: Mapping[type, Callable[[BrokerWork, int, Any], None]] = {
+    MetadataHeartbeatResponse: metadata_heartbeat.handle_response,
+    BrokerHeartbeatResponse: broker_heartbeat.handle_response,
+    BrokerRegistrationResponse: broker_registration.handle_response,
+    IsrChangeResponse: isr_change.handle_response,
+    AlterPartitionResponse: alter_partition.handle_response,
+}
+_BROKER: Handlers = {
+    ResponseReceived: _take_answer,
+    Tick: lambda work, event: fencing.tick(work),
+    ContactLost: lambda work, event: fencing.contact_lost(work),
+    MetadataReceived: lambda work, event: metadata.receive(work, event.update),
+    ControllerFound: _find_controller,
+    RequestTimedOut: _give_up,
+    IsrWished: lambda work, event: isr_wishes.ask(work, event.wishes),
+    StoreAnswered: lambda work, event: store_isr.handle_answer(work, event.response),
+    ShutdownWished: lambda work, event: shutdown.wish(work),
+    ClientRequest: lambda work, event: clients.request(work),
+    ClientRequestDone: lambda work, event: clients.done(work),
+}
+_DRAFT_BROKER: Handlers = {
+    **_BROKER,
+    HeartbeatDue: lambda work, event: metadata_heartbeat.send(work),
+    RegistrationDue: lambda work, event: None,
+}
+_SHIPPED_BROKER: Handlers = {
+    **_BROKER,
+    HeartbeatDue: lambda work, event: broker_heartbeat.send(work),
+    RegistrationDue: _register,
+}

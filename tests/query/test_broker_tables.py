@@ -36,8 +36,7 @@ from kraftcheck.reference.brokers.protocol import (
     IsrChanges,
 )
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers.short_form import describe
-from kraftcheck.systems.brokers.text import error_name
+from kraftcheck.systems.brokers.short_form import describe, error_name
 from kraftcheck.systems.citations import in_broker_steps
 from tests.query.broker_rows import ASKED, PROTOCOLS, decided, only, rules
 

@@ -18,7 +18,7 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 
 FOLLOWER = "follower epoch=5 leader=1 log=3@4,2@5 fetched"
 VOTE = "vote-request from=3 epoch=6 last=5@5"

@@ -11,7 +11,7 @@ from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.step import Outcome, step
 from kraftcheck.reference.transitions import role_name
-from kraftcheck.systems.kraft.text.short_form import parse_event, parse_replica
+from kraftcheck.systems.kraft.text import parse_event, parse_replica
 
 
 def ask(replica: str | Replica, event: str, protocol: Protocol = KAFKA) -> Outcome:

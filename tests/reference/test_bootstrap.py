@@ -26,7 +26,7 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask, response, role, sent
 
 SERVERS = ("node-1:9093", "node-2:9093")

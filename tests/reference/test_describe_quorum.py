@@ -19,7 +19,7 @@ from kraftcheck.reference.replica import Leader, Progress, Replica
 from kraftcheck.reference.step import Outcome, step
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.reference.work import Work
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask, response
 
 LEADER = "leader epoch=5 log=2@2,1@5"

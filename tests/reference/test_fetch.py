@@ -12,7 +12,7 @@ from kraftcheck.reference.messages import FetchRequest, FetchResponse
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Connection, Follower, Leader
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import armed, ask, fetched, of_kind, response, role, sent
 
 # Epoch 5 began at offset 3 and has two records.

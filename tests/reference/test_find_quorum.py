@@ -18,7 +18,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, Protocol, ZombieLeader
 from kraftcheck.reference.replica import Connection
 from kraftcheck.reference.voters import VoterSet, static_voters
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.variants import choices
 from tests.reference.asking import armed, ask, fetched, of_kind, response, role, sent
 

@@ -23,7 +23,7 @@ from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Leader, Progress, Replica
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import Work
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import armed, ask, of_kind, persisted, role, sent
 
 

@@ -9,7 +9,7 @@ from kraftcheck.reference.metrics import NO_DIRECTORY, metrics
 from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
 from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter
 from kraftcheck.reference.voters import ReplicaKey, Voter
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask
 
 BEFORE = Protocol(state_machine=StateMachine.PRE_KIP996)

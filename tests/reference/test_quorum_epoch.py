@@ -14,7 +14,7 @@ from kraftcheck.reference.messages import BeginQuorumEpochRequest, EndQuorumEpoc
 from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
 from kraftcheck.reference.replica import Leader, QuorumState, Resigned
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import armed, ask, response, role, sent
 
 APIS = ["begin-quorum-epoch", "end-quorum-epoch"]

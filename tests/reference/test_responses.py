@@ -8,7 +8,7 @@ from kraftcheck.reference.effects import ForgetRequests
 from kraftcheck.reference.protocol import KAFKA, KIP996, Protocol
 from kraftcheck.reference.replica import Connection, QuorumState
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask, role
 
 # Each API's response, to a state that sends its request, in epoch 5.

@@ -14,7 +14,7 @@ from kraftcheck.reference.protocol import KAFKA, CandidateRestart, Protocol
 from kraftcheck.reference.replica import Follower, QuorumState, Replica, Resigned
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import armed, granted, persisted, role
 
 VOTER = parse_replica("unattached id=1/A")

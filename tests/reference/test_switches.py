@@ -12,7 +12,7 @@ from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.transitions import role_name
-from kraftcheck.systems.kraft.text.effects import describe_effect
+from kraftcheck.systems.kraft.text import describe_effect
 from kraftcheck.systems.variants import with_switches
 from tests.reference.asking import ask
 

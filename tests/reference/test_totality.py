@@ -20,7 +20,7 @@ from kraftcheck.reference.step import start, step
 from kraftcheck.reference.voters import ReplicaKey, matches
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.possible import problems
-from kraftcheck.systems.kraft.text.short_form import parse_event, parse_replica
+from kraftcheck.systems.kraft.text import parse_event, parse_replica
 
 PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
 

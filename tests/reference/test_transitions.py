@@ -14,7 +14,7 @@ from kraftcheck.reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer
 from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import ProcessDied, Work
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import armed, ask, of_kind, persisted, role
 
 ANY = ["unattached", "prospective", "candidate", "leader", "follower leader=3", "resigned"]

@@ -41,7 +41,7 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.step import Outcome, step
 from kraftcheck.reference.versions import RANGES, at_version, send
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask, role, sent
 
 KEY, PEER = ReplicaKey(1, "A"), ReplicaKey(2, "B")

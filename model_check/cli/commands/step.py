@@ -30,14 +30,10 @@ from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
 from kraftcheck.systems.kraft.text import fields
-from kraftcheck.systems.kraft.text.describe import (
-    describe_event,
-    describe_replica,
-    describe_response,
-    head_of,
-)
 from kraftcheck.systems.kraft.text.effects import describe_effect
-from kraftcheck.systems.kraft.text.words import NoShortForm
+from kraftcheck.systems.kraft.text.event import describe_message, print_event
+from kraftcheck.systems.kraft.text.replica import print_replica
+from kraftcheck.systems.short_form import name_of
 from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
 
 _NEEDED = (
@@ -70,8 +66,7 @@ is meant, --protocol does:
 Tables: {tables}.
 Tables of brokers: {broker_tables}.
 
-The short form is described in model_check/systems/kraft/text/short_form.py, that of
-brokers in model_check/systems/brokers/short_form.py.
+The short form is described in docs/short-form.md.
 """
 
 
@@ -162,10 +157,7 @@ def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -
     changed = "bold yellow" if outcome.state != before else ""
     entry(out, "state", broker_short.describe(outcome.state, draft=draft), changed)
     heading(out, "Effects, in order")
-    names = [
-        f"{number}. {broker_short.name_of(type(effect))}"
-        for number, effect in enumerate(outcome.effects, start=1)
-    ]
+    names = [f"{number}. {name_of(type(effect))}" for number, effect in enumerate(outcome.effects, start=1)]
     column = max(map(len, names), default=0) + 4
     for name, effect in zip(names, outcome.effects, strict=True):
         entry(out, name, broker_short.fields_text(effect, draft=draft), column=column)
@@ -200,8 +192,7 @@ def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
     heading(out, "Answer")
     replies = [effect for effect in outcome.effects if isinstance(effect, Reply)]
     for reply in replies:
-        words = " ".join(describe_response(reply.response))
-        entry(out, f"to {reply.to}", f"{head_of(reply.response)} {words}")
+        entry(out, f"to {reply.to}", describe_message(reply.response))
     if outcome.fatal:
         entry(out, "dies", outcome.fatal, "bold red")
     elif not replies:
@@ -220,19 +211,10 @@ def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
 
 
 def _print_question(out: Console, answer: Answer) -> None:
-    try:
-        before = describe_replica(answer.before)
-    except NoShortForm:
-        before = f"replica {answer.before.id}"
-    event = START if answer.event == START else _event_text(answer)
     heading(out, "Question")
-    entry(out, "replica", before)
-    entry(out, "event", event)
-
-
-def _event_text(answer: Answer) -> str:
-    assert not isinstance(answer.event, str)
-    return describe_event(answer.event, answer.before)
+    entry(out, "replica", print_replica(answer.before))
+    event = answer.event
+    entry(out, "event", event if isinstance(event, str) else print_event(event, answer.before))
 
 
 def _print_rules(out: Console, rules: tuple[str, ...], *, verbose: bool) -> None:

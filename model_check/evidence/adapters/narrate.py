@@ -10,8 +10,7 @@ from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.events import Poll, RequestReceived, ResponseReceived
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.text.describe import describe_event
-from kraftcheck.systems.kraft.text.effects import describe_effect
+from kraftcheck.systems.kraft.text import describe_effect, describe_event
 from kraftcheck.systems.kraft.words import FOLLOWING
 from kraftcheck.traces.view import describe
 from kraftcheck.traces.words import compare_nodes, label

@@ -18,7 +18,7 @@ from kraftcheck.systems.brokers.places import Control, Machine, Time
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.brokers.switches import with_switches
 from kraftcheck.systems.brokers.system import BrokerSystem
-from kraftcheck.systems.brokers.wiring import PARTITION, Name, Wiring
+from kraftcheck.systems.brokers.wiring import PARTITION, Listener, Name, Wiring
 
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
@@ -28,18 +28,27 @@ UNBOUNDED = ("timeouts", "contact_losses")
 _OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
 
 
-def build(scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False) -> BrokerSystem:
+def build(
+    scenario: BrokerScenario,
+    where: str | None = None,
+    *,
+    absorbs: bool = False,
+    listener: Listener | None = None,
+) -> BrokerSystem:
     """The system of ``scenario``, in which nothing is out of bounds, so that nothing is absorbed either.
 
     ``absorbs``: ends of time-outs of which there are none are budgets that are spent, so that fairness knows
-    of them. Raises InputError where the scenario contradicts itself.
+    of them. ``listener`` receives every question that the system asks the reference. Raises InputError where
+    the scenario contradicts itself.
     """
-    return _Builder(scenario, where or scenario.file, absorbs).build()
+    return _Builder(scenario, where or scenario.file, absorbs, listener).build()
 
 
 class _Builder:
-    def __init__(self, scenario: BrokerScenario, where: str, absorbs: bool) -> None:
-        self.scenario, self.where, self.absorbs = scenario, where, absorbs
+    def __init__(
+        self, scenario: BrokerScenario, where: str, absorbs: bool, listener: Listener | None
+    ) -> None:
+        self.scenario, self.where, self.absorbs, self.listener = scenario, where, absorbs, listener
 
     def build(self) -> BrokerSystem:
         scenario = self.scenario
@@ -128,6 +137,7 @@ class _Builder:
             hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties
             or names.HAND_OVER_SURVIVES in scenario.check.only,
             unbounded=frozenset(unbounded),
+            listener=self.listener,
         )
 
     def _begin(self, wiring: Wiring) -> tuple[Control, list[Machine]]:

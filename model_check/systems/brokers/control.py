@@ -36,7 +36,6 @@ from kraftcheck.reference.brokers.messages import (
 from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import control_checks, shutdown_checks, time
-from kraftcheck.systems.brokers.asking import step
 from kraftcheck.systems.brokers.history import Declared, Heard, Label
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
@@ -170,7 +169,7 @@ def _run(
     broken: list[str] = []
     goals: list[str] = []
     for event in events:
-        outcome = step(wiring.protocol, controller, event)
+        outcome = wiring.ask(controller, event)
         judged = control_checks.judge(wiring, controller, event, outcome)
         broken += judged.violations
         broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)

@@ -11,8 +11,8 @@ from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.messages import Request, Response
 from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol, IsrChanges
 from kraftcheck.systems.brokers.network import Payload
+from kraftcheck.systems.brokers.short_form import error_name
 from kraftcheck.systems.brokers.step import Action, Step
-from kraftcheck.systems.brokers.text import error_name
 from kraftcheck.systems.citations import in_broker_steps
 from kraftcheck.systems.coverage_targets import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 

@@ -10,7 +10,6 @@ from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
 from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
-from kraftcheck.systems.brokers.asking import step
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.files import BrokerFiles
 from kraftcheck.systems.brokers.history import History
@@ -22,6 +21,7 @@ from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
 from kraftcheck.systems.brokers.step import Step
 from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
+from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import Guard, guards_of_brokers
 from kraftcheck.systems.kind import Kind, Part, Run
 
@@ -54,7 +54,7 @@ class Brokers(Kind):
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
     projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
-    asking = (step,)
+    asking = (Wiring.ask,)
     words = BrokerWords()
     files = BrokerFiles()
     liveness = BrokerLiveness()

@@ -49,7 +49,6 @@ from kraftcheck.reference.brokers.starting import starting
 from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import names, process_checks, replication, time
-from kraftcheck.systems.brokers.asking import step
 from kraftcheck.systems.brokers.history import Answered, Crashed, Ended, Label, Served, Started
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
@@ -310,7 +309,7 @@ def run(
     changes: list[str] = []
     for event in events if broker is not None else ():
         assert broker is not None
-        outcome = step(wiring.protocol, broker, event)
+        outcome = wiring.ask(broker, event)
         broken += process_checks.violations(wiring, broker, event, outcome)
         changes += [change.goal for change in taken(wiring.protocol, broker, event, outcome.state)]
         effects += outcome.effects

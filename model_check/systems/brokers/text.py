@@ -41,17 +41,12 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.systems.brokers.short_form import error_name
 
 #: The broker that tables are about.
 BROKER = 1
 #: What the word for a state is where a step does not change it.
 UNCHANGED = "as before"
-
-
-def error_name(code: BrokerErrorCode, *, draft: bool) -> str:
-    """The name of an error code in one form: KIP-343 has names of its own for two of them."""
-    names = [name for name, member in BrokerErrorCode.__members__.items() if member is code]
-    return names[-1 if draft else 0]
 
 
 # The controller.

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast, overload
 
+from kraftcheck.reference.brokers import step as reference
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.frozen import Frozen
 
 
@@ -18,6 +24,13 @@ class Name(Frozen):
 
 #: The partition, where there is one; the only one that may have records.
 PARTITION = Name("t", 0)
+
+
+#: Receives every question to the reference: what the controller or broker was, what happened, the outcome.
+Listener = Callable[
+    [BrokerProtocol, Controller | Broker, ControllerEvent | BrokerEvent, ControllerOutcome | BrokerOutcome],
+    None,
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,22 @@ class Wiring:
     drift: int
     hand_over_survives: bool
     unbounded: frozenset[str]
+    listener: Listener | None = None
+
+    @overload
+    def ask(self, state: Controller, event: ControllerEvent) -> ControllerOutcome: ...
+
+    @overload
+    def ask(self, state: Broker, event: BrokerEvent) -> BrokerOutcome: ...
+
+    def ask(
+        self, state: Controller | Broker, event: ControllerEvent | BrokerEvent
+    ) -> ControllerOutcome | BrokerOutcome:
+        """The step of the reference; see :func:`kraftcheck.reference.brokers.step.step`."""
+        outcome = reference.step(self.protocol, cast(Broker, state), cast(BrokerEvent, event))
+        if self.listener is not None:
+            self.listener(self.protocol, state, event, outcome)
+        return outcome
 
     @property
     def is_draft(self) -> bool:

@@ -26,7 +26,7 @@ from kraftcheck.systems.kraft.labels import (
 )
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.kraft.text.words import print_key
+from kraftcheck.systems.kraft.text.style import print_key
 
 
 def explain(

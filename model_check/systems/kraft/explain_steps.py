@@ -23,8 +23,8 @@ from kraftcheck.systems.kraft import assignments, membership, names
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.text import describe_quorum as short_describe
-from kraftcheck.systems.kraft.text.words import print_key, print_keys
+from kraftcheck.systems.kraft.text.event import message_words
+from kraftcheck.systems.kraft.text.style import print_key, print_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ def _described(case: _Case) -> Iterator[str]:
     if answer is None:
         yield f"A time that Leader {case.id} has noted of a replica goes back."
         return
-    words = " ".join(short_describe.describe_response(answer))
+    words = " ".join(message_words(answer))
     yield f"Replica {case.id} answers {words} (a replica: its end offset, last fetch, last caught up)."
     for node in answer.nodes:
         if not node.endpoints:

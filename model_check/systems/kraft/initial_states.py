@@ -22,7 +22,7 @@ from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.starts import crash_matters, restart
 from kraftcheck.systems.kraft.step import Action, Step
-from kraftcheck.systems.kraft.text import short_form as shortform
+from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.kraft.unread import without_unread_fields
 from kraftcheck.systems.kraft.wiring import Wiring
 
@@ -203,6 +203,6 @@ def _as_led(scenario: KRaftScenario, error: Error, log: Log) -> Log:
 
 def _parsed(error: Error, replica: int | str, text: str, voters: tuple[int, ...]) -> Replica:
     try:
-        return shortform.parse_replica(f"{text} id={replica} voters={','.join(map(str, voters))}")
+        return parse_replica(f"{text} id={replica} voters={','.join(map(str, voters))}")
     except InputError as problem:
         raise error(f"replicas.initial.{replica}: {str(problem).rstrip('.')}") from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kraftcheck.reference.events import Event, Poll
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch
-from kraftcheck.reference.messages import Request, VoteResponse
+from kraftcheck.reference.messages import VoteResponse
 from kraftcheck.reference.replica import Leader, Progress, Replica
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
 from kraftcheck.systems.kraft.history import History
@@ -15,8 +15,8 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text import fields
 from kraftcheck.systems.kraft.text import log as short_log
-from kraftcheck.systems.kraft.text.describe import describe_event, describe_request, describe_response
-from kraftcheck.systems.kraft.text.words import print_key
+from kraftcheck.systems.kraft.text.event import describe_event, message_words
+from kraftcheck.systems.kraft.text.style import print_key
 
 NOTHING = fields.NOTHING
 
@@ -36,7 +36,7 @@ _NOBODY = Replica(ReplicaKey(0), VoterSet(()))
 def label(message: InFlight) -> str:
     """A message in a few words: ``VoteRequest(e1 last=0@0)``."""
     payload = message.payload
-    words = describe_request(payload)[1:] if isinstance(payload, Request) else describe_response(payload)
+    words = message_words(payload)
     words = [word for word in words if not word.startswith(("from=", "to=", "endpoints=", "max-wait="))]
     words = [f"e{word[6:]}" if word.startswith("epoch=") else word for word in words]
     if (

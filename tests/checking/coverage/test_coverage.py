@@ -32,9 +32,10 @@ from kraftcheck.reference.brokers.messages import Response as BrokerResponse
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
 from kraftcheck.reference.brokers.starting import running_cluster
+from kraftcheck.reference.brokers.step import step as broker_step
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import asking, coverage
+from kraftcheck.systems.brokers import coverage
 from kraftcheck.systems.brokers.step import Action, Execution, Step
 from kraftcheck.systems.coverage_targets import (
     ACTION,
@@ -172,9 +173,13 @@ def test_generators_within_a_condition_are_not_its_answer() -> None:
     led_by_1 = Partition("t", 0, (1, 2, 3), (1,), leader=1)
     controller, _ = running_cluster(SHIPPED, (1, 2), (led_by_1,))
     request = AlterPartitionRequest(1, 1, (PartitionProposal("t", 0, 0, 0, members),))
-    watch = Watch(guards_of_brokers(), (asking.step,))
+
+    def ask() -> None:
+        broker_step(SHIPPED, controller, RequestReceived(1, Process(1, 1), request))
+
+    watch = Watch(guards_of_brokers(), (ask,))
     with watch.watching() as seen:
-        asking.step(SHIPPED, controller, RequestReceived(1, Process(1, 1), request))
+        ask()
     asked = [(guards_of_brokers()[place], went) for place, went in seen]
     assert [went for guard, went in asked if guard.text.startswith("not all(lives.is_eligible(")] == [True]
 

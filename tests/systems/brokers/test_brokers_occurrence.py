@@ -15,7 +15,6 @@ from kraftcheck.query.broker_occurrence import fitted, occurs
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
-from kraftcheck.systems.brokers.asking import listening
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.brokers.short_form import describe
@@ -44,9 +43,8 @@ def reached(scenarios: Iterable[BrokerScenario]) -> set[tuple[BrokerProtocol, Co
     def hear(protocol: BrokerProtocol, state: Controller | Broker, _event: Any, outcome: Any) -> None:
         seen.update({(protocol, state), (protocol, outcome.state)})
 
-    with listening(hear):
-        for scenario in scenarios:
-            explore(build(scenario), keep_going=True, limits=ENOUGH)
+    for scenario in scenarios:
+        explore(build(scenario, listener=hear), keep_going=True, limits=ENOUGH)
     return seen
 
 

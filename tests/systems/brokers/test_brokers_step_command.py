@@ -60,8 +60,9 @@ def test_replicas_are_none_of_it() -> None:
             "response-received node=1 response=metadata-heartbeat-response()",
             "EVENT.response: expected a state, or an error",
         ),
-        ("broker id=1 incarnation=1", "heartbeat-due 7", "a field and its value"),
-        ("broker " + "x=[" * 50, "heartbeat-due", "one of its fields"),
+        ("broker id=1 incarnation=1", "heartbeat-due 7", "expected no field, found '7'"),
+        ("broker " + "x=[" * 50, "heartbeat-due", "where the list ends"),
+        ("broker " + "x=[" * 50 + "]" * 50, "heartbeat-due", "one of its fields"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(state: str, event: str, says: str) -> None:

@@ -16,7 +16,6 @@ from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.events import IsrWished, StoreIsrReceived
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers.asking import listening
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.brokers.short_form import describe
@@ -44,9 +43,8 @@ class Heard:
     def __init__(self, scenarios: Iterable[BrokerScenario], limits: Limits = ENOUGH) -> None:
         self.states: set[tuple[BrokerProtocol, Controller | Broker]] = set()
         self.events: set[Any] = set()
-        with listening(self._hear):
-            for scenario in scenarios:
-                explore(build(scenario), keep_going=True, limits=limits)
+        for scenario in scenarios:
+            explore(build(scenario, listener=self._hear), keep_going=True, limits=limits)
 
     def _hear(self, protocol: BrokerProtocol, state: Controller | Broker, event: Any, outcome: Any) -> None:
         self.states |= {(protocol, state), (protocol, outcome.state)}

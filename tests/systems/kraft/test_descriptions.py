@@ -23,7 +23,7 @@ from kraftcheck.systems.kraft.clock import Clock, Fetches
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.kraft.text.short_form import parse_replica
+from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.scenario import shipped
 from kraftcheck.traces import json_form
 from kraftcheck.traces.replay import replay

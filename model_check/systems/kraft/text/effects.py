@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from kraftcheck.reference.effects import (
     AppendAccepted,
     AppendBatch,
@@ -23,67 +26,67 @@ from kraftcheck.reference.effects import (
     Transition,
     Truncate,
 )
-from kraftcheck.systems.kraft.text.describe import describe_request, describe_response, head_of
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.replica import QuorumState
+from kraftcheck.systems.kraft.text.event import describe_message
 from kraftcheck.systems.kraft.text.fields import describe_record
-from kraftcheck.systems.kraft.text.snapshot import print_id
-from kraftcheck.systems.kraft.text.words import print_key
+from kraftcheck.systems.kraft.text.style import print_id, print_key, print_optional
 
 
-def describe_effect(effect: Effect) -> tuple[str, str]:
-    """The label of an effect (``persist``) and its text (``epoch=6 leader=none voted=2``)."""
-    if isinstance(effect, Persist):
-        state = effect.quorum_state
-        leader = "none" if state.leader is None else state.leader
-        voted = "none" if state.voted is None else print_key(state.voted)
-        return "persist", f"epoch={state.epoch} leader={leader} voted={voted}"
-    if isinstance(effect, AppendBatch):
-        batch = effect.batch
-        records = " ".join(map(describe_record, batch.records))
-        return "append", f"at offset {batch.base_offset}, epoch {batch.epoch}: {records}"
-    if isinstance(effect, Send):
-        return "send", f"to {effect.to}: {' '.join(describe_request(effect.request))}"
-    if isinstance(effect, Reply):
-        words = [head_of(effect.response), *describe_response(effect.response)]
-        return "reply", f"to {effect.to}: {' '.join(words)}"
-    if isinstance(effect, ArmTimer):
-        return "arm timer", f"{effect.timer.value}: {_duration(effect)}"
-    return _describe_other(effect)
+def fatal_text(effect: Fatal) -> str:
+    """Why the process exits."""
+    return effect.reason
+
+
+def _quorum_state(state: QuorumState) -> str:
+    voted = "none" if state.voted is None else print_key(state.voted)
+    return f"epoch={state.epoch} leader={print_optional(state.leader)} voted={voted}"
+
+
+def _batch(batch: Batch) -> str:
+    records = " ".join(map(describe_record, batch.records))
+    return f"at offset {batch.base_offset}, epoch {batch.epoch}: {records}"
 
 
 def _duration(effect: ArmTimer) -> str:
     duration = effect.duration
-    if isinstance(duration, SuccessorBackoff):
-        if duration.position == 0:
-            return "no time at all, as the first successor"
-        if duration.position >= duration.count:
-            return "the back-off of a replica that is not among the successors"
-        return f"the back-off of successor {duration.position + 1} of {duration.count}"
-    return duration.value
+    if not isinstance(duration, SuccessorBackoff):
+        return duration.value
+    if duration.position == 0:
+        return "no time at all, as the first successor"
+    if duration.position >= duration.count:
+        return "the back-off of a replica that is not among the successors"
+    return f"the back-off of successor {duration.position + 1} of {duration.count}"
 
 
-def _describe_other(effect: Effect) -> tuple[str, str]:
-    if isinstance(effect, Truncate):
-        return "truncate", f"to offset {effect.offset}"
-    if isinstance(effect, Flush):
-        return "flush", f"up to offset {effect.offset}"
-    if isinstance(effect, StoreSnapshot):
-        return "snapshot", f"kept, {print_id(effect.snapshot.id)}"
-    if isinstance(effect, DeleteBefore):
-        return "delete", f"the log before offset {effect.id.end_offset}"
-    if isinstance(effect, LoadSnapshot):
-        return "load", f"snapshot {print_id(effect.snapshot.id)} in place of the log"
-    if isinstance(effect, Transition):
-        return "transition", f"{effect.source} → {effect.target}, epoch {effect.epoch}"
-    if isinstance(effect, HighWatermark):
-        return "commit", f"the high watermark is {effect.offset}"
-    if isinstance(effect, ForgetRequests):
-        whose = "every node" if effect.node is None else f"node {effect.node}"
-        return "forget", f"answers of {whose} to earlier requests are dropped from here on"
-    if isinstance(effect, AppendAccepted):
-        return "accepted", f"the last record gets offset {effect.offset}"
-    if isinstance(effect, CallFailed):
-        return "refused", effect.reason
-    if isinstance(effect, Fatal):
-        return "dies", effect.reason
-    assert isinstance(effect, Stop)
-    return "stop", "the graceful shutdown is complete"
+def _dropped(effect: ForgetRequests) -> str:
+    whose = "every node" if effect.node is None else f"node {effect.node}"
+    return f"answers of {whose} to earlier requests are dropped from here on"
+
+
+#: By class of effect its label, and its text.
+_WORDS: Mapping[type, tuple[str, Callable[[Any], str]]] = {
+    Persist: ("persist", lambda effect: _quorum_state(effect.quorum_state)),
+    AppendBatch: ("append", lambda effect: _batch(effect.batch)),
+    Send: ("send", lambda effect: f"to {effect.to}: {describe_message(effect.request)}"),
+    Reply: ("reply", lambda effect: f"to {effect.to}: {describe_message(effect.response)}"),
+    ArmTimer: ("arm timer", lambda effect: f"{effect.timer.value}: {_duration(effect)}"),
+    Truncate: ("truncate", lambda effect: f"to offset {effect.offset}"),
+    Flush: ("flush", lambda effect: f"up to offset {effect.offset}"),
+    StoreSnapshot: ("snapshot", lambda effect: f"kept, {print_id(effect.snapshot.id)}"),
+    DeleteBefore: ("delete", lambda effect: f"the log before offset {effect.id.end_offset}"),
+    LoadSnapshot: ("load", lambda effect: f"snapshot {print_id(effect.snapshot.id)} in place of the log"),
+    Transition: ("transition", lambda effect: f"{effect.source} → {effect.target}, epoch {effect.epoch}"),
+    HighWatermark: ("commit", lambda effect: f"the high watermark is {effect.offset}"),
+    ForgetRequests: ("forget", _dropped),
+    AppendAccepted: ("accepted", lambda effect: f"the last record gets offset {effect.offset}"),
+    CallFailed: ("refused", lambda effect: effect.reason),
+    Fatal: ("dies", fatal_text),
+    Stop: ("stop", lambda effect: "the graceful shutdown is complete"),
+}
+
+
+def describe_effect(effect: Effect) -> tuple[str, str]:
+    """The label of an effect (``persist``) and its text (``epoch=6 leader=none voted=2``)."""
+    label, text = _WORDS[type(effect)]
+    return label, text(effect)

@@ -12,7 +12,6 @@ from kraftcheck.reference.replica import (
     Candidate,
     Follower,
     Leader,
-    ParkedFetch,
     Progress,
     Prospective,
     RemovingVoter,
@@ -21,11 +20,18 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.transitions import role_name
-from kraftcheck.systems.kraft.text import log as short_log
-from kraftcheck.systems.kraft.text.snapshot import print_id
-from kraftcheck.systems.kraft.text.words import print_endpoints, print_key, print_keys, print_numbers
+from kraftcheck.systems.kraft.text.log import describe_log
+from kraftcheck.systems.kraft.text.style import (
+    ENDPOINTS,
+    print_id,
+    print_key,
+    print_keys,
+    print_numbers,
+    print_optional,
+)
+from kraftcheck.systems.syntax import NONE
 
-NOTHING = "none"
+NOTHING = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,7 @@ class FieldChange:
 def compare(before: Replica, after: Replica) -> tuple[FieldChange, ...]:
     """All fields that either replica has, in the order of :func:`fields_of`."""
     old, new = fields_of(before), fields_of(after)
-    names = [name for name in new if name in old or name not in old]
-    names += [name for name in old if name not in new]
-    pairs = (FieldChange(name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in names)
+    pairs = (FieldChange(name, old.get(name, NOTHING), new.get(name, NOTHING)) for name in {**new, **old})
     return tuple(pair for pair in pairs if (pair.before, pair.after) != (NOTHING, NOTHING))
 
 
@@ -56,64 +60,73 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
     found = {
         "role": role_name(replica.role),
         "epoch": str(state.epoch),
-        "leader": _optional(state.leader),
+        "leader": print_optional(state.leader),
         "voted": NOTHING if state.voted is None else print_key(state.voted),
-        "log": short_log.describe_log(replica.log),
+        "log": describe_log(replica.log),
         "end offset": str(replica.log.end_offset),
-        "high watermark": _optional(replica.high_watermark),
+        "high watermark": print_optional(replica.high_watermark),
     }
     if replica.log.snapshots:
         found["log start"] = str(replica.log.start_offset)
         found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
-    found |= _role_fields(replica)
-    waiting = [each for each in replica.connections if each.awaiting]
-    found["awaiting"] = ",".join(str(each.node) + _colon(each.correlation) for each in waiting) or NOTHING
-    found["backing off"] = print_numbers(each.node for each in replica.connections if not each.awaiting)
-    found["parked"] = ",".join(map(_parked, replica.parked)) or NOTHING
-    found["next correlation"] = _optional(replica.next_correlation)
-    found["shutting down"] = "yes" if replica.shutting_down else NOTHING
-    found["voters"] = print_keys(voter.key for voter in replica.voters.voters)
-    return found
+    waiting = (f"{each.node}{_colon(each.correlation)}" for each in replica.connections if each.awaiting)
+    parked = (f"{each.source}:{each.request.offset}{_colon(each.correlation)}" for each in replica.parked)
+    return {
+        **found,
+        **_role_fields(replica),
+        "awaiting": ",".join(waiting) or NOTHING,
+        "backing off": print_numbers(each.node for each in replica.connections if not each.awaiting),
+        "parked": ",".join(parked) or NOTHING,
+        "next correlation": print_optional(replica.next_correlation),
+        "shutting down": _yes(replica.shutting_down),
+        "voters": print_keys(voter.key for voter in replica.voters.voters),
+    }
 
 
 def _role_fields(replica: Replica) -> dict[str, str]:
     role = replica.role
     if isinstance(role, Prospective | Candidate):
         election = role.election
-        electorate = {"electorate": print_numbers(election.voters)}
+        frozen = {"electorate": print_numbers(election.voters)}
         tally = {"granted": print_numbers(election.granted), "rejected": print_numbers(election.rejected)}
-        known = role.leader_endpoints if isinstance(role, Prospective) else ()
-        frozen = electorate if election.voters != replica.voters.ids else {}
-        return frozen | tally | {"leader endpoints": print_endpoints(known)}
-    if isinstance(role, Follower):
-        fetched = "yes" if role.has_fetched else "no"
-        partial = role.fetching_snapshot
-        loads = {} if partial is None else {"loads": f"{print_id(partial.id)} from {partial.position} on"}
-        updated = {"leader has updated": "yes"} if role.has_updated_leader else {}
-        return (
-            {"leader endpoints": print_endpoints(role.leader_endpoints), "has fetched": fetched}
-            | updated
-            | loads
-        )
-    if isinstance(role, Leader):
+        endpoints = role.leader_endpoints if isinstance(role, Prospective) else ()
         return {
-            "epoch start": str(role.epoch_start_offset),
-            "granting voters": print_numbers(role.granting_voters),
-            "progress": " ".join(map(_progress, role.progress)),
-            "pending": " ".join("+".join(map(describe_record, records)) for records in role.pending)
-            or NOTHING,
-            "contacts": print_numbers(role.contacts),
-            "resign requested": "yes" if role.resign_requested else NOTHING,
-            "observers": " ".join(map(_progress, role.observers)) or NOTHING,
-            "voter change": _voter_change(role.change),
-            "reported entries": print_keys(entry.key for entry in role.reported),
-        } | ({"alterations": " ".join(map(_alteration, role.alterations))} if role.alterations else {})
+            **(frozen if election.voters != replica.voters.ids else {}),
+            **tally,
+            "leader endpoints": ENDPOINTS.show(endpoints),
+        }
+    if isinstance(role, Follower):
+        partial = role.fetching_snapshot
+        return {
+            "leader endpoints": ENDPOINTS.show(role.leader_endpoints),
+            "has fetched": "yes" if role.has_fetched else "no",
+            **({"leader has updated": "yes"} if role.has_updated_leader else {}),
+            **({} if partial is None else {"loads": f"{print_id(partial.id)} from {partial.position} on"}),
+        }
+    if isinstance(role, Leader):
+        return _leader_fields(role)
     if isinstance(role, Resigned):
         return {
             "unacknowledged": print_numbers(role.unacknowledged),
             "preferred successors": print_keys(role.preferred_successors),
         }
     return {}
+
+
+def _leader_fields(role: Leader) -> dict[str, str]:
+    pending = ("+".join(map(describe_record, records)) for records in role.pending)
+    found = {
+        "epoch start": str(role.epoch_start_offset),
+        "granting voters": print_numbers(role.granting_voters),
+        "progress": " ".join(map(_progress, role.progress)),
+        "pending": " ".join(pending) or NOTHING,
+        "contacts": print_numbers(role.contacts),
+        "resign requested": _yes(role.resign_requested),
+        "observers": " ".join(map(_progress, role.observers)) or NOTHING,
+        "voter change": _voter_change(role.change),
+        "reported entries": print_keys(entry.key for entry in role.reported),
+    }
+    return found | ({"alterations": " ".join(map(_alteration, role.alterations))} if role.alterations else {})
 
 
 def _voter_change(change: VoterChange | None) -> str:
@@ -150,13 +163,9 @@ def _progress(entry: Progress) -> str:
     return f"{entry.id}:{end}{'' if entry.acknowledged else ' (silent)'}{clock}"
 
 
-def _parked(entry: ParkedFetch) -> str:
-    return f"{entry.source}:{entry.request.offset}{_colon(entry.correlation)}"
-
-
 def _colon(correlation: int | None) -> str:
     return "" if correlation is None else f":{correlation}"
 
 
-def _optional(number: int | None) -> str:
-    return NOTHING if number is None else str(number)
+def _yes(switch: bool) -> str:
+    return "yes" if switch else NOTHING

@@ -2,109 +2,184 @@
 
 Each record is a batch of its own; the first of an epoch is the LeaderChange record, the others are values
 (the value is the offset). ``[2]@5`` is one batch of two values; ``0@5`` as the last part says that epoch 5
-has begun and has no record yet. The leader of the current epoch is known from the replica; older epochs were
-led by the first voter, as far as their LeaderChange records tell.
+has begun and has no record yet.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.log import Batch, LeaderChange, Log, Record, Value
-from kraftcheck.systems.kraft.text.words import INT32
+from kraftcheck.reference.replica import Replica
+from kraftcheck.support.codec import INT32, INT64
+from kraftcheck.systems.syntax import NONE, Syntax, one_word
 
 MAX_RECORDS = 10_000
 
-#: What the LeaderChange record of an epoch says.
-Opening = Callable[[int], LeaderChange]
-
-EXPECTED = "counts of records with their epochs, in ascending order of epochs"
-
-
-def parse_log(text: str, opening: Opening) -> Log | None:
-    """The log that ``text`` describes, or ``None`` if it does not describe one."""
-    if text == "none":
-        return Log()
-    return _extend(Log(), text, opening)
-
-
-def batches_after(log: Log, base: int, text: str, opening: Opening) -> tuple[Batch, ...] | None:
-    """The batches from offset ``base`` on that ``text`` describes, as they would follow ``log``, or
-    ``None`` if it does not describe any. Unlike a log, they may leave a gap or go back to a smaller epoch.
-    """
-    last_epoch = log.batches[-1].epoch if log.batches and log.end_offset == base else 0
-    batches: list[Batch] = []
-    offset = base
-    for part in text.split(","):
-        counted = _count(part)
-        if counted is None or counted.number == 0 or offset + counted.number > base + MAX_RECORDS:
-            return None
-        found = _batches(offset, counted, opening, opens=counted.epoch != last_epoch)
-        batches += found
-        offset, last_epoch = found[-1].end_offset, counted.epoch
-    return tuple(batches)
-
 
 @dataclass(frozen=True, slots=True)
-class _Count:
-    """One part of a log: a number of records of an epoch, in one batch or each in its own."""
+class Count:
+    """One part of a log: a number of records of an epoch, each a batch of its own or all in one batch."""
 
     number: int
     epoch: int
-    together: bool
+    together: bool = False
+
+    def __str__(self) -> str:
+        return f"[{self.number}]@{self.epoch}" if self.together else f"{self.number}@{self.epoch}"
 
 
-def _count(part: str) -> _Count | None:
-    match = re.fullmatch(r"(?:([0-9]{1,5})|\[([0-9]{1,5})\])@([0-9]{1,10})", part)
-    if match is None or int(match[3]) > INT32:
-        return None
-    return _Count(int(match[2] or match[1]), int(match[3]), match[2] is not None)
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of a Fetch response: their first offset (``None``: where the log ends), and counts."""
+
+    base: int | None
+    counts: tuple[Count, ...]
 
 
-def _extend(log: Log, text: str, opening: Opening) -> Log | None:
-    parts = text.split(",")
-    for index, part in enumerate(parts):
-        counted = _count(part)
-        if counted is None or counted.epoch < log.last_epoch or log.end_offset + counted.number > MAX_RECORDS:
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """What the LeaderChange records of a log say: the leader of the current epoch opened that one, the first
+    voter all others.
+    """
+
+    leader: int | None
+    epoch: int
+    replica_id: int
+    voters: tuple[int, ...]
+
+    def record(self, epoch: int) -> LeaderChange:
+        """The LeaderChange record of an epoch."""
+        first = self.voters[0] if self.voters else self.replica_id
+        led_by = self.leader if self.leader is not None and epoch == self.epoch else first
+        return LeaderChange(led_by, self.voters, self.voters)
+
+
+def openings_by(leader: int | None, epoch: int, replica: Replica) -> Openings:
+    """The LeaderChange records that ``leader`` of ``epoch`` sends to a replica."""
+    return Openings(leader, epoch, replica.id, replica.voters.ids)
+
+
+# Reading.
+
+
+def _counts(text: str) -> tuple[Count, ...] | None:
+    found = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(?:([0-9]{1,5})|\[([0-9]{1,5})\])@([0-9]{1,10})", part)
+        if match is None or int(match[3]) > INT32:
             return None
-        if counted.number == 0:
-            last = index == len(parts) - 1
-            opens = last and counted.epoch > log.last_epoch and not counted.together
-            return logs.start_epoch(log, counted.epoch) if opens else None
-        opens = not log.batches or log.batches[-1].epoch != counted.epoch
-        for batch in _batches(log.end_offset, counted, opening, opens=opens):
-            log = logs.append(log, batch)
-    return log
+        found.append(Count(int(match[2] or match[1]), int(match[3]), match[2] is not None))
+    return tuple(found) if sum(count.number for count in found) <= MAX_RECORDS else None
 
 
-def _batches(base: int, counted: _Count, opening: Opening, *, opens: bool) -> list[Batch]:
-    if counted.together:
-        return [Batch(base, counted.epoch, tuple(Value(base + n) for n in range(counted.number)))]
-    records: list[Record] = [Value(base + n) for n in range(counted.number)]
-    if opens:
-        records[0] = opening(counted.epoch)
-    return [Batch(base + n, counted.epoch, (record,)) for n, record in enumerate(records)]
+def _log_counts(text: str) -> tuple[Count, ...] | None:
+    """The counts of a log: in ascending order of epochs, none of them 0 but the last that begins an epoch."""
+    if text == NONE:
+        return ()
+    counts = _counts(text)
+    if counts is None:
+        return None
+    epochs = [0, *(count.epoch for count in counts)]
+    begins = counts[-1].number == 0 and not counts[-1].together and epochs[-1] > epochs[-2]
+    written = counts[:-1] if begins else counts
+    return counts if epochs == sorted(epochs) and all(count.number for count in written) else None
 
 
-def describe_batches(batches: tuple[Batch, ...]) -> str:
-    """``batches`` in the form that :func:`extend` reads; what records contain is not told."""
-    parts: list[tuple[str, int, int]] = []
+def _records(text: str) -> Records | None:
+    match = re.fullmatch(r"(?:([0-9]{1,19}):)?(.+)", text)
+    counts = None if match is None else _counts(match[2])
+    if match is None or counts is None or not all(count.number for count in counts):
+        return None
+    base = None if match[1] is None else int(match[1])
+    return None if base is not None and base > INT64 - MAX_RECORDS else Records(base, counts)
+
+
+def _batches(base: int, last_epoch: int, counts: Sequence[Count], openings: Openings) -> Iterator[Batch]:
+    """The batches from offset ``base`` on, after a record of ``last_epoch``."""
+    for count in counts:
+        values: list[Record] = [Value(base + number) for number in range(count.number)]
+        if count.together:
+            yield Batch(base, count.epoch, tuple(values))
+        elif values:
+            if count.epoch != last_epoch:
+                values[0] = openings.record(count.epoch)
+            yield from (Batch(base + number, count.epoch, (each,)) for number, each in enumerate(values))
+        base, last_epoch = base + count.number, count.epoch
+
+
+def log_of(counts: Sequence[Count], openings: Openings) -> Log:
+    """The log with so many records."""
+    log = Log()
+    for batch in _batches(0, -1, counts, openings):
+        log = logs.append(log, batch)
+    return logs.start_epoch(log, counts[-1].epoch) if counts and not counts[-1].number else log
+
+
+def batches_after(log: Log, records: Records, openings: Openings) -> tuple[Batch, ...]:
+    """Batches such as a leader would send: they continue ``log``, or start elsewhere. Unlike a log, they may
+    leave a gap or go back to a smaller epoch.
+    """
+    base = log.end_offset if records.base is None else records.base
+    before = logs.truncate(log, base)
+    follows = before.batches and before.end_offset == base
+    last_epoch = before.batches[-1].epoch if follows else 0
+    return tuple(_batches(base, last_epoch, records.counts, openings))
+
+
+# Printing; what records contain is left out.
+
+
+def counts_of(batches: Sequence[Batch]) -> tuple[Count, ...]:
+    """How many records of which epochs ``batches`` have."""
+    counts: list[Count] = []
     for batch in batches:
         size = len(batch.records)
-        if size > 1:
-            parts.append(("[{}]@{}", size, batch.epoch))
-        elif parts and parts[-1][0] == "{}@{}" and parts[-1][2] == batch.epoch:
-            parts[-1] = ("{}@{}", parts[-1][1] + 1, batch.epoch)
+        last = counts[-1] if counts else None
+        if size == 1 and last is not None and not last.together and last.epoch == batch.epoch:
+            counts[-1] = Count(last.number + 1, batch.epoch)
         else:
-            parts.append(("{}@{}", 1, batch.epoch))
-    return ",".join(form.format(size, epoch) for form, size, epoch in parts)
+            counts.append(Count(size, batch.epoch, size > 1))
+    return tuple(counts)
+
+
+def counts_of_log(log: Log) -> tuple[Count, ...]:
+    """How many records of which epochs ``log`` has, and the epoch that has begun without a record."""
+    last_written = log.batches[-1].epoch if log.batches else 0
+    opened = (Count(0, log.last_epoch),) if log.last_epoch > last_written else ()
+    return (*counts_of(log.batches), *opened)
+
+
+def show_counts(counts: Sequence[Count]) -> str:
+    """Counts in the form in which they are read."""
+    return ",".join(map(str, counts)) or NONE
+
+
+def describe_batches(batches: Sequence[Batch]) -> str:
+    """``batches`` by number and epoch of their records."""
+    return show_counts(counts_of(batches))
 
 
 def describe_log(log: Log) -> str:
-    """``log`` in the form that :func:`parse_log` reads; what records contain is not told."""
-    last_written = log.batches[-1].epoch if log.batches else 0
-    opened = f"0@{log.last_epoch}" if log.last_epoch > last_written else ""
-    return ",".join(filter(None, (describe_batches(log.batches), opened))) or "none"
+    """``log`` by number and epoch of its records."""
+    return show_counts(counts_of_log(log))
+
+
+COUNTS: Syntax = one_word(
+    "counts of records with their epochs, in ascending order of epochs",
+    _log_counts,
+    show_counts,
+    "",
+    "3@4,2@5",
+)
+#: Read as :class:`Records`, shown from batches.
+RECORDS: Syntax = one_word(
+    "counts of records with their epochs, after a first offset and a colon if need be",
+    _records,
+    lambda batches: f"{batches[0].base_offset}:{describe_batches(batches)}",
+    "",
+    "5:2@6",
+)
