@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.support.forks import prepare
+from kraftcheck.engine.prepared import prepare
 from tests.house.pages import blocks, pattern
 
 _TABLE = re.compile(r"^(?=\[)", re.M)
