@@ -17,8 +17,9 @@ from kraftcheck.engine.system import Exploration, GlobalState, Limits, System, V
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.examples import examples
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(40)
 
 
 def reachable(

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import explorer
@@ -25,10 +25,10 @@ from kraftcheck.engine.synthetic import Synthetic
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.examples import examples
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
 SMALLER = Synthetic(nodes=2, epochs=2, entries=2, restarts=1, capacity=3)
-FIXTURES = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def cut_short(
 
 
 @pytest.mark.slow
-@settings(deadline=None, suppress_health_check=FIXTURES)
+@examples(100)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 12), max_size=3), st.integers(0, 2**32))
 def test_taken_up_again_is_as_never_interrupted(
     tmp_path_factory: pytest.TempPathFactory,
@@ -98,7 +98,7 @@ class Stopped:
         return getattr(self._system, name)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=FIXTURES)
+@examples(25)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(1, 2))
 def test_ctrl_c_leaves_what_is_complete(
     tmp_path_factory: pytest.TempPathFactory,
@@ -236,7 +236,7 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=FIXTURES)
+@examples(40)
 @given(st.data())
 def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> None:
     """In what the checkpoint counts it is refused, by the name of the file; what follows is of no account."""

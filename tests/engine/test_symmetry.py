@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
@@ -19,6 +19,7 @@ from kraftcheck.engine.synthetic import Node, Synthetic
 from kraftcheck.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
 from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_symmetric import RandomSymmetric, systems
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -61,14 +62,14 @@ def check_against_twin(system: RandomSymmetric) -> None:
         assert all(confirms(system, each) for each in found.violations)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(systems())
 def test_as_the_naive_twin_up_to_renaming(system: RandomSymmetric) -> None:
     check_against_twin(system)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=700)
+@examples(700)
 @given(systems())
 def test_as_the_naive_twin_up_to_renaming_often(system: RandomSymmetric) -> None:
     check_against_twin(system)
