@@ -253,8 +253,8 @@ class Model(Protocol):
     ``name`` is what its components are called together, as the table of its scenarios that tells the kind.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
     ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
-    what of local states is asked for in graphs, with "-" for blanks; ``fold``: by which of them graphs are
-    folded unless others are named. ``asking``: the functions by which its steps ask the reference.
+    what of local states is asked for in graphs, with "-" for blanks; ``projection``: on which of them graphs
+    are projected unless others are named. ``asking``: the functions by which its steps ask the reference.
     """
 
     @property
@@ -266,7 +266,7 @@ class Model(Protocol):
     @property
     def fields(self) -> tuple[str, ...]: ...
     @property
-    def fold(self) -> tuple[str, ...]: ...
+    def projection(self) -> tuple[str, ...]: ...
     @property
     def asking(self) -> tuple[Callable[..., Any], ...]: ...
     @property

@@ -27,9 +27,9 @@ from kraftcheck.engine.liveness import (
     lassos,
     out_of_reach,
 )
+from kraftcheck.engine.reference_explorer import state_graph
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.twin import state_graph
 from tests.engine.handmade import BadMutex, LossyPing, Ring
 from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.examples import examples
@@ -297,7 +297,7 @@ def edges_of(graph: Graph) -> list[tuple[GlobalState, GlobalState, PathStep]]:
 
 
 @pytest.mark.slow
-def test_collected_graph_equals_the_twins() -> None:
+def test_collected_graph_equals_the_oracles() -> None:
     for system in (LossyPing(), BadMutex(), *(random_system(seed) for seed in range(60))):
         graph, expected = collect_graph(system, threads=2), state_graph(system)
         found = edges_of(graph)

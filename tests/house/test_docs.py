@@ -38,7 +38,8 @@ def commands_in(page: Path) -> Iterator[str]:
                 yield line
     prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for line in re.findall(r"`(kraftcheck [^`\n]+)`", prose):
-        yield line if line.count(" ") > 1 else f"{line} --help"
+        names_only = re.fullmatch(r"kraftcheck \w+( show| replay)?", line)
+        yield f"{line} --help" if names_only else line
 
 
 def parse(line: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Violation
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build as build_system
 from kraftcheck.systems.kraft.system import KRaftSystem

@@ -52,7 +52,7 @@ class Brokers:
     )  # fmt: skip
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
     fields = words.FIELDS
-    fold = ("role", "fenced", "link", "brokers", "registrations", "partition")
+    projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
     asking = (step,)
     words = BrokerWords()
     files = BrokerFiles()

@@ -104,7 +104,7 @@ class KRaft:
     name = "replicas"
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     faults = FAULTS
-    fold = ("role", "epoch")
+    projection = ("role", "epoch")
     asking = (node.execute, node.boot)
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.checking.run import check
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Limits
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.reference.voters import VoterSet
