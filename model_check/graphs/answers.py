@@ -33,7 +33,7 @@ class Answers:
         first = initial(self.states) if begin is None else where(self.states, begin)
         found = self.queries.shortest(first, where(self.states, end))
         data: dict[str, Any] = {"question": "path", "scenario": self.chosen.name, "found": found is not None}
-        return data | (self._never(begin, end) if found is None else self._told(found))
+        return data | (self._never(begin, end) if found is None else self._shown(found))
 
     def shared(self, end: Condition) -> dict[str, Any]:
         """What every path from the beginning to ``end`` has in common."""
@@ -50,7 +50,7 @@ class Answers:
             "shared_steps": list(found.steps),
             "shared_looks": list(found.labels),
             "shared_states": single,
-            "shortest": self._told(found.path),
+            "shortest": self._shown(found.path),
         }
 
     def after_faults(self) -> dict[str, Any]:
@@ -69,21 +69,21 @@ class Answers:
     def _never(self, *conditions: Condition | None) -> dict[str, Any]:
         """Fields that are never as asked for, with what they are instead."""
         graph = self.states.graph
-        told = []
+        missing = []
         for condition in (each for some in conditions if some is not None for each in some.each()):
             if where(self.states, condition).any():
                 continue
-            ((field, who, text),) = condition.wanted
+            ((field, owner, text),) = condition.wanted
             values = {
                 each
                 for number in range(graph.size)
-                for each in seen(self.states.system, graph.state(number), field, who)
+                for each in seen(self.states.system, graph.state(number), field, owner)
             }
-            name = field if who is None else f"{field}.{who}"
-            told.append({"field": name, "asked": text, "seen": sorted(values)})
-        return {"never": told}
+            name = field if owner is None else f"{field}.{owner}"
+            missing.append({"field": name, "asked": text, "seen": sorted(values)})
+        return {"never": missing}
 
-    def _told(self, path: StatePath) -> dict[str, Any]:
+    def _shown(self, path: StatePath) -> dict[str, Any]:
         """A path, with the path by which ``kraftcheck trace show`` shows it from the beginning."""
         begin = np.zeros(self.states.graph.size, np.bool_)
         begin[path.states[0]] = True

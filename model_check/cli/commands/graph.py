@@ -51,9 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--to", metavar="STATES", help="show a shortest path there")
     asked.add_argument("--shared", metavar="STATES", help="show what every path there has in common")
-    asked.add_argument(
-        "--after-faults", action="store_true", help="show what there is only after a fault (FIELDS of states)"
-    )
+    asked.add_argument("--after-faults", action="store_true", help="show which FIELDS of states need a fault")
     parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
@@ -131,6 +129,6 @@ def _export(states: States, projection: Projection, shown: str, arguments: argpa
     if arguments.output is not None:
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         of = found.graph["states"]
-        told = (_count(nodes, "node"), _count(edges, "edge"), _count(of, "state"))
-        print(f"{arguments.output}: {told[0]}, {told[1]} of {told[2]}")
+        counts = f"{_count(nodes, 'node')}, {_count(edges, 'edge')} of {_count(of, 'state')}"
+        print(f"{arguments.output}: {counts}")
     return EXIT_EXPECTED
