@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine.explorer import explore
@@ -14,6 +14,7 @@ from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.system import UNLIMITED, Limits
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
+from tests.examples import examples
 from tests.systems.brokers.broker_samples import scenario_of, shipped
 
 SMALL = (
@@ -89,7 +90,7 @@ _BUDGETS = (
 )  # fmt: skip
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(8)
 @given(tables())
 def test_random_scenarios(data: dict[str, Any]) -> None:
     agree(scenario_of(**data), Limits(max_depth=5), keep_going=True)
