@@ -21,7 +21,7 @@ unexport PYTHONPATH PYTHONHOME PYTEST_ADDOPTS MYPYPATH
 
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
-SEEDED := $(PYTEST) --numprocesses=auto --hypothesis-seed=0
+SEEDED := $(PYTEST) --numprocesses=auto --dist=loadfile --hypothesis-seed=0
 KRAFTCHECK := $(VENV)/bin/kraftcheck
 
 # Runs the rest of the line if there is Java; otherwise says loudly that it does not.
@@ -52,8 +52,8 @@ test: java lint fast everything slow pairs ## everything CI runs: lint, types, a
 pairs: $(INSTALLED) $(WITH_SPARK)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PAIRED=1 spark mutants tlc-small tlc-mutants proofs types
 
-nightly: $(WITH_SPARK) ## what takes minutes: all tests on new random examples, nightly scenarios
-	$(PYTEST)
+nightly: $(WITH_SPARK) ## what takes minutes: all tests on new and more random examples, nightly scenarios
+	$(PYTEST) --hypothesis-profile=nightly
 	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
 	@$(WITH_JAVA) $(KRAFTCHECK) tlc

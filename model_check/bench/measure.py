@@ -1,8 +1,8 @@
 """The measurements: what is run, how often, and how the figures are taken from it.
 
 A rate says little across machines and days, so the engine is measured together with its yardstick, the
-naive twin, in the same process on the same scenario. The runs of one round follow each other closely; a
-ratio is taken inside a round, and the figure reported is the median over the rounds.
+reference explorer, in the same process on the same scenario. The runs of one round follow each other
+closely; a ratio is taken inside a round, and the figure reported is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from kraftcheck.engine.explorer import explore, resident_bytes
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -26,25 +26,27 @@ THREADS = (1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured: distinct states of an engine run and of a twin run, and rounds."""
+    """How much is measured: rounds, and the distinct states of a run of the engine and of the reference
+    explorer.
+    """
 
     engine_states: int = 50_000_000
-    twin_states: int = 2_000
+    reference_states: int = 2_000
     rounds: int = 3
 
 
-QUICK = Plan(engine_states=10_000, twin_states=200, rounds=1)
+QUICK = Plan(engine_states=10_000, reference_states=200, rounds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the engine with empty tables and with the tables of the run before, by threads; the twin;
-    and all states and those up to renaming, on one thread with filled tables, where voters may be renamed.
+    """One round: the engine with empty tables and with the tables of the run before, by threads; the
+    reference explorer; and, where voters may be renamed, all states and those up to renaming (one thread).
     """
 
     cold: dict[int, Exploration]
     filled: dict[int, Exploration]
-    twin: Exploration
+    reference: Exploration
     symmetry: tuple[Exploration, Exploration] | None = None
 
 
@@ -82,16 +84,24 @@ class Measurement:
             ("engine_2", "engine, 2 threads", lambda r: rate(r.cold[2])),
             ("filled_1", "engine, 1 thread, tables filled before", lambda r: rate(r.filled[1])),
             ("filled_2", "engine, 2 threads, tables filled before", lambda r: rate(r.filled[2])),
-            ("twin", "naive twin (plain Python, full states)", lambda r: rate(r.twin)),
+            ("reference", "reference explorer (plain Python, full states)", lambda r: rate(r.reference)),
         ]
         return [Figure(key, label, self._over_rounds(of), "distinct states/s") for key, label, of in rates]
 
     def _ratios(self) -> list[Figure]:
+        def to_reference(found: Callable[[Round], Exploration]) -> Callable[[Round], float]:
+            return lambda r: rate(found(r)) / rate(r.reference)
+
         ratios: list[tuple[str, str, Callable[[Round], float]]] = [
-            ("engine_1_to_twin", "engine, 1 thread : twin", lambda r: rate(r.cold[1]) / rate(r.twin)),
-            ("engine_2_to_twin", "engine, 2 threads : twin", lambda r: rate(r.cold[2]) / rate(r.twin)),
-            ("filled_1_to_twin", "1 thread, filled : twin", lambda r: rate(r.filled[1]) / rate(r.twin)),
-            ("filled_2_to_twin", "2 threads, filled : twin", lambda r: rate(r.filled[2]) / rate(r.twin)),
+            (f"{key}_to_reference", f"{label} : reference explorer", to_reference(found))
+            for key, label, found in (
+                ("engine_1", "engine, 1 thread", lambda r: r.cold[1]),
+                ("engine_2", "engine, 2 threads", lambda r: r.cold[2]),
+                ("filled_1", "1 thread, filled", lambda r: r.filled[1]),
+                ("filled_2", "2 threads, filled", lambda r: r.filled[2]),
+            )
+        ]
+        ratios += [
             ("two_to_one_cold", "2 threads : 1 thread", lambda r: rate(r.cold[2]) / rate(r.cold[1])),
             ("two_to_one", "2 threads : 1 thread, filled", lambda r: rate(r.filled[2]) / rate(r.filled[1])),
         ]
@@ -116,10 +126,15 @@ class Measurement:
         ]
 
     def _counts(self) -> list[Figure]:
-        engine, twin = self.rounds[0].cold[1], self.rounds[0].twin
+        engine, reference = self.rounds[0].cold[1], self.rounds[0].reference
         return [
             Figure("engine_states", "states per engine run", engine.distinct, "distinct states"),
-            Figure("twin_states", "states per twin run", twin.distinct, "distinct states"),
+            Figure(
+                "reference_states",
+                "states per reference explorer run",
+                reference.distinct,
+                "distinct states",
+            ),
             Figure(
                 "engine_calls",
                 "reference calls per state, engine",
@@ -127,9 +142,9 @@ class Measurement:
                 "calls/distinct state",
             ),
             Figure(
-                "twin_calls",
-                "reference calls per state, twin",
-                twin.calls / twin.distinct,
+                "reference_calls",
+                "reference calls per state, reference explorer",
+                reference.calls / reference.distinct,
                 "calls/distinct state",
             ),
         ]
@@ -184,8 +199,8 @@ def _round(system: KRaftSystem, scenario: KRaftScenario, plan: Plan) -> Round:
         tables = Tables(system)
         cold[threads] = _engine(system, threads, plan.engine_states, tables)
         filled[threads] = _engine(system, threads, plan.engine_states, tables)
-    twin, _ = explore_naively(system, Limits(max_states=plan.twin_states), keep_going=True)
-    return Round(cold, filled, twin, _with_symmetry(scenario, plan))
+    reference, _ = explore_naively(system, Limits(max_states=plan.reference_states), keep_going=True)
+    return Round(cold, filled, reference, _with_symmetry(scenario, plan))
 
 
 def _with_symmetry(scenario: KRaftScenario, plan: Plan) -> tuple[Exploration, Exploration] | None:

@@ -273,7 +273,7 @@ class Blocks:
     ) -> None:
         """Append the candidates of the rows in ``index`` to the buffers of ``worker``.
 
-        What the tables are told meanwhile is seen by none: it is not settled yet, and arrays only grow.
+        New entries of the tables are not settled yet, and arrays only grow, so that no kernel sees them.
         """
         worker.prepare(len(self.tables.name_sets), self.tables.changes_at_most)
         worker.generate(self.tables.view(), rows, fps, index, self.reduced, filtered)

@@ -8,17 +8,24 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.layout import COSTS, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
 from kraftcheck.engine.native_map import find
 from kraftcheck.engine.view import (
     BEFORE,
     CONSUMES,
+    COSTS,
     DUPLICATE,
+    FLAGS,
+    ID,
+    LABELS,
     LINK,
+    LOCAL,
     LOSE,
     RECORD,
+    SENDS,
     SIGNAL_LOCAL,
     SIGNAL_MESSAGE,
+    SIGNALS,
+    expired,
 )
 
 

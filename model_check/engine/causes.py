@@ -1,8 +1,8 @@
 """Shortest counterexamples of one property by their causes, the simplest of each.
 
-A *cause* is what the violating step is called, whoever takes it, together with the kinds of faults on the
-way. Of the causes with the same violating step those are left out whose faults include all of another one's:
-what comes about without a fault is not caused by it.
+A *cause* is the name of the violating step, whichever component takes it, together with the kinds of faults
+on the path. Of the causes with the same violating step those are left out whose faults include all of another
+one's: what comes about without a fault is not caused by it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.layers import Edges, Layers
-from kraftcheck.engine.simplest import Found, Ways
+from kraftcheck.engine.simplest import Found, Paths
 from kraftcheck.engine.system import PathStep
 
 #: Kinds of faults that are told apart; sets of them are the bits of a 64-bit number.
@@ -26,7 +26,7 @@ Namer = Callable[[PathStep, Hashable], str]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the violating step is called (empty for an initial state), and the kinds of faults on the way."""
+    """What the violating step is called (empty for an initial state), and the kinds of faults on the path."""
 
     step: str
     faults: tuple[str, ...]
@@ -39,7 +39,7 @@ class Cause:
 def by_cause(
     layers: Layers, violated: str, faults: frozenset[str], name: Namer, deeper: int = 0
 ) -> list[tuple[Cause, Found]]:
-    """The causes of ``violated`` among the shortest ways, each with its simplest way; the simplest first.
+    """The causes of ``violated`` among the shortest paths, each with its simplest path; the simplest first.
 
     ``faults``: see :func:`kraftcheck.engine.simplest.simplest`; ``name``: what a step is called. ``deeper``:
     also causes that show up only that many steps later, as far as ``layers`` goes.
@@ -68,38 +68,38 @@ def _is_new(cause: Cause, known: list[Cause]) -> bool:
 def _of_level(
     layers: Layers, level: int, targets: NDArray[np.bool_], violated: str, faults: frozenset[str], name: Namer
 ) -> Iterator[tuple[Cause, Found]]:
-    ways = Ways(layers, level, targets, faults)
+    paths = Paths(layers, level, targets, faults)
     if level == 0:
-        yield Cause("", ()), ways.simplest(violated)
+        yield Cause("", ()), paths.simplest(violated)
         return
-    kinds = _Kinds(ways)
-    for called, last in _by_name(ways, name):
+    kinds = _Kinds(paths)
+    for called, last in _by_name(paths, name):
         for chosen in kinds.least(last):
-            edges = [kinds.within(each, chosen) for each in (*ways.edges[:-1], last)]
+            edges = [kinds.within(each, chosen) for each in (*paths.edges[:-1], last)]
             ends = np.zeros_like(targets)
             ends[last.targets] = True
             yield (
                 Cause(called, kinds.names(chosen)),
-                Ways(layers, level, ends, faults, edges).simplest(violated),
+                Paths(layers, level, ends, faults, edges).simplest(violated),
             )
 
 
-def _by_name(ways: Ways, name: Namer) -> Iterator[tuple[str, Edges]]:
+def _by_name(paths: Paths, name: Namer) -> Iterator[tuple[str, Edges]]:
     """The violating steps by what they are called."""
-    last = ways.edges[-1]
-    called = {code: name(*ways.step(code)) for code in np.unique(last.codes).tolist()}
+    last = paths.edges[-1]
+    called = {code: name(*paths.step(code)) for code in np.unique(last.codes).tolist()}
     for each in sorted(set(called.values())):
         codes = [code for code, other in called.items() if other == each]
         yield each, last.keep(np.isin(last.codes, codes))
 
 
 class _Kinds:
-    """Which kinds of faults there are on ways, as bits of a number; the last bit stands for all beyond."""
+    """Which kinds of faults there are on paths, as bits of a number; the last bit stands for all beyond."""
 
-    def __init__(self, ways: Ways) -> None:
-        self.ways = ways
-        codes = [each.codes for each in ways.edges]
-        named = {name for code in np.unique(np.concatenate(codes)).tolist() for name in ways.faults(code)}
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        codes = [each.codes for each in paths.edges]
+        named = {name for code in np.unique(np.concatenate(codes)).tolist() for name in paths.faults(code)}
         self._names = sorted(named)
         self._reachable = self._sets_of_states()
 
@@ -112,22 +112,22 @@ class _Kinds:
 
     def _of(self, code: int) -> int:
         found = 0
-        for name in self.ways.faults(code):
+        for name in self.paths.faults(code):
             found |= 1 << self._bit(name)
         return found
 
     def _of_edges(self, edges: Edges) -> NDArray[np.int64]:
-        return self.ways.of_codes(edges.codes, self._of)
+        return self.paths.of_codes(edges.codes, self._of)
 
     def within(self, edges: Edges, chosen: int) -> Edges:
         """The steps without other faults than those of ``chosen``."""
         return edges.keep((self._of_edges(edges) & ~np.int64(chosen)) == 0)
 
     def _sets_of_states(self) -> list[NDArray[np.uint64]]:
-        """By level and state the sets of kinds on ways to it: bit s stands for set s."""
-        sizes = self.ways.layers.sizes
+        """By level and state the sets of kinds on paths to it: bit s stands for set s."""
+        sizes = self.paths.layers.sizes
         found = [np.ones(sizes[0], np.uint64)]
-        for number, edges in enumerate(self.ways.edges[:-1]):
+        for number, edges in enumerate(self.paths.edges[:-1]):
             after = np.zeros(sizes[number + 1], np.uint64)
             np.bitwise_or.at(after, edges.targets, self._after(found[-1], edges))
             found.append(after)
@@ -147,7 +147,7 @@ class _Kinds:
         return found
 
     def least(self, last: Edges) -> list[int]:
-        """The sets of kinds on ways that end with one of ``last``, without those that include another."""
+        """The sets of kinds on paths that end with one of ``last``, without those that include another."""
         reached = int(np.bitwise_or.reduce(self._after(self._reachable[-1], last)))
         sets = [each for each in range(_SETS) if reached >> each & 1]
         return [each for each in sets if not any(other != each and other & each == other for other in sets)]

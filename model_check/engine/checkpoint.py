@@ -1,6 +1,6 @@
-"""A search on disk, so that it can be taken up again after its process has ended in whatever way.
+"""A search on disk, so that it can be taken up again after its process has ended for any reason.
 
-The folder of a checkpoint holds, beside the files of all complete levels (:mod:`kraftcheck.engine.links`),
+The folder of a checkpoint holds, besides the files of all complete levels (:mod:`kraftcheck.engine.links`),
 
 * ``keys``: what the tables asked of the system, in that order, 8 bytes a key. The numbers that interning gave
   depend on that order alone, so asking again makes the same tables. No value of the system is stored, and

@@ -132,14 +132,14 @@ def short_cycle(edges: Edges, demands: Sequence[Demand], start: int, fair: Fair)
     inside = fair.inside & here[edges.sources]
     if not inside.any():
         return []
-    # Nobody else can be owed anything in this component.
+    # No other class can be owed anything in this component.
     owed = [each for each in demands if each.strength is None or (each.enabled & here).any()]
     found = _shortest(edges, owed, start, inside)
     return found if found is not None else _greedy(edges, owed, start, here, inside)
 
 
 class _Account:
-    """Of each demand one bit: what a way has paid, and what it has come to owe (strong classes)."""
+    """Of each demand one bit: what a path has paid, and what it has come to owe (strong classes)."""
 
     def __init__(self, edges: Edges, demands: Sequence[Demand]) -> None:
         self.demands = demands
@@ -159,7 +159,7 @@ class _Account:
                 self._rests[~each.enabled] |= 1 << bit
 
     def at(self, state: int, paid: int, owes: int) -> tuple[int, int]:
-        """The account (paid, owes) once the way has come through ``state``."""
+        """The account (paid, owes) once the path has come through ``state``."""
         return paid | int(self._rests[state]), owes | int(self._owes[state])
 
     def by(self, edge: int) -> int:
@@ -191,7 +191,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             for edge, target in _moves(edges, state, inside):
                 after = (target, *account.at(target, paid | account.by(edge), owes))
                 if target == start and not account.left(after[1], after[2]):
-                    return _way_back(came, pair, edge)
+                    return _path_back(came, pair, edge)
                 if after not in came:
                     came[after] = (pair, edge)
                     following.append(after)
@@ -201,27 +201,27 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
     return None
 
 
-def _way_back(
+def _path_back(
     came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None],
     pair: tuple[int, int, int],
     last: int,
 ) -> list[int]:
-    way = [last]
+    path = [last]
     entry = came[pair]
     while entry is not None:
         pair, edge = entry
-        way.append(edge)
+        path.append(edge)
         entry = came[pair]
-    return way[::-1]
+    return path[::-1]
 
 
 def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, inside: Mask) -> list[int]:
     """To the nearest step or state that pays something, until all demands are paid, and back to ``start``."""
     account = _Account(edges, demands)
     everything = (1 << len(demands)) - 1
-    way: list[int] = []
+    path: list[int] = []
     at, (paid, _) = start, account.at(start, 0, 0)
-    while paid != everything or not way:
+    while paid != everything or not path:
         distance, came = edges.search([np.array([at])], here)
         owed = [each for bit, each in enumerate(demands) if not paid >> bit & 1]
         steps = np.flatnonzero(inside)
@@ -237,6 +237,6 @@ def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, ins
         for edge in further:
             at = int(edges.targets[edge])
             paid, _ = account.at(at, paid | account.by(edge), 0)
-        way += further
+        path += further
     _, came = edges.search([np.array([at])], here)
-    return way + edges.back(start, came)
+    return path + edges.back(start, came)

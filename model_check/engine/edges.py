@@ -70,9 +70,9 @@ class Edges:
         return distance, edge
 
     def back(self, state: int, edge: Numbers) -> list[int]:
-        """The edges on the way to ``state`` that :meth:`search` found."""
-        way: list[int] = []
+        """The edges on the path to ``state`` that :meth:`search` found."""
+        path: list[int] = []
         while edge[state] >= 0:
-            way.append(int(edge[state]))
-            state = int(self.sources[way[-1]])
-        return way[::-1]
+            path.append(int(edge[state]))
+            state = int(self.sources[path[-1]])
+        return path[::-1]

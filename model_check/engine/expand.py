@@ -6,7 +6,7 @@ resolved what was missing.
 **Fewer interleavings.** Let a row t be reached first from a row s by a step of component A, and let a step d
 of component C < A be enabled in s as well, so that both orders lead to the same row. Then d is left out in
 t: s has taken it, and the step of A follows there, or was left out in turn for one of a component behind A,
-and so on, which ends at the last component. All ways have equal lengths, so every row is still found, in its
+and so on, which ends at the last component. All paths have equal lengths, so every row is still found, in its
 own level; and what a step violates or reaches by itself was noted where it was not left out. What is saved
 is the second generation. (Sleep sets that keep all states: Godefroid, "Partial-Order Methods for the
 Verification of Concurrent Systems", 1996, chapter 5; here without storing sets: only the last step counts.)
@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.layout import COSTS, FLAGS, LABELS, NAMES, SENDS, SIGNALS
 from kraftcheck.engine.native_map import MULTIPLIER
 from kraftcheck.engine.transition import (
     CAPACITY,
@@ -45,11 +44,17 @@ from kraftcheck.engine.view import (
     ACT,
     BEFORE,
     CONSUMES,
+    COSTS,
     DELIVER,
+    FLAGS,
+    LABELS,
     LINK,
     LOSE,
+    NAMES,
     OUTSIDE,
     REPEATABLE,
+    SENDS,
+    SIGNALS,
     TURNS_BACK,
 )
 

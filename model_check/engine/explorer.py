@@ -1,7 +1,8 @@
 """Breadth-first exploration of a system, level by level, with the compiled kernels.
 
-The result equals that of :func:`kraftcheck.engine.twin.explore_naively` (up to the choice among equally
-short counterexamples) as long as no two states share a fingerprint; the chance of that is reported.
+The result equals that of :func:`kraftcheck.engine.reference_explorer.explore_naively` (up to the choice
+among equally short counterexamples) as long as no two states share a fingerprint; the result says how likely
+that is.
 """
 
 from __future__ import annotations
@@ -26,9 +27,18 @@ from kraftcheck.engine.frontier import IN_MEMORY, Frontier
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
 from kraftcheck.engine.steps import initial_states
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System, Violation
+from kraftcheck.engine.system import (
+    UNLIMITED,
+    Exploration,
+    Interrupted,
+    Limits,
+    System,
+    Violation,
+    check_property,
+    split_goals,
+    verdict_of,
+)
 from kraftcheck.engine.tables import Tables, orbits
-from kraftcheck.engine.twin import check_property, split_goals, verdict_of
 from kraftcheck.engine.visited import Visited
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import DiskError
@@ -314,7 +324,7 @@ class Search:
 
 
 @contextmanager
-def told_of_the_disk(folder: Path | None) -> Iterator[None]:
+def explaining_a_full_disk(folder: Path | None) -> Iterator[None]:
     """Raises DiskError where levels cannot be written, to ``folder`` or a temporary one."""
     try:
         yield
@@ -369,7 +379,7 @@ def explore(
     folder = None if checkpoint is None else checkpoint.folder
     try:
         with (
-            told_of_the_disk(folder),
+            explaining_a_full_disk(folder),
             Links(folder, fingerprints=checkpoint is not None) as links,
         ):
             search = Search(

@@ -1,4 +1,4 @@
-"""All shortest ways: the levels of a search, and every step from one level to the next.
+"""All shortest paths: the levels of a search, and every step from one level to the next.
 
 A search keeps one predecessor of each state. Here the same levels are explored again with all of them.
 """
@@ -57,7 +57,7 @@ class Layers:
         return self.tables.path_step(code), LOST if code & 3 == LOSE else self.tables.actions[code >> 2]
 
     def depth(self, violated: str) -> int | None:
-        """The length of the shortest ways to a violation of the property ``violated``."""
+        """The length of the shortest paths to a violation of the property ``violated``."""
         return min((level for (level, _), names in self.ends.items() if violated in names), default=None)
 
     def targets(self, violated: str, level: int) -> NDArray[np.bool_]:

@@ -137,7 +137,7 @@ class Links:
         return parent, code
 
     def trace(self, level: int, number: int) -> tuple[int, list[int]]:
-        """(number of the initial state, codes of the steps) on the way to state ``number`` of ``level``."""
+        """(number of the initial state, codes of the steps) on the path to state ``number`` of ``level``."""
         codes: list[int] = []
         while True:
             number, code = self.link_of(level, number)

@@ -94,7 +94,7 @@ class Lasso:
 
 
 class Waiting:
-    """The states in which ``goal`` is waited for: on the way, without it, from the initial states or, with
+    """The states in which ``goal`` is waited for: on the path, without it, from the initial states or, with
     ``when``, from every reachable state that satisfies it. ``far``: how many steps they are from there, plus,
     with ``when``, how many those are from an initial state; -1 where nothing is waited for.
     """
@@ -108,30 +108,30 @@ class Waiting:
             starts = graph.mask(when) & free
             depth = int(distance.max(initial=0))
             sources = [np.flatnonzero(starts & (distance == level)) for level in range(depth + 1)]
-        self.far, self._on_way = self.edges.search(sources, free)
+        self.far, self._on_path = self.edges.search(sources, free)
 
-    def way(self, end: int) -> list[int]:
-        """The edges of a shortest way from an initial state to ``end``, where the goal is waited for."""
-        way = self.edges.back(end, self._on_way)
-        begin = int(self.edges.sources[way[0]]) if way else end
-        return self.edges.back(begin, self._to_start) + way
+    def edges_to(self, end: int) -> list[int]:
+        """The edges of a shortest path from an initial state to ``end``, where the goal is waited for."""
+        path = self.edges.back(end, self._on_path)
+        begin = int(self.edges.sources[path[0]]) if path else end
+        return self.edges.back(begin, self._to_start) + path
 
     def path(self, end: int, cycle: Sequence[int] = ()) -> Lasso:
-        """The way to ``end``, and from there the edges ``cycle``."""
-        way = self.way(end)
-        first = int(self.edges.sources[way[0]]) if way else end
-        labels = tuple(int(self.edges.labels[edge]) for edge in (*way, *cycle))
+        """The path to ``end``, and from there the edges ``cycle``."""
+        path = self.edges_to(end)
+        first = int(self.edges.sources[path[0]]) if path else end
+        labels = tuple(int(self.edges.labels[edge]) for edge in (*path, *cycle))
         steps = [self.graph.label_values[label][0] for label in labels]
         return Lasso(
             initial=self.graph.initial_indices[self.graph.initial.index(first)],
-            stem=tuple(steps[: len(way)]),
-            cycle=tuple(steps[len(way) :]),
-            states=(first, *(int(self.edges.targets[edge]) for edge in (*way, *cycle))),
+            stem=tuple(steps[: len(path)]),
+            cycle=tuple(steps[len(path) :]),
+            states=(first, *(int(self.edges.targets[edge]) for edge in (*path, *cycle))),
             labels=labels,
         )
 
     def shortest(self, wanted: Mask) -> Lasso | None:
-        """A shortest way to one of the ``wanted`` states (a mask) in which the goal is waited for."""
+        """A shortest path to one of the ``wanted`` states (a mask) in which the goal is waited for."""
         candidates = np.flatnonzero(wanted & (self.far >= 0))
         if not len(candidates):
             return None
@@ -312,8 +312,8 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
 def check_recoverable(
     graph: Graph, goal: Goal, fairness: Sequence[Fairness] | None = None
 ) -> tuple[PathStep, ...] | None:
-    """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest way to a state
-    from which none does. With ``fairness``: some path of steps that it asks for.
+    """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest path to a
+    state from which none does. With ``fairness``: some path of steps that it asks for.
     """
     lost = out_of_reach(graph, graph.mask(goal), (ANY_STEP,) if fairness is None else fairness)
     found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)

@@ -86,7 +86,7 @@ class _Behaviours:
         """The shortest violation with fewer than ``most`` steps, all of them ``allowed``; and whether
         everything was looked at that is shorter.
         """
-        ways: dict[GlobalState, tuple[GlobalState, Step] | None] = {self.begin: None}
+        came_from: dict[GlobalState, tuple[GlobalState, Step] | None] = {self.begin: None}
         frontier = [self.begin]
         for _ in range(most - 1):
             following = []
@@ -96,22 +96,22 @@ class _Behaviours:
                         continue
                     violated = self.violations(step)
                     if self.violated in violated:
-                        return [*_back(ways, state), step], True
-                    if not violated and step.target not in ways:
-                        ways[step.target] = state, step
+                        return [*_back(came_from, state), step], True
+                    if not violated and step.target not in came_from:
+                        came_from[step.target] = state, step
                         following.append(step.target)
-                if len(ways) > MOST_STATES:
+                if len(came_from) > MOST_STATES:
                     return None, False
             frontier = following
         return None, True
 
 
-def _back(ways: dict[GlobalState, tuple[GlobalState, Step] | None], state: GlobalState) -> list[Step]:
+def _back(came_from: dict[GlobalState, tuple[GlobalState, Step] | None], state: GlobalState) -> list[Step]:
     found = []
-    entry = ways[state]
+    entry = came_from[state]
     while entry is not None:
         found.append(entry[1])
-        entry = ways[entry[0]]
+        entry = came_from[entry[0]]
     return found[::-1]
 
 

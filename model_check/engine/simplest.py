@@ -1,9 +1,9 @@
-"""Among the shortest ways to a violation the simplest: fewest faults, then actors, then context switches.
+"""Among the shortest paths to a violation the simplest: fewest faults, then actors, then context switches.
 
 A *fault* is a message lost or copied, or a unit of a budget that the caller calls one. The *actors* are the
 components that take a step. A *context switch* is a step by another component than the one before; a loss has
-no actor. The choice is exact: faults add up, so that the steps on ways with fewest faults are those that fit
-least sums from both sides; and of all ways through these that end in one state with the same actors and the
+no actor. The choice is exact: faults add up, so that the steps on paths with fewest faults are those that fit
+least sums from both sides; and of all paths through these that end in one state with the same actors and the
 same last actor only one with fewest switches can be part of a simplest one.
 """
 
@@ -19,17 +19,17 @@ from kraftcheck.engine.layers import Edges, Layers
 from kraftcheck.engine.system import PathStep, Violation
 from kraftcheck.engine.witness import faults_of
 
-#: How many partial ways of one level are compared, at most; beyond that one for each state is kept.
+#: How many partial paths of one level are compared, at most; beyond that one for each state is kept.
 MOST_PARTIAL = 4_000_000
-_NOBODY = 63
+_NO_ACTOR = 63
 _FAR = np.int64(1) << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A way to a violation, the faults on it by name, and how simple it is.
+    """A path to a violation, the faults on it by name, and how simple it is.
 
-    ``exact``: no way of the same length is simpler.
+    ``exact``: no path of the same length is simpler.
     """
 
     violation: Violation
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """The ways to the states of a level worth going on with: column for column."""
+    """The paths to the states of a level worth going on with: column for column."""
 
     states: NDArray[np.int32]
     actors: NDArray[np.int64]
@@ -62,8 +62,8 @@ class _Partial:
         )  # fmt: skip
 
 
-class Ways:
-    """The shortest ways to states of one level: chosen by what is on them."""
+class Paths:
+    """The shortest paths to states of one level: chosen by what is on them."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Ways:
         faults: frozenset[str],
         edges: list[Edges] | None = None,
     ) -> None:
-        """``edges``: by level those that the ways may take, which must lead to some of ``targets``."""
+        """``edges``: by level those that the paths may take, which must lead to some of ``targets``."""
         self.layers, self.level, self.targets = layers, level, targets
         self.fault_budgets = faults
         self.edges = _leading_to(layers, level, targets) if edges is None else edges
@@ -96,10 +96,10 @@ class Ways:
 
     def actor(self, code: int) -> int:
         step, _ = self.step(code)
-        return _NOBODY if step.kind == "lose" else step.component
+        return _NO_ACTOR if step.kind == "lose" else step.component
 
     def simplest(self, violated: str) -> Found:
-        """The simplest of all these ways."""
+        """The simplest of all these paths."""
         edges, targets = _with_least(self)
         partial = [self._begin()]
         exact = True
@@ -125,23 +125,23 @@ class Ways:
     def _begin(self) -> _Partial:
         states = np.arange(self.layers.sizes[0], dtype=np.int32)
         zero = np.zeros(len(states), np.int64)
-        return _Partial(states, zero, zero + _NOBODY, zero, zero - 1, zero.astype(np.uint32))
+        return _Partial(states, zero, zero + _NO_ACTOR, zero, zero - 1, zero.astype(np.uint32))
 
     def _extend(self, partial: _Partial, edges: Edges) -> tuple[_Partial, bool]:
-        """All ways one step longer that are worth it, and whether those are all."""
+        """All paths one step longer that are worth it, and whether those are all."""
         begins = np.searchsorted(partial.states, edges.sources, "left")
         counts = np.searchsorted(partial.states, edges.sources, "right") - begins
         which = np.repeat(np.arange(len(edges.sources)), counts)
         within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         origins = begins[which] + within
-        who = self.of_codes(edges.codes, self.actor)[which]
-        acts = who != _NOBODY
+        actor = self.of_codes(edges.codes, self.actor)[which]
+        acts = actor != _NO_ACTOR
         before = partial.last[origins]
         longer = _Partial(
             states=edges.targets[which],
-            actors=partial.actors[origins] | np.where(acts, np.int64(1) << who, 0),
-            last=np.where(acts, who, before),
-            switches=partial.switches[origins] + (acts & (before != _NOBODY) & (before != who)),
+            actors=partial.actors[origins] | np.where(acts, np.int64(1) << actor, 0),
+            last=np.where(acts, actor, before),
+            switches=partial.switches[origins] + (acts & (before != _NO_ACTOR) & (before != actor)),
             origins=origins,
             codes=edges.codes[which],
         )
@@ -175,7 +175,7 @@ def _count_bits(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _leading_to(layers: Layers, level: int, targets: NDArray[np.bool_]) -> list[Edges]:
-    """Of each level before ``level`` the steps on ways to ``targets``."""
+    """Of each level before ``level`` the steps on paths to ``targets``."""
     found: list[Edges] = []
     alive = targets
     for edges in reversed(layers.edges[:level]):
@@ -186,22 +186,22 @@ def _leading_to(layers: Layers, level: int, targets: NDArray[np.bool_]) -> list[
     return found[::-1]
 
 
-def _with_least(ways: Ways) -> tuple[list[Edges], NDArray[np.bool_]]:
-    """The steps on those ways that have the fewest faults, and where they end."""
-    sizes = ways.layers.sizes
+def _with_least(paths: Paths) -> tuple[list[Edges], NDArray[np.bool_]]:
+    """The steps on those paths that have the fewest faults, and where they end."""
+    sizes = paths.layers.sizes
     sums = [np.zeros(sizes[0], np.int64)]
     through = []
-    for number, edges in enumerate(ways.edges):
-        prices = ways.of_codes(edges.codes, lambda code: len(ways.faults(code)))
+    for number, edges in enumerate(paths.edges):
+        prices = paths.of_codes(edges.codes, lambda code: len(paths.faults(code)))
         costs = sums[-1][edges.sources] + prices
         least = np.full(sizes[number + 1], _FAR)
         np.minimum.at(least, edges.targets, costs)
         sums.append(least)
         through.append(costs)
-    ends = alive = ways.targets & (sums[-1] == sums[-1][ways.targets].min())
+    ends = alive = paths.targets & (sums[-1] == sums[-1][paths.targets].min())
     found: list[Edges] = []
-    for number in range(len(ways.edges) - 1, -1, -1):
-        edges = ways.edges[number]
+    for number in range(len(paths.edges) - 1, -1, -1):
+        edges = paths.edges[number]
         kept = edges.keep(alive[edges.targets] & (through[number] == sums[number + 1][edges.targets]))
         found.append(kept)
         alive = np.zeros(sizes[number], np.bool_)
@@ -210,11 +210,11 @@ def _with_least(ways: Ways) -> tuple[list[Edges], NDArray[np.bool_]]:
 
 
 def simplest(layers: Layers, violated: str, faults: frozenset[str]) -> Found | None:
-    """The simplest of the shortest ways to a violation of ``violated``; ``None`` if ``layers`` has none.
+    """The simplest of the shortest paths to a violation of ``violated``; ``None`` if ``layers`` has none.
 
     ``faults``: the names of the budgets whose units are faults.
     """
     level = layers.depth(violated)
     if level is None:
         return None
-    return Ways(layers, level, layers.targets(violated, level), faults).simplest(violated)
+    return Paths(layers, level, layers.targets(violated, level), faults).simplest(violated)

@@ -15,8 +15,17 @@ from typing import Any
 
 from kraftcheck.engine.explorer import resident_bytes
 from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
-from kraftcheck.engine.system import Exploration, GlobalState, PathStep, Signal, System, Verdict, Violation
-from kraftcheck.engine.twin import check_property, split_goals
+from kraftcheck.engine.system import (
+    Exploration,
+    GlobalState,
+    PathStep,
+    Signal,
+    System,
+    Verdict,
+    Violation,
+    check_property,
+    split_goals,
+)
 
 _CACHED = (
     "destination", "deliver", "actions", "within", "signal_message", "signal_local", "record", "clock",

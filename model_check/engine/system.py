@@ -13,7 +13,7 @@ addresses, no unordered sets): the engine interns them and derives 64-bit finger
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -110,7 +110,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class GlobalState:
-    """A full global state, as the naive twin, traces and graphs see it.
+    """A full global state, as the reference explorer, traces and graphs use it.
 
     ``messages`` is the multiset of messages in flight as a tuple sorted by ``repr``.
     """
@@ -259,9 +259,33 @@ class Verdict(Enum):
     UNDETERMINED = "undetermined"
 
 
+def verdict_of(violated: bool, limit: str | None, missing_goals: tuple[str, ...]) -> Verdict:
+    """The verdict: a violation outweighs a limit, a limit outweighs goals not reached."""
+    if violated:
+        return Verdict.VIOLATED
+    if limit is not None:
+        return Verdict.UNDETERMINED
+    return Verdict.VIOLATED if missing_goals else Verdict.HOLDS
+
+
+def split_goals(system: System, reached: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(reached, missing): the system's goals in its order; reached goals it does not list come last."""
+    seen = set(reached)
+    extra = tuple(sorted(seen.difference(system.goals)))
+    hit = tuple(goal for goal in system.goals if goal in seen) + extra
+    return hit, tuple(goal for goal in system.goals if goal not in seen)
+
+
+def check_property(system: System, name: str) -> str:
+    """``name``, if the system lists it as a property; otherwise ``ValueError``."""
+    if name not in system.properties:
+        raise ValueError(f"{name!r} was violated but is not among the system's properties")
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated property and the number of steps of the shortest way to it.
+    """A violated property and the number of steps of the shortest path to it.
 
     ``path`` has one entry per step: see :class:`PathStep`; the last one is the violating step. It starts
     in the state ``initial`` (an index into :meth:`System.initial_states`).
@@ -325,7 +349,7 @@ class Exploration:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody ended an exploration; ``found`` is what it had found by then."""
+    """The user ended an exploration; ``found`` is what it had found by then."""
 
     def __init__(self, found: Exploration) -> None:
         super().__init__()

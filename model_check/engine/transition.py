@@ -12,9 +12,23 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import inlined
-from kraftcheck.engine.layout import COSTS, DELTA, FLAGS, ID, LABELS, LOCAL, SENDS, SIGNALS, expired
 from kraftcheck.engine.native_map import MULTIPLIER, find
-from kraftcheck.engine.view import CONSUMES, OUTSIDE, RECORD, SIGNAL_LOCAL, SIGNAL_MESSAGE
+from kraftcheck.engine.view import (
+    CONSUMES,
+    COSTS,
+    DELTA,
+    FLAGS,
+    ID,
+    LABELS,
+    LOCAL,
+    OUTSIDE,
+    RECORD,
+    SENDS,
+    SIGNAL_LOCAL,
+    SIGNAL_MESSAGE,
+    SIGNALS,
+    expired,
+)
 
 # What a transition is.
 DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
@@ -138,7 +152,7 @@ def _signal(view, row, count, signals, actor, local, consumed, misses, counters,
 def transition(view, row, count, budget, number, message, duplicate, misses, counters, changes):
     """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``.
 
-    ``changes`` (scratch, int64, see :func:`_change`) receives what changes beside the outcome's own
+    ``changes`` (scratch, int64, see :func:`_change`) receives what changes in addition to the outcome's own
     difference and the budgets.
     """
     changes[0] = 0

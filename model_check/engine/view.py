@@ -1,11 +1,25 @@
-"""What the kernels see of the tables: how keys, outcomes and steps are numbered, and the arrays."""
+"""What the kernels see: how rows and outcomes lie in arrays, and how keys and steps are numbered.
+
+A *row* is int32[components + 3 + capacity + 2]: one local number per component, the history's number, the
+budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots;
+then the step that led here first (the bits of its code) and how many messages were in flight before it.
+A row whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under
+each permutation of the system's symmetry group, the identity first; what the least of them gives is its
+orbit's, which alone goes to the visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry there is
+just the one.
+
+Kernels release the GIL and only read the tables. None allocates (see :mod:`kraftcheck.engine.jit`). Signed
+and unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kraftcheck.engine.jit import inlined
 
 # Columns of a row behind the messages, from its end: the code of the step that led there first, and how many
 # messages were in flight before that step.
@@ -19,6 +33,10 @@ CONSUMES, OUTSIDE, TURNS_BACK, REPEATABLE = 1, 2, 4, 8
 # Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
 PLAIN, DUPLICATE, LOSE = 0, 1, 2
 NEVER = 1 << 62
+
+# Columns of an outcome row.
+DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
+ID = (1 << 30) - 1
 
 
 class View(NamedTuple):
@@ -55,3 +73,11 @@ class View(NamedTuple):
     loss: int
     duplicates: int
     duplicate_cost: int
+
+
+@inlined
+def expired(view: Any, row: Any, actor: Any, local: Any, message: Any) -> Any:
+    """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""
+    destination = view.destination[message]
+    at = local if destination == actor else np.int64(row[destination])
+    return view.expiry[message] <= view.clock[at]

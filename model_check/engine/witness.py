@@ -1,4 +1,4 @@
-"""A system in which steps that violate a property lead somewhere, to look at all ways to a violation.
+"""A system in which steps that violate a property lead somewhere, to look at all paths to a violation.
 
 In a search such a step is no edge, and of each property only the first violation is kept. Here the state
 after it is one more state, from which nothing goes on, and which says in its history what was violated.
@@ -116,7 +116,7 @@ class Witnessing:
         return [_witnessed(outcome) for outcome in self.inner.actions(component, local)]
 
     def record(self, history: History, label: Label) -> Recorded:
-        """The history after ``label``; an :class:`Ended` one if anything was violated on the way."""
+        """The history after ``label``; an :class:`Ended` one if anything was violated on the path."""
         before, known = (history.history, history.violated) if isinstance(history, Ended) else (history, ())
         if isinstance(label, _Violates):
             return Recorded(Ended(before, _joined(known, label.names)))

@@ -1,1 +1,1 @@
-"""State graphs of small scenarios: folded, drawn, written to files, and asked about."""
+"""State graphs of small scenarios: projected, drawn, written to files, and asked about."""

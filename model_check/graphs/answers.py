@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kraftcheck.graphs.projection import Condition, Projection, seen
-from kraftcheck.graphs.queries import Queries, Way, initial, where
+from kraftcheck.graphs.queries import Queries, StatePath, initial, where
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build as build_trace
 from kraftcheck.traces.view import path_text
@@ -28,15 +28,15 @@ class Answers:
         self.queries, self.chosen, self.projection = queries, chosen, projection
         self.states = queries.states
 
-    def way(self, begin: Condition | None, end: Condition) -> dict[str, Any]:
-        """A shortest way from ``begin`` (from the beginning, if it is ``None``) to ``end``."""
+    def path(self, begin: Condition | None, end: Condition) -> dict[str, Any]:
+        """A shortest path from ``begin`` (from the beginning, if it is ``None``) to ``end``."""
         first = initial(self.states) if begin is None else where(self.states, begin)
         found = self.queries.shortest(first, where(self.states, end))
-        data: dict[str, Any] = {"question": "way", "scenario": self.chosen.name, "found": found is not None}
-        return data | (self._never(begin, end) if found is None else self._told(found))
+        data: dict[str, Any] = {"question": "path", "scenario": self.chosen.name, "found": found is not None}
+        return data | (self._never(begin, end) if found is None else self._shown(found))
 
     def shared(self, end: Condition) -> dict[str, Any]:
-        """What every way from the beginning to ``end`` has in common."""
+        """What every path from the beginning to ``end`` has in common."""
         found = self.queries.shared(where(self.states, end), self.projection)
         data: dict[str, Any] = {
             "question": "shared",
@@ -50,7 +50,7 @@ class Answers:
             "shared_steps": list(found.steps),
             "shared_looks": list(found.labels),
             "shared_states": single,
-            "shortest": self._told(found.way),
+            "shortest": self._shown(found.path),
         }
 
     def after_faults(self) -> dict[str, Any]:
@@ -69,45 +69,45 @@ class Answers:
     def _never(self, *conditions: Condition | None) -> dict[str, Any]:
         """Fields that are never as asked for, with what they are instead."""
         graph = self.states.graph
-        told = []
+        missing = []
         for condition in (each for some in conditions if some is not None for each in some.each()):
             if where(self.states, condition).any():
                 continue
-            ((field, who, text),) = condition.wanted
+            ((field, owner, text),) = condition.wanted
             values = {
                 each
                 for number in range(graph.size)
-                for each in seen(self.states.system, graph.state(number), field, who)
+                for each in seen(self.states.system, graph.state(number), field, owner)
             }
-            name = field if who is None else f"{field}.{who}"
-            told.append({"field": name, "asked": text, "seen": sorted(values)})
-        return {"never": told}
+            name = field if owner is None else f"{field}.{owner}"
+            missing.append({"field": name, "asked": text, "seen": sorted(values)})
+        return {"never": missing}
 
-    def _told(self, way: Way) -> dict[str, Any]:
-        """A way, with the path by which ``kraftcheck trace show`` shows it from the beginning."""
+    def _shown(self, path: StatePath) -> dict[str, Any]:
+        """A path, with the path by which ``kraftcheck trace show`` shows it from the beginning."""
         begin = np.zeros(self.states.graph.size, np.bool_)
-        begin[way.states[0]] = True
+        begin[path.states[0]] = True
         before = self.queries.shortest(initial(self.states), begin)
         assert before is not None
-        steps = (*before.steps(self.states), *way.steps(self.states))
+        steps = (*before.steps(self.states), *path.steps(self.states))
         return {
-            "begins": self.states.label(way.states[0], self.projection),
+            "begins": self.states.label(path.states[0], self.projection),
             "steps_before": len(before.labels),
             "steps": [
                 {"action": self.states.names[label], "then": self.states.label(number, self.projection)}
-                for label, number in zip(way.labels, way.states[1:], strict=True)
+                for label, number in zip(path.labels, path.states[1:], strict=True)
             ],
-            "violates": list(self.states.violated.get(way.states[-1], ())),
+            "violates": list(self.states.violated.get(path.states[-1], ())),
             "path": path_text(build_trace(self.states.system, self.chosen, steps).path),
         }
 
 
 def in_words(data: dict[str, Any]) -> Iterator[str]:
     """An answer as lines of text."""
-    if data["question"] == "way":
-        yield from _way(data) if data["found"] else _nowhere(data, "There is no such way within the bounds.")
+    if data["question"] == "path":
+        yield from (_path(data) if data["found"] else _nowhere(data, "No such path is within the bounds."))
     elif data["question"] == "shared":
-        yield from _shared(data) if data["found"] else _nowhere(data, "No way leads there within the bounds.")
+        yield from (_shared(data) if data["found"] else _nowhere(data, "No path there is within the bounds."))
     elif not data["found"]:
         yield "Everything that can be seen of states is there without a fault as well."
     else:
@@ -130,7 +130,7 @@ def _steps(count: int) -> str:
     return "1 step" if count == 1 else f"{count:,} steps"
 
 
-def _way(data: dict[str, Any]) -> Iterator[str]:
+def _path(data: dict[str, Any]) -> Iterator[str]:
     before = data["steps_before"]
     yield f"     {data['begins']}" + (f" (after {_steps(before)})" if before else "")
     for number, step in enumerate(data["steps"], 1):
@@ -142,12 +142,12 @@ def _way(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _shared(data: dict[str, Any]) -> Iterator[str]:
-    yield "Every way there takes steps called:"
-    yield from (f"  {name}" for name in data["shared_steps"] or ["(none that all ways take)"])
+    yield "Every path there takes steps called:"
+    yield from (f"  {name}" for name in data["shared_steps"] or ["(none that all paths take)"])
     yield "and passes states that look like this:"
-    yield from (f"  {look}" for look in data["shared_looks"] or ["(nothing that all ways pass)"])
+    yield from (f"  {look}" for look in data["shared_looks"] or ["(nothing that all paths pass)"])
     many = len(data["shared_states"])
-    yield f"Single states that are on every way: {many}" + (", the last of them" if many else "")
+    yield f"Single states that are on every path: {many}" + (", the last of them" if many else "")
     yield from (f"  {look}" for look in data["shared_states"][-1:])
-    yield f"A shortest way ({_steps(len(data['shortest']['steps']))}):"
-    yield from _way(data["shortest"] | {"scenario": data["scenario"]})
+    yield f"A shortest path ({_steps(len(data['shortest']['steps']))}):"
+    yield from _path(data["shortest"] | {"scenario": data["scenario"]})

@@ -19,7 +19,7 @@ def as_json(graph: nx.MultiDiGraph) -> str:
     """``graph`` as JSON that ``networkx.node_link_graph(data, edges="edges")`` reads."""
     data = {
         "format": "kraftcheck-graph",
-        "version": 1,
+        "version": 2,
         "directed": True,
         "multigraph": True,
         "graph": dict(graph.graph),

@@ -35,8 +35,8 @@ def refuse_large(boxes: int, arrows: int) -> None:
     if boxes > MOST_NODES or arrows > MOST_EDGES:
         many = f"{boxes:,} boxes and {arrows:,} arrows" if arrows else f"{boxes:,} boxes"
         raise InputError(
-            f"--format svg: {many} are more than a reader can follow ({MOST_NODES} and {MOST_EDGES}); fold "
-            "more (--fold), or take another format."
+            f"--format svg: {many} are more than a reader can follow ({MOST_NODES} and {MOST_EDGES}); "
+            "project on fewer fields (--project), or take another format."
         )
 
 
@@ -60,8 +60,8 @@ def as_svg(graph: nx.MultiDiGraph) -> str:
         )
     except subprocess.TimeoutExpired:
         raise InputError(
-            f"--format svg: {program} takes more than {MOST_SECONDS} s; fold more (--fold), or take "
-            "--format dot."
+            f"--format svg: {program} takes more than {MOST_SECONDS} s; project on fewer fields (--project), "
+            "or take --format dot."
         ) from None
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", b"") or str(error).encode()
@@ -80,7 +80,8 @@ def as_dot(graph: nx.MultiDiGraph) -> str:
 
 def _lines(graph: nx.MultiDiGraph) -> Iterator[str]:
     simple = merged(graph)
-    title = f"{graph.graph['name']}: {graph.graph['states']:,} states, folded by {graph.graph['fold']}"
+    about = graph.graph
+    title = f"{about['name']}: {about['states']:,} states, projected on {about['projection']}"
     yield f"digraph {_quoted(graph.graph['name'])} {{"
     yield f"  graph [label={_quoted(title)}, labelloc=t, fontname=monospace];"
     yield "  node [shape=box, style=rounded, fontname=monospace, fontsize=11];"

@@ -17,7 +17,7 @@ MESSAGES = "messages"
 #: What components have, in the words of traces with "-" for blanks; "messages" counts those in flight.
 FIELDS = (*dict.fromkeys(name for model in KINDS for name in model.fields), MESSAGES)
 VIOLATED = "violated"
-#: What fields are called where several are shown beside each other.
+#: What fields are called where several are shown next to each other.
 _SHORT = {"end-offset": "end", "high-watermark": "hw"}
 
 
@@ -44,7 +44,7 @@ class Projection:
         """What is seen of ``state``: a part for each replica, as in ``1 Leader e1, 2 Follower e1``."""
         parts = []
         for place, local in zip(system.places, state.locals, strict=True):
-            wanted = [name for name, who in self.fields if who in (None, place) and name != MESSAGES]
+            wanted = [name for name, owner in self.fields if owner in (None, place) and name != MESSAGES]
             # What a component of this kind has not says nothing of the state.
             had = [name for name in wanted if name in _fields(local)]
             shown = [text for name in had if (text := _shown(local, name))]
@@ -76,7 +76,7 @@ def parse_projection(text: str, ids: Sequence[Place], option: str) -> Projection
 
 
 def _field(word: str, ids: Sequence[Place], option: str) -> tuple[str, Place | None]:
-    name, dot, who = word.partition(".")
+    name, dot, owner = word.partition(".")
     if name not in FIELDS:
         raise InputError(
             f"{option}: there is no field '{name[:40]}', only {', '.join(FIELDS)}; correct the name."
@@ -84,12 +84,12 @@ def _field(word: str, ids: Sequence[Place], option: str) -> tuple[str, Place | N
     if not dot:
         return name, None
     known = {str(each): each for each in ids}
-    if name == MESSAGES or who not in known:
+    if name == MESSAGES or owner not in known:
         raise InputError(
             f"{option}: '{word[:40]}' names no replica; add one of {', '.join(map(str, ids))} after the dot, "
             "or nothing for all."
         )
-    return name, known[who]
+    return name, known[owner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,13 @@ class Condition:
             return False
         nodes = dict(zip(system.places, state.locals, strict=True))
         some = []
-        for field, who, text in self.wanted:
+        for field, owner, text in self.wanted:
             if field == MESSAGES:
                 if str(len(state.messages)) != text:
                     return False
-            elif who is None:
+            elif owner is None:
                 some.append((field, text))
-            elif _written(nodes[who], field) != text:
+            elif _written(nodes[owner], field) != text:
                 return False
         return not some or any(
             all(_written(node, field) == text for field, text in some) for node in nodes.values()
@@ -131,13 +131,13 @@ def _written(node: Any, field: str) -> str:
     return value(node, field).replace(", ", ",")
 
 
-def seen(system: ModelSystem, state: GlobalState, field: str, who: Place | None) -> Iterator[str]:
+def seen(system: ModelSystem, state: GlobalState, field: str, owner: Place | None) -> Iterator[str]:
     """What a field may be asked for to find ``state``."""
     if field == MESSAGES:
         yield str(len(state.messages))
         return
     for place, local in zip(system.places, state.locals, strict=True):
-        if who in (None, place):
+        if owner in (None, place):
             yield _written(local, field)
 
 
@@ -156,8 +156,8 @@ def parse_condition(text: str, system: ModelSystem, option: str) -> Condition:
                 raise InputError(f"{option}: {text_of[:60]} is not judged here; name a property that is.")
             violated = text_of
         elif not equals and wanted and text_of == "" and word and word not in FIELDS:
-            field, who, begun = wanted.pop()
-            wanted.append((field, who, f"{begun},{word}"))
+            field, owner, begun = wanted.pop()
+            wanted.append((field, owner, f"{begun},{word}"))
         elif not equals or not text_of:
             raise InputError(
                 f"{option}: '{word[:60]}' says nothing of a field; write for example role.1=Leader,epoch.2=2."

@@ -1,8 +1,8 @@
-"""What a state graph is asked: shortest ways, what all ways share, what there is only after a fault.
+"""What a state graph is asked: shortest paths, what all paths share, what there is only after a fault.
 
-All answers are exact for the states within the bounds. "Every way" is found out by leaving out: every way to
-some states takes a step of some name exactly if without the steps of that name none of them is reached; and a
-step that every way takes is on each of them, so that only those on one shortest way are tried.
+All answers are exact for the states within the bounds. Every path to some states takes a step of some name
+exactly if none of these states is reached without the steps of that name. A step that every path takes is on
+each of them, so that only the steps of one shortest path are tried.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class Search:
             new, firsts = np.unique(self.targets[steps], return_index=True)
             by[new] = steps[firsts]
             seen[new] = True
-            # In the order in which they were reached, so that a shortest way is the first one of its length.
+            # In the order in which they were reached, so that a shortest path is the first one of its length.
             frontier = new[np.argsort(firsts)]
         return seen, by
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way through the graph: its states, and the label numbers of its steps, one fewer."""
+class StatePath:
+    """A path through the graph: its states, and the label numbers of its steps, one fewer."""
 
     states: tuple[int, ...]
     labels: tuple[int, ...]
@@ -97,26 +97,26 @@ class Queries:
         graph = states.graph
         self.search = Search(graph.size, graph.sources, graph.targets)
 
-    def shortest(self, begin: Mask, end: Mask) -> Way | None:
-        """A shortest way from a state of ``begin`` to one of ``end``, or ``None``."""
+    def shortest(self, begin: Mask, end: Mask) -> StatePath | None:
+        """A shortest path from a state of ``begin`` to one of ``end``, or ``None``."""
         seen, by = self.search.reached(begin)
         ends = np.flatnonzero(end & seen)
         best: list[int] | None = None
         for number in ends.tolist():
-            way = self._back(by, number, None if best is None else len(best))
-            if way is not None:
-                best = way
+            path = self._back(by, number, None if best is None else len(best))
+            if path is not None:
+                best = path
         if best is None:
             return None
         graph = self.states.graph
         first = int(graph.sources[best[0]]) if best else int(ends[begin[ends]][0])
-        return Way(
+        return StatePath(
             (first, *(int(graph.targets[step]) for step in best)),
             tuple(int(graph.labels[step]) for step in best),
         )
 
     def _back(self, by: NDArray[np.int64], number: int, most: int | None) -> list[int] | None:
-        """The steps on the way to state ``number``; ``None`` if they are ``most`` or more."""
+        """The steps on the path to state ``number``; ``None`` if they are ``most`` or more."""
         found: list[int] = []
         while by[number] >= 0:
             if most is not None and len(found) + 1 >= most:
@@ -126,26 +126,26 @@ class Queries:
         return None if most is not None and len(found) >= most else found[::-1]
 
     def shared(self, end: Mask, projection: Projection) -> Shared | None:
-        """What every way from the beginning to ``end`` shares; ``None`` if there is none."""
+        """What every path from the beginning to ``end`` shares; ``None`` if there is none."""
         begin = initial(self.states)
-        way = self.shortest(begin, end)
-        if way is None:
+        path = self.shortest(begin, end)
+        if path is None:
             return None
         names = np.array(self.states.names)[self.states.graph.labels]
         steps = self._without(
-            [self.states.names[label] for label in way.labels],
+            [self.states.names[label] for label in path.labels],
             begin,
             end,
             lambda name: {"edges": names != name},
         )
         labels = np.array([self.states.label(number, projection) for number in range(self.states.graph.size)])
         passed = self._without(
-            [str(labels[number]) for number in way.states],
+            [str(labels[number]) for number in path.states],
             begin,
             end,
             lambda label: {"avoid": labels == label},
         )
-        return Shared(way, steps, passed, tuple(self._dominators(begin, end)))
+        return Shared(path, steps, passed, tuple(self._dominators(begin, end)))
 
     def _without(
         self, tried: Sequence[str], begin: Mask, end: Mask, restricted: Callable[[str], dict[str, Mask]]
@@ -158,7 +158,7 @@ class Queries:
         return tuple(found)
 
     def _dominators(self, begin: Mask, end: Mask) -> Iterable[int]:
-        """The states on every way from ``begin`` to ``end``, the first one first."""
+        """The states on every path from ``begin`` to ``end``, the first one first."""
         graph = self.states.graph
         forth, _ = self.search.reached(begin)
         back, _ = Search(graph.size, graph.targets, graph.sources).reached(end)
@@ -194,20 +194,20 @@ class Queries:
         answer = []
         for label, numbers in found.items():
             if label not in without:
-                way = self._back(by, numbers[0], None) or []
-                labels = graph.labels[way].tolist()
+                path = self._back(by, numbers[0], None) or []
+                labels = graph.labels[path].tolist()
                 faults = tuple(name for each in labels for name in self.states.faults[each])
-                answer.append(AfterFault(label, len(numbers), numbers[0], len(way), faults))
+                answer.append(AfterFault(label, len(numbers), numbers[0], len(path), faults))
         return tuple(answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every way shares: names of steps, what is seen of states, and single states (by number); ``way``
+    """What every path shares: names of steps, what is seen of states, and single states (by number); ``path``
     is a shortest one, whose order the first two have.
     """
 
-    way: Way
+    path: StatePath
     steps: tuple[str, ...]
     labels: tuple[str, ...]
     states: tuple[int, ...]
@@ -216,7 +216,7 @@ class Shared:
 @dataclass(frozen=True, slots=True)
 class AfterFault:
     """What is seen of ``states`` states, each of which needs a fault: the first one, how many steps away it
-    is, and the faults on a shortest way to it.
+    is, and the faults on a shortest path to it.
     """
 
     label: str

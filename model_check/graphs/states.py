@@ -1,4 +1,4 @@
-"""The state graph of a small scenario, as arrays and as a networkx graph, whole or folded."""
+"""The state graph of a small scenario, as arrays and as a networkx graph, whole or projected."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def state_graph(states: States, projection: Projection = ROLE_EPOCH) -> nx.Multi
     are violated there, or by the steps to it). Edges have ``action``.
     """
     found = states.graph
-    graph = nx.MultiDiGraph(name=states.system.name, fold="none", states=found.size)
+    graph = nx.MultiDiGraph(name=states.system.name, projection="none", states=found.size)
     for number in range(found.size):
         state: GlobalState = found.state(number)
         graph.add_node(
@@ -86,33 +86,33 @@ def state_graph(states: States, projection: Projection = ROLE_EPOCH) -> nx.Multi
     return graph
 
 
-def fold(graph: nx.MultiDiGraph, name: str = "role-epoch") -> nx.MultiDiGraph:
+def projected(graph: nx.MultiDiGraph, name: str = "role-epoch") -> nx.MultiDiGraph:
     """``graph`` with the states of the same label in one node; those that violate something are apart.
 
     Nodes have ``label``, ``states`` (how many they stand for), ``internal`` (how many steps lead from one to
     another of them), ``initial`` and ``violates``; edges have ``action`` and ``steps``, the number
     of steps of that name.
     """
-    folded = nx.MultiDiGraph(name=graph.graph["name"], fold=name, states=graph.number_of_nodes())
+    found = nx.MultiDiGraph(name=graph.graph["name"], projection=name, states=graph.number_of_nodes())
     numbers: dict[tuple[str, str], int] = {}
     group: dict[int, int] = {}
     for node, data in graph.nodes(data=True):
         number = group[node] = numbers.setdefault((data["label"], data["violates"]), len(numbers))
-        if number not in folded:
+        if number not in found:
             attributes = {"label": data["label"], "violates": data["violates"]}
-            folded.add_node(number, states=0, internal=0, initial=False, **attributes)
-        entry = folded.nodes[number]
+            found.add_node(number, states=0, internal=0, initial=False, **attributes)
+        entry = found.nodes[number]
         entry["states"] += 1
         entry["initial"] = entry["initial"] or data["initial"]
     counted: Counter[tuple[int, int, str]] = Counter()
     for source, target, action in graph.edges(data="action"):
         if group[source] == group[target]:
-            folded.nodes[group[source]]["internal"] += 1
+            found.nodes[group[source]]["internal"] += 1
         else:
             counted[group[source], group[target], action] += 1
     for (source, target, action), steps in counted.items():
-        folded.add_edge(source, target, action=action, steps=steps)
-    return folded
+        found.add_edge(source, target, action=action, steps=steps)
+    return found
 
 
 def merged(graph: nx.MultiDiGraph) -> nx.DiGraph:

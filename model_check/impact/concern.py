@@ -28,8 +28,8 @@ class Concerned:
     """A check that concerns a target.
 
     name: ``scenario divergence``; rules: those of the target that decided in it; mutants: those of the target
-    that are killed in it; functions: how many of the target it runs; others: how many besides; seconds: what
-    it took when it was recorded.
+    that are killed in it; functions: how many of the target it runs; others: how many other functions
+    it runs; seconds: what it took when it was recorded.
     """
 
     name: str

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kraftcheck.checking.coverage.functions import parsed, sources_in
 from kraftcheck.impact import concern, diff, targets
+from kraftcheck.impact.output import run_and_report
 from kraftcheck.impact.targets import Sources
-from kraftcheck.impact.tell import run_and_tell
 from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -62,7 +62,7 @@ def judge(file: str, *, threads: int, timeout: float, as_json: bool) -> int:
     after = Sources({**sources, **changed})
     target, _ = targets.of_changes(diff.parse(text, where), after.texts, where)
     found = concern.concerned(target, after.functions)
-    ran = run_and_tell(found, threads, timeout, as_json=as_json, changed=changed)
+    ran = run_and_report(found, threads, timeout, as_json=as_json, changed=changed)
     killed = next((each for each in ran if each.status == FAILED), None)
     undetermined = sum(each.status == UNDETERMINED for each in ran)
     if killed is not None:

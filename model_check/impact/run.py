@@ -82,26 +82,26 @@ def _of_one_process(
     assert process.stdin is not None and process.stdout is not None
     try:
         asked = {"checks": checks, "threads": threads, "seconds": timeout}
-        with suppress(BrokenPipeError):  # How it ended is told below.
+        with suppress(BrokenPipeError):  # How it ended is reported below.
             process.stdin.write(json.dumps(asked).encode() + b"\n")
             process.stdin.flush()  # It stays open: where this process is killed, the other one ends too.
-        begin, told = time.monotonic(), 0
+        begin, answered = time.monotonic(), 0
         for line in _lines(process.stdout.fileno(), timeout + GRACE_SECONDS):
             if line is None:
                 yield Ran(
-                    checks[told], UNDETERMINED, ("no result in time",), round(time.monotonic() - begin, 1)
+                    checks[answered], UNDETERMINED, ("no result in time",), round(time.monotonic() - begin, 1)
                 )
                 return
             data = json.loads(line)
             yield Ran(data["check"], data["status"], tuple(data["why"]), data["seconds"])
-            begin, told = time.monotonic(), told + 1
+            begin, answered = time.monotonic(), answered + 1
             if data["status"] == FAILED:
                 return
-        if told < len(checks):
+        if answered < len(checks):
             if process.wait() == EXIT_UNDETERMINED:
                 raise MemoryError
             seconds = round(time.monotonic() - begin, 1)
-            yield Ran(checks[told], *_how_it_ended(process.wait(), errors), seconds)
+            yield Ran(checks[answered], *_how_it_ended(process.wait(), errors), seconds)
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

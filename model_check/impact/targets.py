@@ -108,10 +108,10 @@ def _innermost(tree: ast.Module, line: int, function: Function) -> frozenset[str
     while True:
         around = [each for each in block if each.lineno <= line <= (each.end_lineno or each.lineno)]
         own = _named(function, around)
-        beside = _named(function, [each for each in block if isinstance(each, ast.Expr)])
+        next_to_it = _named(function, [each for each in block if isinstance(each, ast.Expr)])
         within = function.lines[0] <= (block[0].lineno if block else 0)
-        if within and (own or beside):
-            found = own or beside
+        if within and (own or next_to_it):
+            found = own or next_to_it
         blocks = [
             inner
             for each in around

@@ -153,7 +153,7 @@ class Scenario(Table):
     about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
     source: Annotated[tuple[str, ...], Field(strict=False)] = ()
     tags: Annotated[
-        tuple[Literal["ci", "large", "oracle", "nightly", "bench", "mutants", "finding"], ...],
+        tuple[Literal["ci", "large", "reference-explorer", "nightly", "bench", "mutants", "finding"], ...],
         Field(strict=False),
     ] = ()
     network: NetworkChoice = NetworkChoice()

@@ -27,7 +27,7 @@ def _lines(trace: Trace, verbose: bool) -> Iterator[str]:
         yield ""
     yield escape(view.legend)
     yield ""
-    kind = "replica" if all(isinstance(place, int) for place, _ in view.start) else "who"
+    kind = "replica" if all(isinstance(place, int) for place, _ in view.start) else "process"
     yield f"| {kind} | at the beginning |"
     yield "|---|---|"
     for place, texts in view.start:

@@ -34,7 +34,7 @@ class Change:
 class TraceStep:
     """One step of a behaviour.
 
-    number: counted from 1; replica: who acts (for a loss: who would have received the message).
+    number: counted from 1; replica: the one that acts (for a loss: the destination of the message).
     kind: ``deliver``, ``act`` or ``lose``; action: what the step is called.
     option: the index of this step among all that were possible (a permalink lists these); choice: the index
         among the outcomes of the same event; duplicate: whether the delivered message stayed in flight.
@@ -42,7 +42,7 @@ class TraceStep:
     runs: what the reference did: nothing for a loss, the handling of an event, the start after a crash.
     changes: the fields that changed, by replica; nodes: the replicas that changed, as they are now.
     sent: messages put into flight; lost: messages dropped by the network or sent into a cut link;
-        forgotten: messages that left the network because nobody awaits them any more or they are void;
+        forgotten: messages that left the network because no replica awaits them any more or they are void;
         in_flight: all messages in flight after the step.
     history: what changed in what the properties remember of the past; budgets: what the environment has left.
     violations: the properties that this step violates.

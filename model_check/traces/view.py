@@ -182,9 +182,9 @@ def _head(step: TraceStep) -> str:
 def _changes(step: TraceStep, replica: Place, verbose: bool) -> tuple[Change, ...]:
     """The changes of one replica that are worth showing: those that do not follow from others, if any."""
     found = tuple(change for change in step.changes if change.replica == replica)
-    following = next((kind_of(node).words.following for who, node in step.nodes if who == replica), ())
-    told = tuple(change for change in found if change.field not in following)
-    return found if verbose or not told else told
+    following = next((kind_of(node).words.following for place, node in step.nodes if place == replica), ())
+    shown = tuple(change for change in found if change.field not in following)
+    return found if verbose or not shown else shown
 
 
 def _own_lines(step: TraceStep, changes: tuple[Change, ...], verbose: bool) -> Iterator[Line]:

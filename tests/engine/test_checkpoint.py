@@ -8,31 +8,33 @@ import os
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import explorer
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.links import AppendedFile
-from kraftcheck.engine.system import (
-    UNLIMITED,
-    Exploration,
-    Interrupted,
-    Limits,
-    System,
-)
+from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.synthetic import Synthetic
+from tests.examples import examples
 
 SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
-SMALLER = Synthetic(nodes=3, epochs=2, entries=1, restarts=0, capacity=3)
+SMALLER = Synthetic(nodes=2, epochs=2, entries=2, restarts=1, capacity=3)
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here turns the machine off."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def facts(found: Exploration) -> Exploration:
@@ -40,14 +42,21 @@ def facts(found: Exploration) -> Exploration:
     return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
 
 
+@cache
+def whole(system: Synthetic | RandomSystem) -> Exploration:
+    """What a search finds that is never interrupted."""
+    return facts(explore(system))
+
+
 def cut_short(
     system: System,
     folder: Path,
-    limits: Limits,
-    keep_going: bool,
+    limits: Limits = UNLIMITED,
+    keep_going: bool = False,
     threads: int = 1,
     every: float = 0.0,
 ) -> Exploration:
+    """A search with a checkpoint in ``folder``."""
     checkpoint = Checkpoint(folder, "test", every)
     try:
         return explore(system, limits=limits, keep_going=keep_going, threads=threads, checkpoint=checkpoint)
@@ -56,7 +65,7 @@ def cut_short(
 
 
 @pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 12), max_size=3), st.integers(0, 2**32))
 def test_taken_up_again_is_as_never_interrupted(
     tmp_path_factory: pytest.TempPathFactory,
@@ -89,7 +98,7 @@ class Stopped:
         return getattr(self._system, name)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(1, 2))
 def test_ctrl_c_leaves_what_is_complete(
     tmp_path_factory: pytest.TempPathFactory,
@@ -100,24 +109,27 @@ def test_ctrl_c_leaves_what_is_complete(
 ) -> None:
     """Also where the last checkpoint would have been long ago, and in the middle of an answer."""
     folder = tmp_path_factory.mktemp("checkpoint")
-    whole = explore(system, keep_going=keep_going)
     for each in calls:
         stopped = cast(System, Stopped(system, each))
         with suppress(Interrupted, KeyboardInterrupt):
             cut_short(stopped, folder, UNLIMITED, keep_going, threads, every=1e9)
     found = cut_short(system, folder, UNLIMITED, keep_going, threads, every=1e9)
-    assert facts(found) == facts(whole)
+    assert facts(found) == facts(explore(system, keep_going=keep_going))
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (AppendedFile, "append"),
-        (Checkpoint, "append_keys"),
-        (Checkpoint, "write_rows"),
-        (Checkpoint, "commit"),
-    ],
-)
+def no_room(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+WRITES = [
+    (AppendedFile, "append"),
+    (Checkpoint, "append_keys"),
+    (Checkpoint, "write_rows"),
+    (Checkpoint, "commit"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), WRITES)
 @pytest.mark.parametrize("which", [1, 2, 5, 20])
 def test_a_full_disk_is_told_and_spoils_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, which: int
@@ -128,15 +140,13 @@ def test_a_full_disk_is_told_and_spoils_nothing(
     def full(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
-        if calls == which:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(*arguments)
+        return (no_room if calls == which else write)(*arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, full)
         with pytest.raises(DiskError, match="cannot be written \\(No space left on device\\)"):
-            cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)
-    assert facts(cut_short(SMALLER, tmp_path, UNLIMITED, keep_going=False)) == facts(explore(SMALLER))
+            cut_short(SMALLER, tmp_path)
+    assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError("of whatever kind")])
@@ -161,14 +171,12 @@ def test_no_folder_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_limit_leaves_all_complete_levels(tmp_path: Path) -> None:
-    whole = explore(SMALLER)
     checkpoint = Checkpoint(tmp_path, "test", every=1e9)
-    cut = explore(SMALLER, limits=Limits(max_states=20_000), checkpoint=checkpoint)
+    cut = explore(SMALLER, limits=Limits(max_states=5_000), checkpoint=checkpoint)
     assert checkpoint.depth is not None
-    assert cut.levels[: checkpoint.depth + 1] == whole.levels[: checkpoint.depth + 1]
+    assert cut.levels[: checkpoint.depth + 1] == whole(SMALLER).levels[: checkpoint.depth + 1]
     assert checkpoint.depth == cut.depth - 1
-    found = explore(SMALLER, checkpoint=checkpoint)
-    assert facts(found) == facts(whole)
+    assert facts(explore(SMALLER, checkpoint=checkpoint)) == whole(SMALLER)
     assert checkpoint.found == cut.depth - 1
     assert not (tmp_path / "checkpoint.json").exists()
     checkpoint.close()
@@ -187,44 +195,48 @@ def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_large_one_on_any_number_of_threads(tmp_path: Path) -> None:
-    whole = facts(explore(SMALL))
     for states, threads in ((1_000, 2), (5_000, 1), (20_000, 2)):
-        cut_short(SMALL, tmp_path, Limits(max_states=states), False, threads)
-    assert facts(cut_short(SMALL, tmp_path, UNLIMITED, False, 2)) == whole
+        cut_short(SMALL, tmp_path, Limits(max_states=states), threads=threads)
+    assert facts(cut_short(SMALL, tmp_path, threads=2)) == whole(SMALL)
 
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    cut_short(SMALL, tmp_path, Limits(max_states=2_000), False)
+    cut_short(SMALL, tmp_path, Limits(max_states=2_000))
     assert (tmp_path / "checkpoint.json").exists()
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    ("table", "key", "value"),
+    ("key", "value"),
     [
-        ("totals", "generated", 1),
-        ("totals", "capacity", 1),
-        ("totals", "states", 1),
-        (None, "goals", []),
-        (None, "goals", ["a loader"]),
-        (None, "violations", [{"property": "one-leader", "level": 1, "number": 0, "more": []}]),
-        (None, "seconds", 0.5),
-        (None, "checksum", 0),
+        ("totals", {"generated": 1}),
+        ("totals", {"capacity": 1}),
+        ("totals", {"states": 1}),
+        ("goals", []),
+        ("goals", ["a loader"]),
+        ("violations", [{"property": "one-leader", "level": 1, "number": 0, "more": []}]),
+        ("seconds", 0.5),
+        ("checksum", 0),
     ],
 )
-def test_a_description_that_says_something_else_is_recognised(
-    begun: Path, table: str | None, key: str, value: object
-) -> None:
+def test_a_description_that_says_something_else_is_recognised(begun: Path, key: str, value: Any) -> None:
     path = begun / "checkpoint.json"
     saved = json.loads(path.read_text())
-    (saved if table is None else saved[table])[key] = value
+    saved[key] = saved[key] | value if isinstance(value, dict) else value
     path.write_text(json.dumps(saved))
     with pytest.raises(CheckpointError, match="damaged"):
-        cut_short(SMALL, begun, UNLIMITED, False)
+        cut_short(SMALL, begun)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def flipped(content: bytes, bit: int) -> bytes:
+    """``content`` with one bit changed."""
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@examples(40)
 @given(st.data())
 def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> None:
     """In what the checkpoint counts it is refused, by the name of the file; what follows is of no account."""
@@ -233,13 +245,10 @@ def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> 
     counted = _counted(begun, path)
     if not counted:
         return
-    bit = data.draw(st.integers(0, 8 * counted - 1), label="bit")
-    changed = bytearray(files[path])
-    changed[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(changed)
+    path.write_bytes(flipped(files[path], data.draw(st.integers(0, 8 * counted - 1), label="bit")))
     try:
         with pytest.raises(CheckpointError, match=f"^{path}: .*; the checkpoint is damaged: remove {begun} "):
-            cut_short(SMALL, begun, UNLIMITED, False)
+            cut_short(SMALL, begun)
     finally:
         path.write_bytes(files[path])
 
@@ -258,9 +267,7 @@ def test_every_damaged_bit_of_the_description_is_recognised(begun: Path) -> None
     original = path.read_bytes()
     checkpoint = Checkpoint(begun, "test")
     for bit in range(0, 8 * len(original), 7):
-        changed = bytearray(original)
-        changed[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(changed)
+        path.write_bytes(flipped(original, bit))
         with pytest.raises(CheckpointError, match=r"checkpoint\.json: is not what was written"):
             checkpoint.load()
     path.write_bytes(original)
@@ -278,7 +285,7 @@ def test_a_file_that_is_missing_or_cut_off_is_named(begun: Path, name: str, left
         path.write_bytes(content[:left])
     before = _contents(begun)
     with pytest.raises(CheckpointError, match=f"{name}.* remove "):
-        cut_short(SMALL, begun, UNLIMITED, False)
+        cut_short(SMALL, begun)
     assert _contents(begun) == before
 
 
@@ -290,14 +297,14 @@ def _contents(folder: Path) -> dict[str, bytes]:
     "name", ["keys", "notes.txt", "level-00000.links", "level-00007.rows", "checkpoint.json.new", "lock"]
 )
 def test_a_foreign_folder_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("of somebody else")
+    (tmp_path / name).write_text("a foreign file")
     with pytest.raises(CheckpointError, match=f"has '{name}' but no checkpoint.json, .* name another folder"):
-        cut_short(SMALLER, tmp_path, UNLIMITED, False)
-    assert _contents(tmp_path) == {name: b"of somebody else"}
+        cut_short(SMALLER, tmp_path)
+    assert _contents(tmp_path) == {name: b"a foreign file"}
 
 
 def test_foreign_files_next_to_a_checkpoint_stay(tmp_path: Path) -> None:
-    cut_short(SMALLER, tmp_path, Limits(max_states=500), False)
+    cut_short(SMALLER, tmp_path, Limits(max_states=500))
     foreign = (
         "notes.txt",
         "a.rows",
@@ -308,7 +315,7 @@ def test_foreign_files_next_to_a_checkpoint_stay(tmp_path: Path) -> None:
     )
     for name in foreign:
         (tmp_path / name).write_text(name)
-    assert facts(cut_short(SMALLER, tmp_path, UNLIMITED, False)) == facts(explore(SMALLER))
+    assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
     assert _contents(tmp_path) == {"lock": b"", **{name: name.encode() for name in foreign}}
 
 
@@ -319,14 +326,14 @@ def test_foreign_files_next_to_a_checkpoint_stay(tmp_path: Path) -> None:
 def test_what_is_no_plain_file_is_refused(begun: Path, tmp_path_factory: Any, name: str, kind: str) -> None:
     """Nothing is written through a symbolic link, and a pipe without a writer is not waited for."""
     target = tmp_path_factory.mktemp("elsewhere") / "precious"
-    target.write_text("of somebody else")
+    target.write_text("a foreign file")
     (begun / name).unlink(missing_ok=True)
     {"link": lambda path: path.symlink_to(target), "folder": Path.mkdir, "pipe": os.mkfifo}[kind](
         begun / name
     )
     with pytest.raises(CheckpointError, match=r"plain file|is no folder for a checkpoint"):
-        cut_short(SMALL, begun, UNLIMITED, False)
-    assert target.read_text() == "of somebody else"
+        cut_short(SMALL, begun)
+    assert target.read_text() == "a foreign file"
 
 
 class Dead(BaseException):
@@ -338,7 +345,7 @@ def test_killed_at_any_change_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     """Before, or after, each file that is replaced or removed; at the end all of them are removed."""
-    changes = 0
+    changes, system = 0, random_system(98)
 
     def killing(inner: Any) -> Any:
         def changed(*arguments: Any, **more: Any) -> Any:
@@ -358,25 +365,20 @@ def test_killed_at_any_change_of_the_folder(
             patched.setattr(owner, name, killing(getattr(owner, name)))
         for _ in range(2):
             with suppress(Dead):
-                cut_short(random_system(98), tmp_path, UNLIMITED, False)
-    assert facts(cut_short(random_system(98), tmp_path, UNLIMITED, False)) == facts(
-        explore(random_system(98))
-    )
+                cut_short(system, tmp_path)
+    assert facts(cut_short(system, tmp_path)) == facts(explore(system))
     assert _contents(tmp_path) == {"lock": b""}
 
 
 def test_a_full_disk_at_the_end_costs_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     inner = Checkpoint.remove
 
     def remove(self: Checkpoint) -> None:
-        monkeypatch.setattr(Checkpoint, "_write", full)
+        monkeypatch.setattr(Checkpoint, "_write", no_room)
         inner(self)
 
     monkeypatch.setattr(Checkpoint, "remove", remove)
-    assert facts(cut_short(SMALLER, tmp_path, UNLIMITED, False)) == facts(explore(SMALLER))
+    assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
     assert _contents(tmp_path) == {"lock": b""}
 
 
@@ -386,7 +388,7 @@ def test_a_full_disk_at_the_end_costs_no_answer(tmp_path: Path, monkeypatch: pyt
 def test_noise_instead_of_the_description(begun: Path, content: bytes) -> None:
     (begun / "checkpoint.json").write_bytes(content)
     with pytest.raises(CheckpointError, match="damaged"):
-        cut_short(SMALL, begun, UNLIMITED, False)
+        cut_short(SMALL, begun)
 
 
 def test_a_checkpoint_of_something_else_is_refused(begun: Path) -> None:
@@ -396,7 +398,7 @@ def test_a_checkpoint_of_something_else_is_refused(begun: Path) -> None:
 
 def test_a_system_that_says_something_else_is_refused(begun: Path) -> None:
     with pytest.raises(CheckpointError, match="other outcomes"):
-        cut_short(Synthetic(nodes=3, epochs=2, entries=2, restarts=1, capacity=4), begun, UNLIMITED, False)
+        cut_short(Synthetic(nodes=3, epochs=2, entries=2, restarts=1, capacity=4), begun)
 
 
 def test_one_process_at_a_time(begun: Path) -> None:
@@ -416,8 +418,8 @@ def test_no_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_frontier_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    whole = facts(explore(SMALL))
+    expected = whole(SMALL)
     monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)
-    assert facts(explore(SMALL, threads=2)) == whole
-    cut_short(SMALL, tmp_path, Limits(max_states=20_000), False, 2, every=1e9)
-    assert facts(cut_short(SMALL, tmp_path, UNLIMITED, False, 2, every=1e9)) == whole
+    assert facts(explore(SMALL, threads=2)) == expected
+    cut_short(SMALL, tmp_path, Limits(max_states=20_000), threads=2, every=1e9)
+    assert facts(cut_short(SMALL, tmp_path, threads=2, every=1e9)) == expected

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import cycles
@@ -27,11 +27,12 @@ from kraftcheck.engine.liveness import (
     lassos,
     out_of_reach,
 )
+from kraftcheck.engine.reference_explorer import state_graph
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.twin import state_graph
 from tests.engine.handmade import BadMutex, LossyPing, Ring
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.examples import examples
 
 Edge = tuple[int, int, int]
 
@@ -137,7 +138,7 @@ def check_lasso(graph: Graph, lasso: Lasso, goals: set[int], fairness: list[Fair
     assert satisfied(graph, set(cycle), {step.component for step in lasso.cycle}, fairness)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(200)
 @given(st.data())
 def test_against_brute_force(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
@@ -161,7 +162,7 @@ def test_against_brute_force(data: st.DataObject) -> None:
         check_lasso(graph, longer, goals, fairness)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.data())
 def test_one_lasso_of_each_component(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
@@ -186,7 +187,7 @@ def test_one_lasso_of_each_component(data: st.DataObject) -> None:
         assert any(cycle <= component for cycle in cycles) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.data())
 def test_leads_to_against_brute_force(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
@@ -203,7 +204,7 @@ def test_leads_to_against_brute_force(data: st.DataObject) -> None:
         assert origins & set(lasso.states)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.data())
 def test_an_end_against_brute_force(data: st.DataObject) -> None:
     """Steps 0 are taken for ever by a fair behaviour exactly if they are where that is a demand on them."""
@@ -233,7 +234,7 @@ def test_an_end_against_brute_force(data: st.DataObject) -> None:
         assert any(step.component == 0 for step in lasso.cycle)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.data())
 def test_recoverable_against_networkx(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
@@ -250,7 +251,7 @@ def test_recoverable_against_networkx(data: st.DataObject) -> None:
     assert (None if stem is None else len(stem)) == min(lost, default=None)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(st.data())
 def test_components_by_arrays_are_those_of_networkx(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 30))
@@ -296,7 +297,7 @@ def edges_of(graph: Graph) -> list[tuple[GlobalState, GlobalState, PathStep]]:
 
 
 @pytest.mark.slow
-def test_collected_graph_equals_the_twins() -> None:
+def test_collected_graph_equals_the_oracles() -> None:
     for system in (LossyPing(), BadMutex(), *(random_system(seed) for seed in range(60))):
         graph, expected = collect_graph(system, threads=2), state_graph(system)
         found = edges_of(graph)
@@ -305,7 +306,7 @@ def test_collected_graph_equals_the_twins() -> None:
         assert graph.size == expected.number_of_nodes()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.data())
 def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
     graph, node = data.draw(graphs())
@@ -328,7 +329,7 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
         assert found is not None and len(found.stem) == min(reachable)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(40)
 @given(systems())
 def test_initial_states_that_one_stands_for(system: RandomSystem) -> None:
     def represent(state: GlobalState) -> GlobalState:

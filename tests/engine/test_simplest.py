@@ -7,20 +7,21 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.layers import collect_layers
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.simplest import simplest
 from kraftcheck.engine.steps import Step, broken_invariants, confirms, initial_states, steps
 from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
-from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_systems import random_system
+from tests.examples import examples
 
 FAULTS = frozenset({"a"})
 MOST = 400
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(25)
 
 
 def all_ways(system: Any, state: GlobalState, violated: str, depth: int) -> Iterator[list[Step]]:
@@ -96,7 +97,7 @@ def test_threads_make_no_difference(seed: int) -> None:
     assume(result.violations)
     found = [
         collect_layers(system, result.depth, Limits(max_states=10 * MOST), threads=threads)
-        for threads in (1, 3)
+        for threads in (1, 2)
     ]
     assert found[0] is not None and found[1] is not None
     for violation in result.violations:

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
-from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_symmetric import RandomSymmetric, systems
 from tests.engine.synthetic import Node, Synthetic
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_one_state_of_each_orbit(bounds: dict[str, Any]) -> None:
     assert (reduced.reached_goals, reduced.missing_goals) == (whole.reached_goals, whole.missing_goals)
 
 
-def check_against_twin(system: RandomSymmetric) -> None:
+def check_against_oracle(system: RandomSymmetric) -> None:
     """The same verdict, depth, violations and goals as all states give, and one state of each orbit."""
     naive, states = explore_naively(replace(system, permutations=()), Limits(max_states=2_000))
     assume(naive.limit is None)
@@ -61,17 +62,17 @@ def check_against_twin(system: RandomSymmetric) -> None:
         assert all(confirms(system, each) for each in found.violations)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(systems())
-def test_as_the_naive_twin_up_to_renaming(system: RandomSymmetric) -> None:
-    check_against_twin(system)
+def test_as_the_oracle_up_to_renaming(system: RandomSymmetric) -> None:
+    check_against_oracle(system)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=700)
+@examples(700)
 @given(systems())
-def test_as_the_naive_twin_up_to_renaming_often(system: RandomSymmetric) -> None:
-    check_against_twin(system)
+def test_as_the_oracle_up_to_renaming_often(system: RandomSymmetric) -> None:
+    check_against_oracle(system)
 
 
 def test_the_same_on_any_number_of_threads_and_taken_up_again(tmp_path: Path) -> None:

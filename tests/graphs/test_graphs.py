@@ -1,4 +1,4 @@
-"""State graphs: against the naive one, folded, and in all formats."""
+"""State graphs: against the reference explorer's, projected, and in all formats."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import networkx as nx
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.engine.reference_explorer import state_graph as naive_graph
 from kraftcheck.engine.system import System
-from kraftcheck.engine.twin import state_graph as naive_graph
 from kraftcheck.engine.witness import Witnessing
 from kraftcheck.graphs.picture import as_dot, as_svg
 from kraftcheck.graphs.projection import FIELDS, Projection, parse_condition, parse_projection
-from kraftcheck.graphs.states import States, collect_states, fold, merged, state_graph
+from kraftcheck.graphs.states import States, collect_states, merged, projected, state_graph
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -25,7 +25,7 @@ from kraftcheck.systems.scenario import find, from_data
 from kraftcheck.traces.words import node_fields
 from tests.traces.trace_samples import POWER_LOSS
 
-FOLDS = ("role-epoch", "role,epoch", "leader,high-watermark,end-offset", "role.1,messages", "messages")
+PROJECTIONS = ("role-epoch", "role,epoch", "leader,high-watermark,end-offset", "role.1,messages", "messages")
 
 
 def collected(name: str) -> States:
@@ -62,26 +62,26 @@ def test_states_after_violating_steps_are_marked_and_lead_nowhere() -> None:
     assert {graph.nodes[node]["violates"] for node in violating} == {"ReturningReplicaDeposesNobody"}
 
 
-@pytest.mark.parametrize("text", FOLDS)
+@pytest.mark.parametrize("text", PROJECTIONS)
 def test_folding_loses_no_state_and_no_step(text: str) -> None:
     states = collected("single-voter")
-    projection = parse_projection(text, ids(states.system), "--fold")
+    projection = parse_projection(text, ids(states.system), "--project")
     whole = state_graph(states, projection)
-    folded = fold(whole, text)
+    found = projected(whole, text)
     labels = Counter(label for _, label in whole.nodes(data="label"))
-    assert {label: count for _, (label, count) in _seen(folded).items()} == labels
-    assert sum(count for _, count in folded.nodes(data="states")) == whole.number_of_nodes()
-    steps = sum(count for _, _, count in folded.edges(data="steps"))
-    assert steps + sum(count for _, count in folded.nodes(data="internal")) == whole.number_of_edges()
-    simple = merged(folded)
+    assert {label: count for _, (label, count) in _seen(found).items()} == labels
+    assert sum(count for _, count in found.nodes(data="states")) == whole.number_of_nodes()
+    steps = sum(count for _, _, count in found.edges(data="steps"))
+    assert steps + sum(count for _, count in found.nodes(data="internal")) == whole.number_of_edges()
+    simple = merged(found)
     assert sum(count for _, _, count in simple.edges(data="steps")) == steps
     assert all(sum(actions.values()) == count for _, _, actions, count in (
         (one, other, data["actions"], data["steps"]) for one, other, data in simple.edges(data=True)
     ))  # fmt: skip
 
 
-def _seen(folded: nx.MultiDiGraph) -> dict[int, tuple[str, int]]:
-    return {node: (data["label"], data["states"]) for node, data in folded.nodes(data=True)}
+def _seen(found: nx.MultiDiGraph) -> dict[int, tuple[str, int]]:
+    return {node: (data["label"], data["states"]) for node, data in found.nodes(data=True)}
 
 
 def test_a_projection_shows_what_is_asked_for() -> None:
@@ -114,7 +114,7 @@ def test_all_fields_of_replicas_can_be_asked_for() -> None:
 )
 def test_bad_projections_are_refused(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        parse_projection(text, [1, 2, 3], "--fold")
+        parse_projection(text, [1, 2, 3], "--project")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_is_never_so_is_said(capsys: Any) -> None:
     command = ["graph", "scenario-a", "--to", "role.1=Boss,epoch.2=1"]
     assert main(command) == 1
     out = capsys.readouterr().out
-    assert "no such way" in out and "role.1 is never Boss; seen: Leader" in out and "epoch" not in out
+    assert "No such path" in out and "role.1 is never Boss; seen: Leader" in out and "epoch" not in out
     assert main([*command, "--format", "json"]) == 1
     (never,) = json.loads(capsys.readouterr().out)["never"]
     assert (never["field"], never["asked"]) == ("role.1", "Boss") and "Leader" in never["seen"]
@@ -147,13 +147,13 @@ def test_values_with_commas() -> None:
 
 
 def test_a_picture_of_single_states_is_refused_before_it_is_drawn(capsys: Any) -> None:
-    assert main(["graph", "single-voter", "--fold", "none", "--format", "svg"]) == 2
+    assert main(["graph", "single-voter", "--project", "none", "--format", "svg"]) == 2
     assert "495 boxes are more than a reader can follow" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", ("none", "role-epoch", "role,high-watermark"))
 def test_formats(how: str, tmp_path: Path, capsys: Any) -> None:
-    command = ["graph", "finding-single-voter-power-loss", "--fold", how, "--format"]
+    command = ["graph", "finding-single-voter-power-loss", "--project", how, "--format"]
     assert main([*command, "json"]) == 0
     read = nx.node_link_graph(json.loads(capsys.readouterr().out), edges="edges")
     file = tmp_path / "graph.xml"
@@ -176,12 +176,12 @@ def test_refusals(tmp_path: Path, capsys: Any) -> None:
     assert not file.exists()
     assert main(["graph", "scenario-a", "-o", str(tmp_path / "no" / "such" / "place")]) == 2
     assert main(["graph", "scenario-a", "--max-states", "0"]) == 2
-    assert main(["graph", "single-voter", "--fold", "none", "--format", "svg"]) == 2
-    assert "fold more" in capsys.readouterr().err
+    assert main(["graph", "single-voter", "--project", "none", "--format", "svg"]) == 2
+    assert "on fewer fields" in capsys.readouterr().err
 
 
 def hostile() -> nx.MultiDiGraph:
-    graph = nx.MultiDiGraph(name='"]; evil', fold="none", states=1)
+    graph = nx.MultiDiGraph(name='"]; evil', projection="none", states=1)
     graph.add_node(0, label='1 Leader "<e1>" \\', in_flight=0, initial=True, violates="")
     graph.add_edge(0, 0, action='a<b "]; x -> y [label="\x1b&lt;\\N\n')
     return graph

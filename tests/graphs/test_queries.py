@@ -154,7 +154,7 @@ def test_answers_in_words(capsys: Any) -> None:
     assert "1 Leader e2, 2 Unattached e0: " in capsys.readouterr().out
     assert main(["graph", "scenario-a", "--after-faults"]) == 1
     assert main(["graph", "scenario-a", "--to", "violated"]) == 1
-    assert "no such way" in capsys.readouterr().out
+    assert "No such path" in capsys.readouterr().out
     assert main(["graph", "scenario-a", "--shared", "violated"]) == 1
 
 
@@ -164,9 +164,9 @@ def test_answers_in_words(capsys: Any) -> None:
         (["--to", "role"], "says nothing"),
         (["--from", "violated"], "--to"),
         (["--to", "violated", "--format", "dot"], "text or json"),
-        (["--to", "violated", "--fold", "none"], "by fields"),
+        (["--to", "violated", "--project", "none"], "by fields"),
         (["--to", "violated", "--shared", "violated"], "not allowed"),
-        (["--fold", "nonsense"], "no field"),
+        (["--project", "nonsense"], "no field"),
     ),
 )
 def test_bad_questions(options: list[str], says: str, capsys: Any) -> None:

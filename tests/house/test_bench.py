@@ -8,10 +8,10 @@ from kraftcheck.cli.main import main
 from tests.tlc.tools import tools
 
 FIGURES = {
-    "engine_1", "engine_2", "filled_1", "filled_2", "twin",
-    "engine_1_to_twin", "engine_2_to_twin", "filled_1_to_twin", "filled_2_to_twin",
+    "engine_1", "engine_2", "filled_1", "filled_2", "reference",
+    "engine_1_to_reference", "engine_2_to_reference", "filled_1_to_reference", "filled_2_to_reference",
     "two_to_one_cold", "two_to_one", "partial_order_factor", "symmetry_factor", "symmetry_cost",
-    "engine_states", "twin_states", "engine_calls", "twin_calls", "visited_bytes", "resident_bytes",
+    "engine_states", "reference_states", "engine_calls", "reference_calls", "visited_bytes", "resident_bytes",
     "lockstep_simulated",
     "logs_trace_plain", "logs_trace_gzip", "logs_debug_plain", "logs_debug_gzip",
     "logs_info_plain", "logs_info_gzip",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 from contextlib import redirect_stdout
@@ -16,8 +15,8 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.printable import guarded, json_text, printable, shown
 from kraftcheck.support.terminal import Console, console, say
+from tests.house.sources import importing
 
-ROOT = Path(__file__).parents[2]
 #: Control characters of two kinds, delete, what changes directions, and line breaks that are no line feed.
 CONTROLS = "\x00\x07\x08\x0c\r\x1b\x7f\x80\x85\x9b\x9d\u200e\u202a\u202e\u2066\u2069\u2028\u2029\ufeff"
 TEXTS = st.text(st.sampled_from(CONTROLS) | st.characters(), max_size=40)
@@ -75,15 +74,12 @@ def test_a_short_message_stays_as_it_is() -> None:
 
 def test_rich_writes_through_one_console() -> None:
     """A console of rich itself would write without that."""
-    found = []
-    for path in sorted((ROOT / "model_check").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{each.name}" for each in node.names]
-            if any(name in ("rich.console.Console", "rich.console", "rich.print") for name in names):
-                found.append(path.relative_to(ROOT).as_posix())
-    assert set(found) == {"model_check/support/terminal.py"}
+    found = {
+        path
+        for path, name in importing("model_check")
+        if name in ("rich.console.Console", "rich.console", "rich.print")
+    }
+    assert found == {"model_check/support/terminal.py"}
 
 
 @pytest.mark.parametrize("text", [shown, printable])

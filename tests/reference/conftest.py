@@ -58,7 +58,7 @@ def noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 if TARGET:
-    for found in pkgutil.walk_packages(reference.__path__, "reference."):
+    for found in pkgutil.walk_packages(reference.__path__, "kraftcheck.reference."):
         watch(importlib.import_module(found.name))
 
 

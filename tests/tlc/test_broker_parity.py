@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from kraftcheck.checking.run import check
-from kraftcheck.engine.twin import explore_naively
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find, shipped
 from kraftcheck.tlc.broker_forms import BrokerForms

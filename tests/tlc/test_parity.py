@@ -10,7 +10,7 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.graph import collect_graph
-from kraftcheck.engine.twin import explore_naively
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build

@@ -26,16 +26,17 @@ def test_a_violation_becomes_a_trace_that_ends_in_it() -> None:
     assert trace.finding.reasons == ("Replica 2 becomes Leader of epoch 2 although replica 1 leads epoch 1.",)
 
 
-def test_another_property_is_refused() -> None:
+def test_what_is_not_that_violation_is_refused() -> None:
     system, chosen, found = violation(UNSTABLE)
     with pytest.raises(TraceError, match="not in a violation of LogMatching"):
         build(system, chosen, replace(found, property=names.LOG_MATCHING))
-
-
-def test_a_violation_cut_short_is_refused() -> None:
-    system, chosen, found = violation(UNSTABLE)
     with pytest.raises(TraceError, match="no violation"):
         build(system, chosen, replace(found, path=found.path[:-1]))
+    with pytest.raises(TraceError, match="violated already"):
+        build(system, chosen, (*build(system, chosen, found).path, 0))
+    for option in (99, -1):
+        with pytest.raises(TraceError, match="step 1"):
+            build(system, chosen, (option,))
 
 
 def test_a_path_of_options_addresses_the_same_behaviour() -> None:
@@ -43,20 +44,6 @@ def test_a_path_of_options_addresses_the_same_behaviour() -> None:
     trace = build(system, chosen, found)
     assert build(system, chosen, trace.path) == trace
     assert build(system, chosen, trace.path[:2]).steps == trace.steps[:2]
-
-
-@pytest.mark.parametrize("path", [(99,), (-1,)])
-def test_a_path_that_is_not_offered_is_refused(path: tuple[int, ...]) -> None:
-    system, chosen, _ = violation(UNSTABLE)
-    with pytest.raises(TraceError, match="step 1"):
-        build(system, chosen, path)
-
-
-def test_nothing_follows_a_violation() -> None:
-    system, chosen, found = violation(UNSTABLE)
-    path = (*build(system, chosen, found).path, 0)
-    with pytest.raises(TraceError, match="violated already"):
-        build(system, chosen, path)
 
 
 def test_rules_and_effects_are_those_of_the_reference() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.checking.run import check
@@ -22,7 +21,8 @@ from kraftcheck.systems.scenario import from_data, shipped
 from kraftcheck.traces import Trace, build_dead_end, json_form
 from kraftcheck.traces.build import walk
 from kraftcheck.traces.replay import replay
-from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample
+from tests.examples import examples
+from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, Place, around, counterexample, places
 
 
 def _of_brokers() -> Trace:
@@ -71,19 +71,13 @@ def _file(kind: str) -> str:
 
 
 @cache
-def _places(kind: str) -> list[tuple[Any, ...]]:
-    return list(_inside(json.loads(_file(kind))))
-
-
-def _inside(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _places(kind: str) -> list[Place]:
     """The places of all leaves, and of the items of lists."""
-    if isinstance(data, dict | list) and data:
-        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from _inside(value, (*path, key))
-        if isinstance(data, list):
-            yield from ((*path, index) for index in range(len(data)))
-    else:
-        yield path
+    return [
+        place
+        for place, value in places(json.loads(_file(kind)))
+        if not (isinstance(value, dict | list) and value) or isinstance(place[-1], int)
+    ]
 
 
 def _others(value: Any) -> st.SearchStrategy[Any]:
@@ -113,14 +107,12 @@ def test_as_it_was_written_it_is_taken(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(st.data())
 def test_every_edit_is_noticed(kind: str, draw: st.DataObject) -> None:
     data = json.loads(_file(kind))
     place = draw.draw(st.sampled_from(_places(kind)))
-    parent = data
-    for key in place[:-1]:
-        parent = parent[key]
+    parent = around(data, place)
     old = copy.deepcopy(parent[place[-1]])
     if isinstance(parent, list) and draw.draw(st.booleans()):
         del parent[place[-1]]
@@ -137,16 +129,13 @@ def test_every_text_for_people_is_compared(kind: str) -> None:
     assert len(texts) > 3
     for place in texts[:: max(len(texts) // 12, 1)]:
         data = json.loads(_file(kind))
-        parent = data
-        for key in place[:-1]:
-            parent = parent[key]
-        parent[place[-1]] = "something else"
+        around(data, place)[place[-1]] = "something else"
         assert _is_noticed(data), place
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cycle_goes_with_an_eventually_property_alone(kind: str) -> None:
-    """Whoever edits the property can make the digest fit."""
+    """A reader who edits the property can make the digest fit."""
     data = json.loads(_file(kind))
     for violated, loop in ((data["property"], 0), ("NoFatal", data["loop"]), ("NoFatal", 0)):
         if [violated, loop] != [data["property"], data["loop"]]:
@@ -165,7 +154,7 @@ def test_a_cycle_goes_with_an_eventually_property_alone(kind: str) -> None:
 def test_no_more_is_claimed_than_the_steps_show(
     kind: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A part of the way to a dead end has as good steps as all of it."""
+    """A part of the path to a dead end has steps that are as good as all of it."""
     file = tmp_path / "trace.json"
     file.write_text(_file(kind))
     assert main(["trace", "replay", str(file)]) == 0

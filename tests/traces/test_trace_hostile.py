@@ -6,15 +6,15 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
 from kraftcheck.traces import json_form
-from tests.traces.trace_samples import UNSTABLE, counterexample
+from tests.examples import examples
+from tests.traces.trace_samples import UNSTABLE, Place, around, as_json, places
 
 #: Control characters of both kinds, delete, and what changes the direction of text or ends a line.
 HOSTILE = st.text(
@@ -32,16 +32,7 @@ VIEWS = (
 )
 
 
-def _texts(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The places of all texts."""
-    if isinstance(data, str):
-        return [path]
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    return [place for key, value in items for place in _texts(value, (*path, key))]
-
-
-DATA = json.loads(json_form.dumps(counterexample(UNSTABLE)))
-PLACES = _texts(DATA)
+TEXTS = [place for place, value in places(as_json(UNSTABLE)) if isinstance(value, str)]
 
 
 def _output(words: list[str]) -> str:
@@ -52,15 +43,13 @@ def _output(words: list[str]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(PLACES), HOSTILE, st.booleans())
+@examples(50)
+@given(st.sampled_from(TEXTS), HOSTILE, st.booleans())
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is(
-    tmp_path: Path, place: tuple[Any, ...], text: str, is_key: bool
+    tmp_path: Path, place: Place, text: str, is_key: bool
 ) -> None:
-    data = json.loads(json.dumps(DATA))
-    parent = data
-    for key in place[:-1]:
-        parent = parent[key]
+    data = as_json(UNSTABLE)
+    parent = around(data, place)
     if is_key and isinstance(parent, dict):
         parent[text] = parent.pop(place[-1])
     else:
@@ -74,7 +63,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is(
 
 
 def test_a_difference_is_told_in_one_line(tmp_path: Path) -> None:
-    data = json.loads(json.dumps(DATA))
+    data = as_json(UNSTABLE)
     data["steps"][0]["changes"][0]["after"] = "2.\nThe reference takes all 5 steps as recorded.\x1b[2K"
     file = tmp_path / "trace.json"
     file.write_text(json.dumps(data), encoding="utf-8")

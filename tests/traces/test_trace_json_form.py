@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.support.errors import InputError
 from kraftcheck.traces import json_form, terminal
 from kraftcheck.traces.replay import replay
-from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample
+from tests.examples import examples
+from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, around, as_json, counterexample, places
 
 TRACES = (UNSTABLE, POWER_LOSS)
 
@@ -28,7 +28,7 @@ def test_round_trip(data: dict[str, Any]) -> None:
 
 
 def test_a_file_is_self_contained_and_versioned() -> None:
-    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
+    data = as_json(UNSTABLE)
     assert (data["format"], data["version"]) == ("kraftcheck-trace", 2)
     assert data["scenario"] == UNSTABLE
     assert data["path"] == [step["option"] for step in data["steps"]]
@@ -36,10 +36,10 @@ def test_a_file_is_self_contained_and_versioned() -> None:
 
 def test_another_scenario_or_property_is_refused() -> None:
     for key, value in (("about", "Something else."), ("bounds", {"max-epoch": 3})):
-        data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
+        data = as_json(UNSTABLE)
         data["scenario"][key] = value
         assert "changed after the trace was made" in _refused(json.dumps(data))
-    data = json.loads(json_form.dumps(counterexample(UNSTABLE))) | {"property": "LogMatching"}
+    data = as_json(UNSTABLE) | {"property": "LogMatching"}
     assert "changed after the trace was made" in _refused(json.dumps(data))
 
 
@@ -86,29 +86,19 @@ def test_ten_megabytes_of_noise_are_refused(tmp_path: Path) -> None:
         json_form.load(tmp_path / "missing.json")
 
 
-def _places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if path:
-        yield path
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in items:
-        yield from _places(value, (*path, key))
-
-
-PLACES = {data["name"]: list(_places(json.loads(json_form.dumps(counterexample(data))))) for data in TRACES}
+PLACES = {data["name"]: [place for place, _ in places(as_json(data))] for data in TRACES}
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.just([]), st.just({}), st.just([[]])
 )
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(st.sampled_from(TRACES), st.data())
 def test_damage_is_refused_or_harmless(data: dict[str, Any], draw: st.DataObject) -> None:
-    damaged = json.loads(json_form.dumps(counterexample(data)))
+    damaged = as_json(data)
     place = draw.draw(st.sampled_from(PLACES[data["name"]]))
-    parent = damaged
-    for key in place[:-1]:
-        parent = parent[key]
+    parent = around(damaged, place)
     what = draw.draw(st.sampled_from(["delete", "replace", "add"]))
     if what == "delete":
         del parent[place[-1]]
@@ -128,7 +118,7 @@ def test_damage_is_refused_or_harmless(data: dict[str, Any], draw: st.DataObject
         assert terminal.transcript(trace, width, verbose=True)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100)
 @given(st.integers(min_value=0), st.text(max_size=3))
 def test_damaged_text_is_refused_or_harmless(place: int, text: str) -> None:
     whole = json_form.dumps(counterexample(POWER_LOSS))

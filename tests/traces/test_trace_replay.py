@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,15 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.traces import json_form
 from kraftcheck.traces.model import Finding
 from kraftcheck.traces.replay import replay
-from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample, scenario_of
+from tests.traces.trace_samples import (
+    POWER_LOSS,
+    UNSTABLE,
+    Place,
+    around,
+    as_json,
+    counterexample,
+    scenario_of,
+)
 
 
 @pytest.mark.parametrize("data", (UNSTABLE, POWER_LOSS), ids=lambda data: data["name"])
@@ -27,31 +34,27 @@ def test_another_protocol_shows_at_the_step_where_it_matters() -> None:
     assert str(found).startswith("step 2, runs[0].rules[")
 
 
-def _changed(path: list[Any], value: Any) -> str:
-    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
-    part = data
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = value
-    return str(replay(json_form.decode(data)))
+EPOCH = ("replica", "quorum_state", "epoch")
 
 
-def test_each_recorded_field_is_compared() -> None:
-    assert "step 1, runs[0].rules[0]: recorded VOTE-1, now TIMER-5" in _changed(
-        ["steps", 0, "runs", 0, "rules"], ["VOTE-1"]
-    )
-    assert "step 1, runs[0].completed: recorded 0, now " in _changed(["steps", 0, "runs", 0, "completed"], 0)
-    assert "step 2, sent[0]: recorded nothing, now {" in _changed(["steps", 1, "sent"], [])
-    assert "step 2, in_flight[0]: recorded nothing, now {" in _changed(["steps", 1, "in_flight"], [])
-    assert "step 1, budgets[0].left: recorded 9, now " in _changed(["steps", 0, "budgets", 0, "left"], 9)
-    assert "step 1, action: recorded nothing" in _changed(["steps", 0, "action"], "nothing")
-    assert "the initial state, nodes[0].replica.quorum_state.epoch: recorded 7, now 1" in _changed(
-        ["nodes", 0, "replica", "quorum_state", "epoch"], 7
-    )
-    assert "step 5, reasons[0]: recorded Nothing, now Replica 2" in _changed(["reasons", 0], "Nothing.")
-    assert "step 1, nodes[0].replica.quorum_state.epoch: recorded 7" in _changed(
-        ["steps", 0, "nodes", 0, "replica", "quorum_state", "epoch"], 7
-    )
+@pytest.mark.parametrize(
+    ("place", "value", "told"),
+    [
+        (("steps", 0, "runs", 0, "rules", 0), "VOTE-1", "step 1, runs[0].rules[0]: recorded VOTE-1, now TIM"),
+        (("steps", 0, "runs", 0, "completed"), 0, "step 1, runs[0].completed: recorded 0, now "),
+        (("steps", 1, "sent"), [], "step 2, sent[0]: recorded nothing, now {"),
+        (("steps", 1, "in_flight"), [], "step 2, in_flight[0]: recorded nothing, now {"),
+        (("steps", 0, "budgets", 0, "left"), 9, "step 1, budgets[0].left: recorded 9, now "),
+        (("steps", 0, "action"), "nothing", "step 1, action: recorded nothing"),
+        (("nodes", 0, *EPOCH), 7, "initial state, nodes[0].replica.quorum_state.epoch: recorded 7, now 1"),
+        (("reasons", 0), "Nothing.", "step 5, reasons[0]: recorded Nothing, now Replica 2"),
+        (("steps", 0, "nodes", 0, *EPOCH), 7, "step 1, nodes[0].replica.quorum_state.epoch: recorded 7"),
+    ],
+)  # fmt: skip
+def test_each_recorded_field_is_compared(place: Place, value: Any, told: str) -> None:
+    data = as_json(UNSTABLE)
+    around(data, place)[place[-1]] = value
+    assert told in str(replay(json_form.decode(data)))
 
 
 def test_another_property_shows_at_the_end() -> None:
@@ -61,7 +64,7 @@ def test_another_property_shows_at_the_end() -> None:
 
 
 def test_other_numbers_are_told_where_nothing_else_differs() -> None:
-    data = json.loads(json_form.dumps(counterexample(UNSTABLE)))
+    data = as_json(UNSTABLE)
     for index, step in enumerate(data["steps"]):
         step["option"] += 3
         step["choice"] += 7

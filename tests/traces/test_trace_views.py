@@ -72,11 +72,8 @@ def test_verbose_shows_every_effect_and_event() -> None:
 def test_control_characters_of_a_file_are_not_obeyed() -> None:
     trace = counterexample(UNSTABLE)
     steps = (replace(trace.steps[0], action="timer at 2 (\x1b[31m)"), *trace.steps[1:])
-    for text in (
-        terminal.transcript(replace(trace, steps=steps)),
-        markdown.render(replace(trace, steps=steps)),
-    ):
-        assert "\x1b" not in text
+    for render in (terminal.transcript, markdown.render):
+        assert "\x1b" not in render(replace(trace, steps=steps))
 
 
 def test_a_cycle_is_announced() -> None:
@@ -98,17 +95,7 @@ def test_the_catalogue_has_the_statement() -> None:
 def test_the_program_runs(data: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "test_counterexample.py"
     file.write_text(program.source(counterexample(data)), encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(tmp_path),
-        str(file),
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, file]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stdout

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Violation
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build as build_system
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario
-from kraftcheck.traces import Trace, build
+from kraftcheck.traces import Trace, build, json_form
 
 #: Two voters that cannot reach each other, and followers that grant pre-votes by the log alone.
 UNSTABLE: dict[str, Any] = {
@@ -81,3 +83,29 @@ def counterexample(data: dict[str, Any]) -> Trace:
 def violation(data: dict[str, Any]) -> tuple[KRaftSystem, Scenario, Violation]:
     system, chosen, violations = _known(data["name"])
     return system, chosen, violations[0]
+
+
+# The JSON data of traces, and places in it.
+
+Place = tuple[Any, ...]
+
+
+def as_json(data: dict[str, Any]) -> Any:
+    """The JSON data of a counterexample, to be changed."""
+    return json.loads(json_form.dumps(counterexample(data)))
+
+
+def places(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every place in JSON data but the first, with what is there."""
+    if place:
+        yield place, data
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in items:
+        yield from places(value, (*place, key))
+
+
+def around(data: Any, place: Place) -> Any:
+    """The object or list in which ``place`` is."""
+    for key in place[:-1]:
+        data = data[key]
+    return data

@@ -12,7 +12,7 @@ from kraftcheck.graphs.formats import FORMATS
 from kraftcheck.graphs.picture import refuse_large
 from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
 from kraftcheck.graphs.queries import Queries
-from kraftcheck.graphs.states import States, collect_states, fold, state_graph
+from kraftcheck.graphs.states import States, collect_states, projected, state_graph
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -26,10 +26,10 @@ EPILOG = """\
 Steps that lead out of the bounds are no edges of the graph; a step that
 violates a property leads to a state of its own, from which nothing goes on.
 
-What is looked at (--fold) are fields of replicas, of all or of one, or of
+What is looked at (--project) are fields of replicas, of all or of one, or of
 brokers and their controller ('.controller', '.broker-1'):
-  --fold role,epoch
-  --fold role.1,leader.2,high-watermark,messages
+  --project role,epoch
+  --project role.1,leader.2,high-watermark,messages
 States are named by conditions (--from, --to, --shared):
   role.1=Leader,epoch.2=2  these replicas
   role=Leader,epoch=2      some replica that is both
@@ -44,17 +44,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
     parser.add_argument(
-        "--fold",
+        "--project",
         metavar="FIELDS",
         help="one node for all states that look alike (default: role,epoch; of brokers role, fenced, link, "
         "brokers, registrations and partition), or 'none': one for each state",
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--to", metavar="STATES", help="show a shortest way there")
-    asked.add_argument("--shared", metavar="STATES", help="show what every way there has in common")
-    asked.add_argument(
-        "--after-faults", action="store_true", help="show what there is only after a fault (FIELDS of states)"
-    )
+    asked.add_argument("--to", metavar="STATES", help="show a shortest path there")
+    asked.add_argument("--shared", metavar="STATES", help="show what every path there has in common")
+    asked.add_argument("--after-faults", action="store_true", help="show which FIELDS of states need a fault")
     parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument(
@@ -67,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the graph or the answer. Exit status: 0 written, 1 there is no such way, 3 too big."""
+    """Write the graph or the answer. Exit status: 0 written, 1 there is no such path, 3 too big."""
     require_file_can_be_written(arguments.output, "-o")
     chosen = scenario.find(arguments.scenario)
     system = kind_of(chosen).build(chosen, arguments.scenario)
@@ -75,12 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     if asks and arguments.format not in (None, "json"):
         raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
     if arguments.begin is not None and arguments.to is None:
-        raise InputError("--from: goes with --to, which says where the way leads; add it.")
-    if arguments.fold == "none" and asks:
-        raise InputError("--fold none: states are shown by fields in answers; name some.")
+        raise InputError("--from: goes with --to, which says where the path leads; add it.")
+    if arguments.project == "none" and asks:
+        raise InputError("--project none: states are shown by fields in answers; name some.")
     usual = ",".join(kind_of(chosen).projection)
-    shown = arguments.fold or usual
-    projection = parse_projection(usual if shown == "none" else shown, system.places, "--fold")
+    shown = arguments.project or usual
+    projection = parse_projection(usual if shown == "none" else shown, system.places, "--project")
     conditions = {
         option: parse_condition(text, system, f"--{option}")
         for option, text in (("from", arguments.begin), ("to", arguments.to), ("shared", arguments.shared))
@@ -103,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.shared is not None:
         data = asked.shared(conditions["shared"])
     else:
-        data = asked.way(conditions.get("from"), conditions["to"])
+        data = asked.path(conditions.get("from"), conditions["to"])
     if arguments.format == "json":
         _write(json_text(versioned("graph-answer", data)) + "\n", arguments.output)
     else:
@@ -127,11 +125,11 @@ def _export(states: States, projection: Projection, shown: str, arguments: argpa
         refuse_large(states.graph.size, 0)
     found = state_graph(states, projection)
     if shown != "none":
-        found = fold(found, shown)
+        found = projected(found, shown)
     _write(FORMATS[arguments.format or "graphml"](found), arguments.output)
     if arguments.output is not None:
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         of = found.graph["states"]
-        told = (_count(nodes, "node"), _count(edges, "edge"), _count(of, "state"))
-        print(f"{arguments.output}: {told[0]}, {told[1]} of {told[2]}")
+        counts = f"{_count(nodes, 'node')}, {_count(edges, 'edge')} of {_count(of, 'state')}"
+        print(f"{arguments.output}: {counts}")
     return EXIT_EXPECTED

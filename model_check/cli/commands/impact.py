@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from kraftcheck.checking.coverage.functions import sources_in
 from kraftcheck.impact import concern, diff, targets
+from kraftcheck.impact.output import as_data, run_and_report, show
 from kraftcheck.impact.run import Ran
 from kraftcheck.impact.targets import Sources, Target
-from kraftcheck.impact.tell import as_data, run_and_tell, show
 from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif not arguments.json:
         show(console(), target, found, other, sources, everything=arguments.verbose)
     if arguments.run:
-        ran = run_and_tell(found, arguments.threads, arguments.timeout, as_json=arguments.json)
+        ran = run_and_report(found, arguments.threads, arguments.timeout, as_json=arguments.json)
         return _conclude(ran, as_json=arguments.json)
     return EXIT_EXPECTED
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kraftcheck.engine.block import Blocks
 from kraftcheck.engine.checkpoint import Found, Sums
-from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, told_of_the_disk
+from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, explaining_a_full_disk
 from kraftcheck.engine.frontier import Frontier
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
@@ -102,7 +102,7 @@ def explore_on_spark(
     try:
         store = Store(session_of(spark, parts), options.folder, run)
         levels: list[int] = []
-        with told_of_the_disk(None), Trail(store, levels) as trail, without_collector():
+        with explaining_a_full_disk(None), Trail(store, levels) as trail, without_collector():
             search = Search(system, tables, visited, blocks, trail, limits, False, progress, levels=levels)
             distributed = Distributed(search, store, trail, options, parts, run, reduced, spent or Spent())
             limit = distributed.run()

@@ -34,7 +34,7 @@ SMALL = (
     "mutants-brokers-shipped-absent-member", "mutants-brokers-shipped-failover",
     "parity-brokers-shipped-lost-answer",
 )  # fmt: skip
-ENOUGH = Limits(max_states=3000)
+ENOUGH = Limits(max_states=1000)
 
 
 class Heard:

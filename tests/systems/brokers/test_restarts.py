@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import GlobalState
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.systems.brokers.places import Machine
 from tests.systems.brokers.broker_samples import system_of
 

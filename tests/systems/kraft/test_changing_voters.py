@@ -8,8 +8,8 @@ import pytest
 
 from kraftcheck.checking.run import check
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import GlobalState, Verdict
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import (
     Batch,

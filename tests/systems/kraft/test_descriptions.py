@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from kraftcheck.checking.run import check
-from kraftcheck.engine.twin import explore_naively
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.reference.events import FetchWaitExpired, RequestReceived
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import DescribeQuorumRequest, FetchRequest
@@ -33,7 +33,7 @@ TWO, OBSERVER = ReplicaKey(2), ReplicaKey(9)
 
 
 @pytest.mark.parametrize("name", ["describe-quorum", "describe-quorum-observer"])
-def test_the_naive_twin_finds_the_same(name: str) -> None:
+def test_the_oracle_finds_the_same(name: str) -> None:
     naive, _ = explore_naively(build(shipped()[name]))
     assert naive.distinct == shipped()[name].expect.states
     assert not naive.violations

@@ -14,8 +14,8 @@ from kraftcheck import reference
 from kraftcheck.checking.run import check
 from kraftcheck.engine import symmetry as engine_symmetry
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import GlobalState, Limits
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
@@ -105,7 +105,7 @@ def test_every_answer_is_the_same_for_all_images(name: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", ["two-voters", pytest.param("crashes", marks=pytest.mark.slow)])
-def test_one_state_of_each_orbit_as_the_twin_finds_them(name: str) -> None:
+def test_one_state_of_each_orbit_as_the_oracle_finds_them(name: str) -> None:
     system = up_to_renaming(SMALL[name])
     symmetry = engine_symmetry.Symmetry(system)
     _, states = explore_naively(build(SMALL[name]))

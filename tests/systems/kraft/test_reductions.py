@@ -1,4 +1,4 @@
-"""Each reduction of the state space against the run without it, and the engine against the naive twin."""
+"""Each reduction of the state space against the run without it, and the engine against the oracle."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import GlobalState, Limits, Verdict
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, log_of
@@ -28,7 +28,7 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario
 from tests.systems.kraft.small import changed
 
-#: The naive twin takes minutes for these, and some seconds for those.
+#: The oracle takes minutes for these, and some seconds for those.
 NIGHTLY = ("two-voters-restart",)
 SLOW = ("replace-disk-wrong-order", "single-controller-and-observers", "replace-disk", "unseen-voter-change")
 MARKS = dict.fromkeys(NIGHTLY, pytest.mark.nightly) | dict.fromkeys(SLOW, pytest.mark.slow)
@@ -37,11 +37,11 @@ SMALLER: dict[str, dict[str, Any]] = {
     "two-voters-restart-one-epoch": {"bounds__max_epoch": 1},
     "two-voters-restart-no-appends": {"budgets__appends": 0},
 }
-TWIN = [
+ORACLE = [
     *(
         pytest.param(scenario, id=name, marks=MARKS.get(name, ()))
         for name, scenario in shipped().items()
-        if "oracle" in scenario.tags
+        if "reference-explorer" in scenario.tags
     ),
     *(
         pytest.param(
@@ -54,8 +54,8 @@ TWIN = [
 ]
 
 
-@pytest.mark.parametrize("scenario", TWIN)
-def test_engine_and_twin_agree(scenario: Scenario) -> None:
+@pytest.mark.parametrize("scenario", ORACLE)
+def test_engine_and_oracle_agree(scenario: Scenario) -> None:
     system = build(scenario)
     native = explore(system, threads=2)
     naive, states = explore_naively(system)

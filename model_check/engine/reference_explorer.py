@@ -1,14 +1,13 @@
-"""The naive twin: the same search in plain Python, for small models and as the measure of the engine.
+"""The reference explorer: the same search in plain Python, which the compiled one must agree with.
 
 Breadth-first search over full :class:`~kraftcheck.engine.system.GlobalState` values: nothing is cached,
-interned or hashed to a fingerprint, so that it is correct by reading. The compiled explorer must agree with
-it on the reachable set and on every count.
+interned or hashed to a fingerprint, so that a reader can see that it is correct. The compiled explorer must
+find the same states and the same counts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -21,33 +20,11 @@ from kraftcheck.engine.system import (
     Limits,
     PathStep,
     System,
-    Verdict,
     Violation,
+    check_property,
+    split_goals,
+    verdict_of,
 )
-
-
-def verdict_of(violated: bool, limit: str | None, missing_goals: tuple[str, ...]) -> Verdict:
-    """The verdict: a violation outweighs a limit, a limit outweighs goals not reached."""
-    if violated:
-        return Verdict.VIOLATED
-    if limit is not None:
-        return Verdict.UNDETERMINED
-    return Verdict.VIOLATED if missing_goals else Verdict.HOLDS
-
-
-def split_goals(system: System, reached: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(reached, missing): the system's goals in its order; reached goals it does not list come last."""
-    seen = set(reached)
-    extra = tuple(sorted(seen.difference(system.goals)))
-    hit = tuple(goal for goal in system.goals if goal in seen) + extra
-    return hit, tuple(goal for goal in system.goals if goal not in seen)
-
-
-def check_property(system: System, name: str) -> str:
-    """``name``, if the system lists it as a property; otherwise ``ValueError``."""
-    if name not in system.properties:
-        raise ValueError(f"{name!r} was violated but is not among the system's properties")
-    return name
 
 
 @dataclass(slots=True)

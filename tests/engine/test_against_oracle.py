@@ -1,4 +1,4 @@
-"""The compiled explorer against the naive twin, on random systems."""
+"""The compiled explorer against the oracle, on random systems."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from kraftcheck.engine import block, frontier
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.system import Exploration, GlobalState, Limits, System, Verdict
 from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.twin import explore_naively
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.examples import examples
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(40)
 
 
 def reachable(
@@ -43,7 +44,7 @@ def reachable(
 
 
 def counts(result: Exploration) -> dict[str, object]:
-    """Everything that engine and twin must agree on."""
+    """Everything that engine and oracle must agree on."""
     names = (
         "verdict", "distinct", "generated", "depth", "levels", "reached_goals", "missing_goals",
         "constrained", "deadlocks", "limit",
@@ -55,7 +56,7 @@ def counts(result: Exploration) -> dict[str, object]:
 
 @MANY
 @given(systems(), st.booleans())
-def test_engine_and_twin_agree(system: RandomSystem, keep_going: bool) -> None:
+def test_engine_and_oracle_agree(system: RandomSystem, keep_going: bool) -> None:
     expected, expected_states = explore_naively(system, keep_going=keep_going)
     result, states = reachable(system, 1, keep_going)
     assert counts(result) == counts(expected)
@@ -67,8 +68,8 @@ def test_engine_and_twin_agree(system: RandomSystem, keep_going: bool) -> None:
         assert confirms(system, violation)
 
 
-def assert_reduced_as_twin(system: RandomSystem) -> int:
-    """Partial-order reduction finds all the twin does, in as many steps; returns what it left out."""
+def assert_reduced_as_oracle(system: RandomSystem) -> int:
+    """Partial-order reduction finds all the oracle does, in as many steps; returns what it left out."""
     expected, expected_states = explore_naively(system)
     result, states = reachable(system, 1, keep_going=False, partial_order=True)
     assert counts(result) | {"generated": result.generated + result.skipped} == counts(expected)
@@ -81,12 +82,12 @@ def assert_reduced_as_twin(system: RandomSystem) -> int:
 
 @MANY
 @given(systems())
-def test_partial_order_reduction_finds_what_the_twin_finds(system: RandomSystem) -> None:
-    assert_reduced_as_twin(system)
+def test_partial_order_reduction_finds_what_the_oracle_finds(system: RandomSystem) -> None:
+    assert_reduced_as_oracle(system)
 
 
 def test_partial_order_reduction_leaves_steps_out() -> None:
-    assert sum(assert_reduced_as_twin(random_system(seed)) > 0 for seed in range(40)) >= 10
+    assert sum(assert_reduced_as_oracle(random_system(seed)) > 0 for seed in range(40)) >= 10
 
 
 def test_no_step_is_left_out_where_all_are_asked_for() -> None:
@@ -140,10 +141,10 @@ def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) 
 @pytest.mark.nightly
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(systems(), st.booleans())
-def test_engine_and_twin_agree_at_length(system: RandomSystem, keep_going: bool) -> None:
+def test_engine_and_oracle_agree_at_length(system: RandomSystem, keep_going: bool) -> None:
     expected, expected_states = explore_naively(system, keep_going=keep_going)
     result, states = reachable(system, 2, keep_going)
     assert counts(result) == counts(expected)
     assert set(states) == expected_states
     if not keep_going:
-        assert_reduced_as_twin(system)
+        assert_reduced_as_oracle(system)

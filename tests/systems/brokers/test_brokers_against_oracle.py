@@ -1,19 +1,20 @@
-"""The engine and the naive twin find the same states of brokers, with and without clocks."""
+"""The engine and the oracle find the same states of brokers, with and without clocks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.system import UNLIMITED, Limits
-from kraftcheck.engine.twin import explore_naively
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
+from tests.examples import examples
 from tests.systems.brokers.broker_samples import scenario_of, shipped
 
 SMALL = (
@@ -23,7 +24,7 @@ SMALL = (
 
 
 def agree(scenario: BrokerScenario, limits: Limits = UNLIMITED, *, keep_going: bool = False) -> None:
-    """Assert that the engine, with and without all orders of steps, finds what the twin finds."""
+    """Assert that the engine, with and without all orders of steps, finds what the oracle finds."""
     expected, _ = explore_naively(build(scenario), limits, keep_going=keep_going)
     for partial_order in (False, True):
         found = explore(build(scenario), limits=limits, keep_going=keep_going, partial_order=partial_order)
@@ -92,7 +93,7 @@ _BUDGETS = (
 )  # fmt: skip
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(8)
 @given(tables())
 def test_random_scenarios(data: dict[str, Any]) -> None:
     agree(scenario_of(**data), Limits(max_depth=5), keep_going=True)

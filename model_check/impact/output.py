@@ -22,7 +22,7 @@ _COLUMN = 14
 _STYLES = {PASSED: "green", FAILED: "bold red", UNDETERMINED: "yellow"}
 
 
-def run_and_tell(
+def run_and_report(
     found: Sequence[Concerned],
     threads: int,
     timeout: float,
@@ -73,8 +73,8 @@ def show(
     )
     stale = [name for name in concern.stale(sources.functions) if name not in target.functions]
     if stale:
-        told = f"changed since checks were recorded, too: {', '.join(stale)}"
-        entry(out, "stale", f"{told}; 'make executed pages' records them anew", column=_COLUMN)
+        changed = f"also changed since checks were recorded: {', '.join(stale)}"
+        entry(out, "stale", f"{changed}; 'make executed pages' records them anew", column=_COLUMN)
     if other:
         entry(
             out, "left out", f"neither code of the reference nor a check: {', '.join(map(printable, other))}"
