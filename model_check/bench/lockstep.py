@@ -1,21 +1,19 @@
 """The speed of ``kraftcheck conform`` in recorded events a second, reading the files included.
 
-Over the recorded runs that are given, and over a recording of a simulated cluster, which is always at hand.
+Over the recorded runs that are given, and over one of a simulated cluster, which a checkout can make.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from kraftcheck.bench.laboratory import laboratory
 from kraftcheck.bench.measure import Figure
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read
-from kraftcheck.evidence.recordings.simulation import Simulation
 from kraftcheck.support.files import TemporaryFolder
 
 UNIT = "recorded events/s"
@@ -25,7 +23,7 @@ def figures(runs: Sequence[Path] = (), rounds: int = 3, seconds: int = 40) -> li
     """Events compared a second, medians over ``rounds``: of the recorded ``runs`` (folders) together, if
     there are any, and of a simulated cluster of three voters and a broker over ``seconds``.
 
-    Raises InputError for a folder that is no recorded run.
+    Raises InputError for a folder that is no recorded run, and outside a checkout: it has the simulator.
     """
     found = []
     if runs:
@@ -33,7 +31,7 @@ def figures(runs: Sequence[Path] = (), rounds: int = 3, seconds: int = 40) -> li
         found.append(Figure("lockstep_recorded", "lockstep, recorded runs", speed, UNIT))
     with TemporaryFolder() as folder:
         run = Path(folder, "run-simulated")
-        write_simulated(run, seconds)
+        laboratory("recordings.simulation").write_simulated(run, seconds)
         speed = median(_speed([run]) for _ in range(rounds))
         found.append(Figure("lockstep_simulated", "lockstep, simulated cluster", speed, UNIT))
     return found
@@ -44,19 +42,3 @@ def _speed(runs: Sequence[Path]) -> float:
     for run in runs:
         events += compare(read(run)).recorded
     return events / (perf_counter() - begun)
-
-
-def write_simulated(folder: Path, seconds: int) -> None:
-    """A recorded run of a simulated cluster that elects, appends, and loses its leader once."""
-    simulation = Simulation(1, brokers=1)
-    for node in simulation.nodes:
-        simulation.at(100, lambda node=node: simulation.start(node))  # type: ignore[misc]
-    for time in range(3_000, seconds * 1_000, 200):
-        simulation.at(time, lambda: simulation.append(2))
-    simulation.at(seconds * 500, simulation.resign)
-    simulation.run(seconds * 1_000)
-    lines = simulation.finish()
-    folder.mkdir()
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    (folder / "trace.jsonl.gz").write_bytes(gzip.compress(text.encode(), compresslevel=6))
-    (folder / "run.json").write_text(json.dumps({"run": folder.name, "events": len(lines)}))

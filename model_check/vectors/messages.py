@@ -22,9 +22,8 @@ from functools import cache
 from typing import Any, cast
 
 from kraftcheck import spec
-from kraftcheck.evidence.adapters.wire import OTHER_TOPIC_ID
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.wire import TOPIC, TOPIC_ID, decode_data
+from kraftcheck.evidence.recordings.wire import OTHER_TOPIC_ID, TOPIC, TOPIC_ID, read_message
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import RequestReceived
@@ -213,7 +212,7 @@ def result_of(
     content = _as_newest(api, direction, known(api, direction, version, cast(Body, body)))
     if direction == REQUEST and api in ELSEWHERE and not _is_about_one(content):
         return _answer(api)
-    message = decode_data(api, Fields(content, where), is_request=direction == REQUEST)
+    message = read_message(api, Fields(content, where), is_request=direction == REQUEST)
     return {"message": codec.encode(message)}, ()
 
 

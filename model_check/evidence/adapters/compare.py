@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraftcheck.evidence.adapters.answers import Capabilities
-from kraftcheck.evidence.recordings.encode import ERROR_TEXT, NOT_MODELLED
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import UNORDERED
-from kraftcheck.evidence.recordings.wire import ZERO_UUID
+from kraftcheck.evidence.recordings.wire import ERROR_TEXT
+from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
 
 #: Fields of Kafka's messages that say nothing about the quorum protocol.
-NOT_COMPARED = NOT_MODELLED | {
+NOT_COMPARED = frozenset({
     "throttleTimeMs", "sessionId", "sessionEpoch", "minBytes", "maxBytes", "partitionMaxBytes",
     "isolationLevel", "rackId", "rack", "forgottenTopicsData", "abortedTransactions", "preferredReadReplica",
     "lastStableOffset", "version", "clientSoftwareName", "clientSoftwareVersion", "apiKeys",
-    "unalignedRecords", ERROR_TEXT,
-}  # fmt: skip
+    "unalignedRecords", "recordsSizeInBytes", ERROR_TEXT,
+})  # fmt: skip
 
 #: What an absent field of a message means: Kafka's writers leave out tagged fields at their default.
 DEFAULTS: Mapping[str, Json] = {

@@ -13,7 +13,7 @@ from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.prologue import approach
 from kraftcheck.evidence.adapters.situation import situation
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
-from kraftcheck.evidence.adapters.wire import OTHER_TOPIC
+from kraftcheck.evidence.recordings.wire import OTHER_TOPIC
 from kraftcheck.query import replica_tables as tables
 from kraftcheck.query.ask import ask, expecting_answer
 from kraftcheck.query.replica_tables import REPLICATION

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from kraftcheck.evidence.adapters.asked import Question, times_of
 from kraftcheck.evidence.adapters.stimuli import Crash, Start
-from kraftcheck.evidence.adapters.wire_snapshots import (
-    decode_snapshot,
-    decode_snapshot_id,
-    decode_voter_set,
-    encode_snapshot,
-    encode_voter_set,
-    snapshot_id,
-)
-from kraftcheck.evidence.recordings import wire as recorded
-from kraftcheck.evidence.recordings.encode import APIS, encode
-from kraftcheck.evidence.recordings.encode_log import encode_batch, encode_quorum_state, or_minus_one, uuid
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.recording import Message as RecordedMessage
+from kraftcheck.evidence.recordings.wire import api_of, read_message, write_message
+from kraftcheck.evidence.recordings.wire_codec import directory, uuid
+from kraftcheck.evidence.recordings.wire_records import (
+    read_batch,
+    read_quorum_state,
+    read_snapshot,
+    read_snapshot_id,
+    read_voter_set,
+    write_batch,
+    write_snapshot,
+    write_snapshot_id,
+    write_voter_set,
+    write_whole_quorum_state,
+)
 from kraftcheck.reference.config import Times, span
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -63,11 +65,8 @@ from kraftcheck.reference.events import (
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import log_of
 from kraftcheck.reference.messages import (
-    METADATA_PARTITION,
-    DescribeQuorumRequest,
     FetchSnapshotResponse,
     Message,
-    PartitionRequest,
     Request,
     Response,
     VoteResponse,
@@ -102,9 +101,6 @@ STATE = (
     "pendingRemove", "resignRequested", "fetchingSnapshot", "preferredSuccessors", "shuttingDown",
 )  # fmt: skip
 
-#: What a request is about if it is not about the metadata partition.
-OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
-
 #: Switches of the protocol that are configuration to an implementation, and what it calls them.
 CONFIGURED = {
     "fetch_timeout_ms": "fetchTimeoutMs",
@@ -113,8 +109,6 @@ CONFIGURED = {
     "fetch_max_batches": "fetchMaxBatches",
     "fetch_snapshot_max_bytes": "fetchSnapshotMaxBytes",
 }
-
-_QUORUM_STATE = ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId")
 
 
 # Questions.
@@ -154,7 +148,7 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]
             "endpoints": [vars_of(endpoint) for endpoint in identity.endpoints],
             "canBecomeVoter": identity.can_become_voter,
             "autoJoin": identity.auto_join,
-            "voters": encode_voter_set(identity.bootstrap_voters),
+            "voters": write_voter_set(identity.bootstrap_voters),
             "kraftVersion": identity.bootstrap_kraft_version,
             "maxKraftVersion": identity.max_kraft_version,
         },
@@ -168,10 +162,10 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]
         },
         "variant": {name: value for name, value in variant.items() if name not in CONFIGURED},
         "disk": {
-            "quorumState": None if stored is None else _stored(stored, identity),
+            "quorumState": None if stored is None else write_whole_quorum_state(stored),
             "logStart": disk.log.start_offset,
-            "snapshots": [encode_snapshot(snapshot) for snapshot in disk.log.snapshots],
-            "batches": [encode_batch(batch) for batch in disk.log.batches],
+            "snapshots": [write_snapshot(snapshot) for snapshot in disk.log.snapshots],
+            "batches": [write_batch(batch) for batch in disk.log.batches],
         },
     }
 
@@ -181,25 +175,19 @@ def vars_of(endpoint: Endpoint) -> Json:
     return {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port}
 
 
-def quorum_state(state: QuorumState, replica: Replica) -> Json:
-    """What the quorum-state file says, whatever its version."""
-    shown = {"votedDirectoryId": uuid(None), **encode_quorum_state(state, replica)}
-    return {name: shown[name] for name in _QUORUM_STATE}
-
-
-def _stored(state: QuorumState, replica: Replica) -> Json:
-    """What a process finds: the directory id of a vote as well, whatever the version of the file."""
-    voted = uuid(None if state.voted is None else state.voted.directory)
-    return {**quorum_state(state, replica), "votedDirectoryId": voted}
+def _written(state: QuorumState, replica: Replica) -> Json:
+    """What the quorum-state file says; version 0 of it has no directory id of a vote."""
+    whole = write_whole_quorum_state(state)
+    return whole if replica.kraft_version >= 1 else {**whole, "votedDirectoryId": uuid(None)}
 
 
 def _event(event: Event | Crash) -> dict[str, Json]:
     if isinstance(event, RequestReceived):
         named = {"from": event.source, "requestId": event.correlation}
-        return {**named, "api": APIS[type(event.request)], "data": _request(event.request)}
+        return {**named, "api": api_of(event.request), "data": write_message(event.request)}
     if isinstance(event, ResponseReceived):
         named = {"from": event.source, "correlationId": event.correlation}
-        return {**named, "api": APIS[type(event.response)], "data": _response(event.response)}
+        return {**named, "api": api_of(event.response), "data": _response(event.response)}
     if isinstance(event, Poll):
         return {"expired": [timer.value for timer in event.expired], "discovery": event.discovery}
     if isinstance(event, RequestTimedOut | BackoffExpired):
@@ -212,30 +200,17 @@ def _event(event: Event | Crash) -> dict[str, Json]:
         return {"epoch": event.epoch, "version": event.version}
     if isinstance(event, CreateSnapshot):
         content = {"values": list(event.values), "size": event.size, "deletePrefix": event.delete_prefix}
-        return {"snapshotId": snapshot_id(event.id), **content}
+        return {"snapshotId": write_snapshot_id(event.id), **content}
     return {"epoch": event.epoch} if isinstance(event, Resign) else {}
-
-
-def _request(request: Request) -> Json:
-    """A request as Kafka's JSON shows it, also one that is not about the metadata partition."""
-    data = encode(request)
-    if (
-        isinstance(request, PartitionRequest | DescribeQuorumRequest)
-        and request.partition != METADATA_PARTITION
-    ):
-        topic = data["topics"][0]
-        name = next(each for each in ("topicId", "topicName", "name") if each in topic)
-        data["topics"] = [{**topic, name: OTHER_TOPIC_ID if name == "topicId" else OTHER_TOPIC}]
-    return data
 
 
 def _response(response: Response) -> Json:
     """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
     snapshot of which a FetchSnapshot response brings a part.
     """
-    data = encode(response)
+    data = write_message(response)
     if isinstance(response, FetchSnapshotResponse) and response.content is not None:
-        data["topics"][0]["partitions"][0]["snapshot"] = encode_snapshot(response.content)
+        data["topics"][0]["partitions"][0]["snapshot"] = write_snapshot(response.content)
     if isinstance(response, VoteResponse) and response.pre_vote is not None and data["topics"]:
         data["topics"][0]["partitions"][0]["preVote"] = response.pre_vote
     return data
@@ -249,17 +224,17 @@ def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Js
     never expires, and ``"remaining"``: it runs on.
     """
     if isinstance(effect, Persist):
-        return {"effect": "persist", "quorumState": quorum_state(effect.quorum_state, before)}
+        return {"effect": "persist", "quorumState": _written(effect.quorum_state, before)}
     if isinstance(effect, AppendBatch):
-        return {"effect": "append", "batches": [encode_batch(effect.batch)]}
+        return {"effect": "append", "batches": [write_batch(effect.batch)]}
     if isinstance(effect, Send):
-        data = encode(effect.request)
+        data = write_message(effect.request)
         named = {"to": effect.to, "correlationId": effect.correlation}
-        return {"effect": "request", **named, "api": APIS[type(effect.request)], "data": data}
+        return {"effect": "request", **named, "api": api_of(effect.request), "data": data}
     if isinstance(effect, Reply):
         data = _response(effect.response)
         named = {"to": effect.to, "requestId": effect.correlation}
-        return {"effect": "response", **named, "api": APIS[type(effect.response)], "data": data}
+        return {"effect": "response", **named, "api": api_of(effect.response), "data": data}
     if isinstance(effect, ArmTimer):
         lasts = span(times, effect.duration)
         spread: Json = None if lasts is None else (lasts.low, lasts.high)
@@ -274,9 +249,9 @@ def _encode_plain(effect: Effect) -> dict[str, Json]:
         return {"effect": "truncate" if isinstance(effect, Truncate) else "flush", "to": effect.offset}
     if isinstance(effect, StoreSnapshot | LoadSnapshot):
         name = "storeSnapshot" if isinstance(effect, StoreSnapshot) else "loadSnapshot"
-        return {"effect": name, "snapshot": encode_snapshot(effect.snapshot)}
+        return {"effect": name, "snapshot": write_snapshot(effect.snapshot)}
     if isinstance(effect, DeleteBefore):
-        return {"effect": "deleteBefore", "snapshotId": snapshot_id(effect.id)}
+        return {"effect": "deleteBefore", "snapshotId": write_snapshot_id(effect.id)}
     if isinstance(effect, HighWatermark):
         return {"effect": "highWatermark", "offset": effect.offset}
     if isinstance(effect, Transition):
@@ -309,8 +284,8 @@ def _identity(data: Fields) -> Replica:
     )
     cluster = data.value("clusterId")
     return Replica(
-        key=ReplicaKey(data.number("replicaId"), recorded.directory(data.text("replicaDirectoryId"))),
-        bootstrap_voters=decode_voter_set(data),
+        key=ReplicaKey(data.number("replicaId"), directory(data.text("replicaDirectoryId"))),
+        bootstrap_voters=read_voter_set(data),
         endpoints=endpoints,
         bootstrap_kraft_version=data.number("kraftVersion"),
         can_become_voter=data.flag("canBecomeVoter"),
@@ -322,21 +297,13 @@ def _identity(data: Fields) -> Replica:
 
 
 def _disk(data: Fields) -> Disk:
-    batches = tuple(recorded.batch(entry) for entry in data.objects("batches"))
-    snapshots = tuple(decode_snapshot(entry) for entry in data.objects("snapshots"))
+    batches = tuple(read_batch(entry) for entry in data.objects("batches"))
+    snapshots = tuple(read_snapshot(entry) for entry in data.objects("snapshots"))
     try:
         log = log_of(batches, data.number("logStart"), snapshots)
     except ValueError as error:
         raise InputError(f"{data.where}: {error}.") from None
-    if data.value("quorumState") is None:
-        return Disk(None, log, log.end_offset)
-    stored = data.inner("quorumState")
-    leader, voted = stored.number("leaderId"), stored.number("votedId")
-    vote = ReplicaKey(voted, recorded.directory(stored.text("votedDirectoryId")))
-    state = QuorumState(
-        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else vote
-    )
-    return Disk(state, log, log.end_offset)
+    return Disk(read_quorum_state(data.value("quorumState"), data.where), log, log.end_offset)
 
 
 def _config(data: Fields) -> tuple[Protocol, Times]:
@@ -370,7 +337,7 @@ def decode_event(data: Fields) -> Event:
         elif isinstance(response, FetchSnapshotResponse) and response.error is ErrorCode.NONE:
             partition = data.inner("data").only("topics").only("partitions")
             if "snapshot" in partition:
-                response = replace(response, content=decode_snapshot(partition.inner("snapshot")))
+                response = replace(response, content=read_snapshot(partition.inner("snapshot")))
         return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind == "poll":
         discovery = None if data.value("discovery") is None else data.number("discovery")
@@ -379,7 +346,7 @@ def decode_event(data: Fields) -> Event:
         return Append(data.number("epoch"), data.numbers("values"))
     if kind == "createSnapshot":
         size, delete = data.number("size"), data.flag("deletePrefix")
-        return CreateSnapshot(decode_snapshot_id(data), data.numbers("values"), size, delete)
+        return CreateSnapshot(read_snapshot_id(data), data.numbers("values"), size, delete)
     if kind == "fetchWaitExpired":
         return FetchWaitExpired(data.number("from"), data.number("requestId"))
     simple: dict[str, Event] = {"shutdown": Shutdown()}
@@ -400,16 +367,4 @@ def _timer(word: Json) -> Timer:
 
 
 def _message(data: Fields, *, is_request: bool) -> Message:
-    return recorded.decode(
-        RecordedMessage(
-            mid=0,
-            is_request=is_request,
-            api=data.text("api"),
-            source=data.number("from"),
-            destination=None,
-            correlation=or_minus_one(None),
-            version=0,
-            data=data.inner("data"),
-            synthetic=None,
-        )
-    )
+    return read_message(data.text("api"), data.inner("data"), is_request=is_request)

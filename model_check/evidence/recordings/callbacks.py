@@ -13,8 +13,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from kraftcheck.evidence.recordings.encode_log import encode_batch, or_minus_one
 from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.wire_codec import or_minus_one
+from kraftcheck.evidence.recordings.wire_records import write_batch
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.effects import AppendBatch, Effect, HighWatermark, Persist, Transition
 from kraftcheck.reference.log import Batch, Log, Snapshot
@@ -123,7 +124,7 @@ class Listener:
         self.next_offset = id.end_offset
 
     def _give(self, batch: Batch, calls: list[Json]) -> None:
-        shown = encode_batch(batch)
+        shown = write_batch(batch)
         call = {"cb": "commit", "base": shown["base"], "last": shown["last"], "epoch": shown["epoch"]}
         calls.append(call if batch.is_control else {**call, "values": shown["records"]})
         self.next_offset = batch.end_offset

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kraftcheck.evidence.recordings.encode import APIS, ERROR_TEXT, encode
-from kraftcheck.evidence.recordings.encode_log import encode_batch
 from kraftcheck.evidence.recordings.exceptions import (
     CONTENT_UNKNOWN,
     GRANTING_VOTERS,
@@ -16,11 +14,12 @@ from kraftcheck.evidence.recordings.exceptions import (
 )
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.network_layer import UNSUPPORTED, is_older
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Sent
 from kraftcheck.evidence.recordings.sizes import size_of
 from kraftcheck.evidence.recordings.state import differences, same
-from kraftcheck.evidence.recordings.versions import UNSUPPORTED, at_version, is_older
-from kraftcheck.evidence.recordings.wire import UncoveredMessageError
+from kraftcheck.evidence.recordings.wire import ERROR_TEXT, VERSIONS, api_of, at_version, write_message
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, write_batch
 from kraftcheck.reference.effects import (
     AppendBatch,
     DeleteBefore,
@@ -34,8 +33,6 @@ from kraftcheck.reference.effects import (
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
 from kraftcheck.reference.messages import FetchResponse, Request, Response
 from kraftcheck.reference.replica import Connection
-
-KNOWN = frozenset(APIS.values())
 
 _LOG_EFFECTS = (AppendBatch, Flush, Truncate, DeleteBefore, LoadSnapshot)
 
@@ -67,7 +64,7 @@ def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, 
     for effect in effects:
         if isinstance(effect, AppendBatch):
             batch = effect.batch
-            contents = [encode_batch(batch)] if leads else None
+            contents = [write_batch(batch)] if leads else None
             _add_append(operations, batch.base_offset, batch.end_offset, batch.epoch, contents)
         elif isinstance(effect, Flush):
             operations.append({"op": "flush", "to": effect.offset})
@@ -153,9 +150,9 @@ def compare_sent(
     for effect in effects:
         if isinstance(effect, Send):
             to = servers.get(effect.to, effect.to)
-            expected[True, to, APIS[type(effect.request)]] = effect
+            expected[True, to, api_of(effect.request)] = effect
         elif isinstance(effect, Reply):
-            expected[False, effect.to, APIS[type(effect.response)], effect.correlation] = effect
+            expected[False, effect.to, api_of(effect.response), effect.correlation] = effect
     if not expected and not event.sent:
         return NOTHING_SENT
     result = Sending([], {}, [], [])
@@ -163,7 +160,7 @@ def compare_sent(
     for key in [key for key in expected if key not in recorded]:
         effect = expected[key]
         content = effect.request if isinstance(effect, Send) else effect.response
-        result.found.append(Found(_path(key), encode(content), None))
+        result.found.append(Found(_path(key), write_message(content), None))
     numbers: list[int] = []
     unseen: list[Send] = []
     for key, sent in recorded.items():
@@ -231,7 +228,7 @@ def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
     for sent in event.sent:
         if sent.api == NOT_RAFT and not sent.is_request:
             continue
-        if sent.api not in KNOWN:
+        if sent.api not in VERSIONS:
             raise UncoveredMessageError(f"sends {sent.api}")
         if sent.is_request:
             recorded[True, sent.destination, sent.api] = sent
@@ -268,7 +265,7 @@ def _older(newest: Json, message: Message) -> Json:
 
 def content_shown(content: Request | Response) -> Json:
     """A message as recordings show it, with the size of its records."""
-    data = encode(content)
+    data = write_message(content)
     if isinstance(content, FetchResponse):
         _add_size(data, content.batches)
     return data

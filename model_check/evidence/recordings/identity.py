@@ -8,14 +8,15 @@ every node has the voters as static configuration.
 from __future__ import annotations
 
 from kraftcheck.evidence.recordings.configuration import Config
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.recording import Event
-from kraftcheck.evidence.recordings.wire import LISTENER, ZERO_UUID, UncoveredMessageError, directory
+from kraftcheck.evidence.recordings.wire import LISTENER
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.bootstrap import FIRST_SERVER
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.log import Batch
-from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from kraftcheck.support.errors import InputError
 
@@ -67,27 +68,13 @@ def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
     return voters, config.initial_kraft_version
 
 
-def quorum_state_found(file: Json, where: str) -> QuorumState | None:
-    """What a process reads in the quorum-state file, ``None`` if there is none. A file of version 0 has no
-    directory of the vote. Raises InputError.
-    """
-    if file is None:
-        return None
-    stored = Fields.of(file, where)
-    voted, leader = stored.number("votedId"), stored.number("leaderId")
-    key = ReplicaKey(voted, directory(stored.text("votedDirectoryId", ZERO_UUID)))
-    return QuorumState(
-        stored.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else key
-    )
-
-
 def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
     """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
     whose content is not ``known``.
     """
     if start.state is not None and ("snapshot" in start.state or "logStart" in start.state):
         raise UncoveredMessageError("a disk with a snapshot")
-    quorum_state = quorum_state_found(start.fields.value("persisted"), start.fields.where)
+    quorum_state = read_quorum_state(start.fields.value("persisted"), start.fields.where)
     batches = []
     for entry in start.fields.items("logBatches"):
         if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.sizes import snapshot_size
-from kraftcheck.evidence.recordings.wire import UncoveredMessageError, batch
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_batch
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot
 from kraftcheck.reference.frozen import replace
@@ -68,7 +68,7 @@ class KnownBatches:
                         shown.extend(partition.objects("batches", []))
             for entry in shown:
                 try:
-                    content = batch(entry)
+                    content = read_batch(entry)
                 except UncoveredMessageError:
                     continue
                 known[content.base_offset, content.epoch] = content

@@ -25,7 +25,8 @@ from kraftcheck.evidence.recordings.outcome import Difference, Verdict
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
 from kraftcheck.evidence.recordings.stored import Stored, written
-from kraftcheck.evidence.recordings.wire import UncoveredMessageError, decode
+from kraftcheck.evidence.recordings.wire import read_message
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
 from kraftcheck.reference.effects import (
     AppendAccepted,
     ArmTimer,
@@ -220,7 +221,7 @@ class NodeRun:
     def _receive(self, event: Event) -> None:
         message = event.message
         assert message is not None
-        content = decode(message)
+        content = read_message(message.api, message.data, is_request=message.is_request)
         if message.is_request:
             assert isinstance(content, Request)
             if isinstance(content, AddRaftVoterRequest):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterator
 
-from kraftcheck.evidence.recordings.encode_log import encode_voters, or_minus_one
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.recording import STATE
+from kraftcheck.evidence.recordings.wire_codec import or_minus_one
+from kraftcheck.evidence.recordings.wire_records import write_key
 from kraftcheck.reference.replica import (
     AddingVoter,
     Candidate,
@@ -38,7 +39,7 @@ def encode_state(replica: Replica, *, stopped: bool) -> dict[str, Json]:
     }
     voted = quorum_state.voted
     if voted is not None:
-        state["voted"] = [voted.id] if voted.directory is None else [voted.id, voted.directory]
+        state["voted"] = write_key(voted.id, voted.directory)
     state["leo"] = replica.log.end_offset
     state["lastEpoch"] = replica.log.last_epoch
     state["hw"] = or_minus_one(replica.high_watermark)
@@ -77,7 +78,10 @@ def _voters(voters: VoterSet) -> Json:
     if known is None or known[0] is not voters:
         if len(_SHOWN) > 64:
             _SHOWN.clear()
-        known = _SHOWN[id(voters)] = (voters, encode_voters(voters))
+        known = _SHOWN[id(voters)] = (
+            voters,
+            [write_key(voter.key.id, voter.key.directory) for voter in voters.voters],
+        )
     return known[1]
 
 
@@ -91,7 +95,7 @@ def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
         shown["unacked"] = silent
     if isinstance(role.change, AddingVoter):
         key = role.change.voter.key
-        shown["pendingAdd"] = [key.id] if key.directory is None else [key.id, key.directory]
+        shown["pendingAdd"] = write_key(key.id, key.directory)
     elif isinstance(role.change, RemovingVoter):
         shown["pendingRemove"] = role.change.offset
     if role.resign_requested:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kraftcheck.evidence.recordings.encode_log import encode_quorum_state, record_names
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.found import Found
-from kraftcheck.evidence.recordings.identity import disk_found, quorum_state_found
+from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.known import KnownBatches
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.evidence.recordings.state import differences
+from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names, write_quorum_state
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -33,7 +33,7 @@ DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefo
 def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
     """The quorum-state files written; ``before``, the replica as the step began, decides which version."""
     return [
-        encode_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
+        write_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
     ]
 
 
@@ -75,7 +75,7 @@ class Stored:
             for entry in self.disk.log.batches
         ]
         yield from differences(self.file, fields.value("persisted"), "persisted")
-        self.disk = replace(self.disk, quorum_state=quorum_state_found(self.file, fields.where))
+        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, fields.where))
         yield from differences(batches, fields.items("logBatches"), "logBatches")
 
     def write(self, effects: Sequence[Effect], files: Sequence[Json]) -> None:

@@ -13,18 +13,25 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from kraftcheck.evidence.recordings.answers import BROKEN, SYNTHETIC, error_answer, is_error_answer
-from kraftcheck.evidence.recordings.encode import encode
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRESOLVED
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
 from kraftcheck.evidence.recordings.links import Links
+from kraftcheck.evidence.recordings.network_layer import (
+    BROKEN,
+    SYNTHETIC,
+    UNSUPPORTED,
+    error_answer,
+    is_error_answer,
+    is_older,
+    wrong_version,
+)
 from kraftcheck.evidence.recordings.processes import Processes
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Recording, Sent
 from kraftcheck.evidence.recordings.requests import Requests
 from kraftcheck.evidence.recordings.state import equal
-from kraftcheck.evidence.recordings.versions import UNSUPPORTED, VERSIONS, is_older, wrong_version
+from kraftcheck.evidence.recordings.wire import VERSIONS, write_message
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.messages import ApiVersionsResponse
 
@@ -350,7 +357,7 @@ class Transport:
     def _servers_content(self, message: Message) -> Iterator[Found]:
         """Every server answers the same; which version it was asked in, no line shows."""
         self.older += is_older(message)
-        expected = encode(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
+        expected = write_message(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
         if not equal(message.data.values, expected):
             yield Found("data", expected, message.data.values)
 

@@ -1,454 +1,427 @@
-"""Kafka's JSON messages to the reference's messages: what a node receives.
+"""Kafka's wire JSON of requests and responses, read and written by one table.
 
-The other direction, what a node is expected to send, is :mod:`.encode`. Unknown ids, epochs and offsets
-are -1 on the wire and ``None`` in the reference; the zero UUID is "no directory".
+The table says which field is which attribute of the reference. Names, types, versions and defaults of the
+fields are those of ``spec/messages.toml``; :mod:`.wire_codec` puts both together. A field without a row has a
+constant value, or does not concern the quorum.
 
-Source: Kafka: VoteRequest.json and the other message schemas, RaftUtil.
+Source: Kafka: the message schemas, RaftUtil.singleton*Request, singleton*Response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
-from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.recording import Message
+from kraftcheck import spec
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.wire_codec import (
+    ABSENT,
+    Codec,
+    Computed,
+    Each,
+    Layout,
+    Rows,
+    directory,
+    error_of,
+    uuid,
+)
+from kraftcheck.evidence.recordings.wire_records import (
+    ENDPOINTS,
+    KRAFT_VERSIONS,
+    UncoveredMessageError,
+    read_batch,
+    write_batch,
+)
 from kraftcheck.reference import messages as m
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.log import (
-    Batch,
-    EpochEnd,
-    KRaftVersion,
-    LeaderChange,
-    Record,
-    SnapshotId,
-    Value,
-    Voters,
-)
-from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, voter_set
-from kraftcheck.support.errors import InputError
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.versions import RANGES
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
 
-ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-TOPIC = "__cluster_metadata"
-TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-LISTENER = "CONTROLLER"
-KRAFT_VERSION = "kraft.version"
-
-_ERRORS = frozenset(int(code) for code in ErrorCode)
+TOPIC, TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
+#: What a request is about if it is not about the metadata partition.
+OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
+#: The listener that controllers use, and the feature that is the version of KRaft.
+LISTENER, KRAFT_VERSION = "CONTROLLER", "kraft.version"
+#: The release whose runs are recorded, as its clients name it.
+RELEASE = "4.3.1"
+#: The error of a response in words, which are Kafka's own.
+ERROR_TEXT = "errorMessage"
 
 
-class UncoveredMessageError(Exception):
-    """A message that the reference has no counterpart for yet."""
+# Fields that are more than a copy of an attribute.
 
 
-def decode(message: Message) -> m.Message:
-    """The reference's form of ``message``. Raises InputError if a field is wrong, UncoveredMessageError if
-    the reference does not know such messages.
-    """
-    return decode_data(message.api, message.data, is_request=message.is_request)
+def _about(topic: str, index: str) -> Computed:
+    """The one partition that a request is about, by the names of the fields that say so."""
+    known, other = (TOPIC_ID, OTHER_TOPIC_ID) if topic == "topicId" else (TOPIC, OTHER_TOPIC)
 
+    def read(data: Fields, _: Mapping[str, Any]) -> str:
+        name, number = data.text(topic), data.only("partitions").number(index)
+        return m.METADATA_PARTITION if name == known and number == 0 else f"{name}-{number}"
 
-def decode_data(api: str, data: Fields, *, is_request: bool) -> m.Message:
-    """The reference's form of a message of ``api`` with this content; raises as :func:`decode` does."""
-    decoders = _REQUESTS if is_request else _RESPONSES
-    if api not in decoders:
-        raise UncoveredMessageError(api)
-    return decoders[api](data)
-
-
-def directory(uuid: str) -> str | None:
-    """A directory id, ``None`` for the zero UUID."""
-    return None if uuid == ZERO_UUID else uuid
-
-
-def _optional(value: int) -> int | None:
-    return None if value < 0 else value
-
-
-def _cluster(data: Fields) -> str | None:
-    return data.text("clusterId") if data.values.get("clusterId") is not None else None
-
-
-def _partition(data: Fields) -> tuple[Fields, str]:
-    topic = data.only("topics")
-    partition = topic.only("partitions")
-    if "topicId" in topic:
-        name, index = topic.text("topicId"), partition.number("partition")
-        known = name == TOPIC_ID
-    else:
-        name, index = topic.text("topicName"), partition.number("partitionIndex")
-        known = name == TOPIC
-    return partition, m.METADATA_PARTITION if known and index == 0 else f"{name}-{index}"
-
-
-def _endpoints(data: Fields, key: str) -> tuple[Endpoint, ...]:
-    return tuple(
-        Endpoint(entry.text("name"), entry.text("host"), entry.number("port"))
-        for entry in data.objects(key, [])
+    return Computed(
+        "partition", read, lambda sent: known if sent.partition == m.METADATA_PARTITION else other
     )
 
 
-def _vote_request(data: Fields) -> m.VoteRequest:
-    partition, name = _partition(data)
-    voter_id = data.number("voterId", -1)
-    voter = ReplicaKey(voter_id, directory(partition.text("voterDirectoryId", ZERO_UUID)))
-    candidate = ReplicaKey(
-        partition.number("replicaId"), directory(partition.text("replicaDirectoryId", ZERO_UUID))
-    )
-    return m.VoteRequest(
-        epoch=partition.number("replicaEpoch"),
-        candidate=candidate,
-        voter=None if voter_id < 0 else voter,
-        last_epoch=partition.number("lastOffsetEpoch"),
-        end_offset=partition.number("lastOffset"),
-        pre_vote=partition.flag("preVote", False),
-        cluster_id=_cluster(data),
-        partition=name,
-    )
-
-
-def _begin_request(data: Fields) -> m.BeginQuorumEpochRequest:
-    partition, name = _partition(data)
-    voter_id = data.number("voterId", -1)
-    voter = ReplicaKey(voter_id, directory(partition.text("voterDirectoryId", ZERO_UUID)))
-    return m.BeginQuorumEpochRequest(
-        epoch=partition.number("leaderEpoch"),
-        leader=partition.number("leaderId"),
-        voter=None if voter_id < 0 else voter,
-        leader_endpoints=_endpoints(data, "leaderEndpoints"),
-        cluster_id=_cluster(data),
-        partition=name,
-    )
-
-
-def _end_request(data: Fields) -> m.EndQuorumEpochRequest:
-    partition, name = _partition(data)
-    if "preferredCandidates" in partition:
-        successors = tuple(
-            ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
-            for key in partition.objects("preferredCandidates")
-        )
-    else:
-        successors = tuple(ReplicaKey(id) for id in partition.numbers("preferredSuccessors"))
-    return m.EndQuorumEpochRequest(
-        epoch=partition.number("leaderEpoch"),
-        leader=partition.number("leaderId"),
-        preferred_successors=successors,
-        leader_endpoints=_endpoints(data, "leaderEndpoints"),
-        cluster_id=_cluster(data),
-        partition=name,
-    )
-
-
-def _fetch_request(data: Fields) -> m.FetchRequest:
-    partition, name = _partition(data)
-    high_watermark = partition.number("highWatermark", m.HIGH_WATERMARK_NOT_SUPPORTED)
-    return m.FetchRequest(
-        epoch=partition.number("currentLeaderEpoch"),
-        replica=ReplicaKey(
-            data.inner("replicaState").number("replicaId"),
-            directory(partition.text("replicaDirectoryId", ZERO_UUID)),
-        ),
-        offset=partition.number("fetchOffset"),
-        last_epoch=partition.number("lastFetchedEpoch"),
-        high_watermark=_optional(high_watermark),
-        max_wait_ms=data.number("maxWaitMs"),
-        cluster_id=_cluster(data),
-        partition=name,
-    )
-
-
-def _error(data: Fields) -> ErrorCode:
-    """The error of a response. Who receives one that the quorum protocol does not name treats it like any
-    other unexpected error, whatever its number (Kafka: KafkaRaftClient.handleTopLevelError).
-    """
-    code = data.number("errorCode")
-    return ErrorCode(code) if code in _ERRORS else ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def _leader_endpoints(data: Fields, leader: int | None) -> tuple[Endpoint, ...]:
+def _read_leader_endpoints(data: Fields, read: Mapping[str, Any]) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(LISTENER, node.text("host"), node.number("port"))
         for node in data.objects("nodeEndpoints", [])
-        if node.number("nodeId") == leader
+        if node.number("nodeId") == read.get("leader")
     )
 
 
-def _vote_response(data: Fields) -> m.VoteResponse:
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.VoteResponse(-1, error=error)
-    partition, _ = _partition(data)
-    leader = _optional(partition.number("leaderId"))
-    return m.VoteResponse(
-        epoch=partition.number("leaderEpoch"),
-        leader=leader,
-        granted=partition.flag("voteGranted"),
-        leader_endpoints=_leader_endpoints(data, leader),
-        partition_error=_error(partition),
+def _write_leader_endpoints(response: m.FetchResponse) -> Any:
+    if response.leader is None or not response.leader_endpoints:
+        return ABSENT
+    first = response.leader_endpoints[0]
+    node = {"nodeId": response.leader, "host": first.host, "port": first.port}
+    return [{**node, "rack": None} if isinstance(response, m.FetchResponse) else node]
+
+
+def _read_successors(data: Fields, _: Mapping[str, Any]) -> tuple[ReplicaKey, ...]:
+    """Version 0 names the successors by their ids alone."""
+    if "preferredCandidates" not in data:
+        return tuple(ReplicaKey(id) for id in data.numbers("preferredSuccessors"))
+    return tuple(
+        ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
+        for key in data.objects("preferredCandidates")
     )
 
 
-def _begin_response(data: Fields) -> m.BeginQuorumEpochResponse:
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.BeginQuorumEpochResponse(-1, error=error)
-    partition, _ = _partition(data)
-    leader = _optional(partition.number("leaderId"))
-    return m.BeginQuorumEpochResponse(
-        partition.number("leaderEpoch"), leader, _leader_endpoints(data, leader), _error(partition)
-    )
+def _write_successors(request: m.EndQuorumEpochRequest) -> Json:
+    return [
+        {"candidateId": key.id, "candidateDirectoryId": uuid(key.directory)}
+        for key in request.preferred_successors
+    ]
 
 
-def _end_response(data: Fields) -> m.EndQuorumEpochResponse:
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.EndQuorumEpochResponse(-1, error=error)
-    partition, _ = _partition(data)
-    leader = _optional(partition.number("leaderId"))
-    return m.EndQuorumEpochResponse(
-        partition.number("leaderEpoch"), leader, _leader_endpoints(data, leader), _error(partition)
-    )
+def _read_one_endpoint(data: Fields, _: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+    host = data.text("host", "")
+    return (Endpoint(LISTENER, host, data.number("port")),) if host else ()
 
 
-def _fetch_response(data: Fields) -> m.FetchResponse:
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.FetchResponse(-1, error=error)
-    partition = data.only("responses").only("partitions")
-    current = partition.inner("currentLeader")
-    leader = _optional(current.number("leaderId"))
-    diverging = None
-    if "divergingEpoch" in partition:
-        end = partition.inner("divergingEpoch")
-        diverging = EpochEnd(end.number("epoch"), end.number("endOffset"))
-    return m.FetchResponse(
-        epoch=current.number("leaderEpoch"),
-        leader=leader,
-        high_watermark=_optional(partition.number("highWatermark")),
-        batches=tuple(batch(entry) for entry in partition.objects("batches", [])),
-        diverging=diverging,
-        leader_endpoints=_leader_endpoints(data, leader),
-        partition_error=_error(partition),
-        log_start_offset=partition.number("logStartOffset"),
-        snapshot=_snapshot_id(partition) if "snapshotId" in partition else None,
-    )
-
-
-# Snapshots.
-
-
-def _snapshot_id(partition: Fields) -> SnapshotId:
-    id = partition.inner("snapshotId")
-    return SnapshotId(id.number("endOffset"), id.number("epoch"))
-
-
-def _fetch_snapshot_request(data: Fields) -> m.FetchSnapshotRequest:
-    topic = data.only("topics")
-    partition = topic.only("partitions")
-    name, index = topic.text("name"), partition.number("partition")
-    known = name == TOPIC and index == 0
-    return m.FetchSnapshotRequest(
-        epoch=partition.number("currentLeaderEpoch"),
-        replica=ReplicaKey(
-            data.number("replicaId"), directory(partition.text("replicaDirectoryId", ZERO_UUID))
-        ),
-        snapshot=_snapshot_id(partition),
-        position=partition.number("position"),
-        max_bytes=data.number("maxBytes"),
-        cluster_id=_cluster(data),
-        partition=m.METADATA_PARTITION if known else f"{name}-{index}",
-    )
-
-
-def _fetch_snapshot_response(data: Fields) -> m.FetchSnapshotResponse:
-    """The response without the snapshot, of which recordings show no more than the size."""
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.FetchSnapshotResponse(-1, error=error)
-    partition = data.only("topics").only("partitions")
-    current = partition.inner("currentLeader")
-    leader = _optional(current.number("leaderId"))
-    return m.FetchSnapshotResponse(
-        epoch=current.number("leaderEpoch"),
-        leader=leader,
-        snapshot=_snapshot_id(partition),
-        size=partition.number("size"),
-        position=partition.number("position"),
-        length=partition.number("unalignedRecordsSizeInBytes"),
-        leader_endpoints=_leader_endpoints(data, leader),
-        partition_error=_error(partition),
-    )
-
-
-# Changes of the voter set.
-
-
-def _voter_key(data: Fields) -> ReplicaKey:
-    return ReplicaKey(data.number("voterId"), directory(data.text("voterDirectoryId")))
-
-
-def _add_request(data: Fields) -> m.AddRaftVoterRequest:
-    return m.AddRaftVoterRequest(
-        voter=_voter_key(data),
-        endpoints=_endpoints(data, "listeners"),
-        ack_when_committed=data.flag("ackWhenCommitted", True),
-        cluster_id=_cluster(data),
-        timeout_ms=data.number("timeoutMs"),
-    )
-
-
-def _remove_request(data: Fields) -> m.RemoveRaftVoterRequest:
-    return m.RemoveRaftVoterRequest(_voter_key(data), _cluster(data))
-
-
-def _update_request(data: Fields) -> m.UpdateRaftVoterRequest:
-    versions = data.inner("kRaftVersionFeature")
-    return m.UpdateRaftVoterRequest(
-        epoch=data.number("currentLeaderEpoch"),
-        voter=_voter_key(data),
-        endpoints=_endpoints(data, "listeners"),
-        min_kraft_version=versions.number("minSupportedVersion"),
-        max_kraft_version=versions.number("maxSupportedVersion"),
-        cluster_id=_cluster(data),
-    )
-
-
-def _api_versions_request(_: Fields) -> m.ApiVersionsRequest:
-    return m.ApiVersionsRequest()
-
-
-def _add_response(data: Fields) -> m.AddRaftVoterResponse:
-    return m.AddRaftVoterResponse(_error(data))
-
-
-def _remove_response(data: Fields) -> m.RemoveRaftVoterResponse:
-    return m.RemoveRaftVoterResponse(_error(data))
-
-
-def _update_response(data: Fields) -> m.UpdateRaftVoterResponse:
-    """Without a leader (an answer made by the network layer) the epoch is unknown."""
-    error = _error(data)
-    if "currentLeader" not in data:
-        return m.UpdateRaftVoterResponse(-1, partition_error=error)
-    current = data.inner("currentLeader")
-    leader = _optional(current.number("leaderId"))
-    host = current.text("host", "")
-    endpoints = (Endpoint(LISTENER, host, current.number("port")),) if host else ()
-    return m.UpdateRaftVoterResponse(current.number("leaderEpoch"), leader, endpoints, error)
-
-
-def _api_versions_response(data: Fields) -> m.ApiVersionsResponse:
+def _read_features(data: Fields, _: Mapping[str, Any]) -> tuple[int, int] | None:
     for feature in data.objects("supportedFeatures", []):
         if feature.text("name") == KRAFT_VERSION:
-            supported = (feature.number("minVersion"), feature.number("maxVersion"))
-            return m.ApiVersionsResponse(supported, _error(data))
-    return m.ApiVersionsResponse(None, _error(data))
+            return feature.number("minVersion"), feature.number("maxVersion")
+    return None
 
 
-def _describe_request(data: Fields) -> m.DescribeQuorumRequest:
-    _, name = _partition(data)
-    return m.DescribeQuorumRequest(name)
+def _write_features(response: m.ApiVersionsResponse) -> Any:
+    if response.kraft_versions is None:
+        return ABSENT
+    smallest, largest = response.kraft_versions
+    return [{"name": KRAFT_VERSION, "minVersion": smallest, "maxVersion": largest}]
 
 
-def _describe_response(data: Fields) -> m.DescribeQuorumResponse:
-    error = _error(data)
-    if error is not ErrorCode.NONE:
-        return m.DescribeQuorumResponse(error=error)
-    partition, _ = _partition(data)
-    refused = _error(partition)
-    leader, epoch = _optional(partition.number("leaderId")), partition.number("leaderEpoch")
-    if refused is not ErrorCode.NONE:
-        named = leader if epoch > 0 else None
-        return m.DescribeQuorumResponse(epoch, named, partition_error=refused)
-    return m.DescribeQuorumResponse(
-        epoch=epoch,
-        leader=leader,
-        high_watermark=_optional(partition.number("highWatermark")),
-        voters=tuple(map(_replica_state, partition.objects("currentVoters"))),
-        observers=tuple(map(_replica_state, partition.objects("observers"))),
-        nodes=tuple(
-            m.VoterNode(node.number("nodeId"), _endpoints(node, "listeners"))
-            for node in data.objects("nodes", [])
-        ),
-    )
+def _described(attribute: str, key: str) -> Computed:
+    """A number of a DescribeQuorum response; with an error it is 0, unless it names a leader of an epoch."""
+
+    def read(data: Fields, values: Mapping[str, Any]) -> int | None:
+        number, is_refused = data.number(key), bool(values["partition_error"])
+        named = attribute == "leader" and data.number("leaderEpoch") > 0
+        return None if number < 0 or (is_refused and not named) else number
+
+    def write(response: m.DescribeQuorumResponse) -> int:
+        number: int | None = getattr(response, attribute)
+        refused = response.partition_error is not ErrorCode.NONE
+        if refused and (number is None or attribute == "high_watermark"):
+            return 0
+        return -1 if number is None else number
+
+    return Computed(attribute, read, write)
 
 
-def _replica_state(state: Fields) -> m.ReplicaDescription:
-    return m.ReplicaDescription(
-        ReplicaKey(state.number("replicaId"), directory(state.text("replicaDirectoryId", ZERO_UUID))),
-        _optional(state.number("logEndOffset")),
-        _optional(state.number("lastFetchTimestamp", -1)),
-        _optional(state.number("lastCaughtUpTimestamp", -1)),
-    )
+def _read_batches(data: Fields, _: Mapping[str, Any]) -> tuple[Batch, ...]:
+    return tuple(map(read_batch, data.objects("batches", [])))
 
 
-def batch(fields: Fields) -> Batch:
-    """A record batch as recordings show it. Raises InputError unless it is well formed."""
-    base, epoch = fields.number("base"), fields.number("epoch")
-    records = tuple(
-        _control(Fields.of(record, fields.where)) if fields.flag("control") else _value(record, fields.where)
-        for record in fields.items("records")
-    )
-    if not records or fields.number("last") != base + len(records) - 1:
-        raise InputError(f"{fields.where}: the batch at offset {base} does not end where it says.")
-    return Batch(base, epoch, records)
+def _write_batches(response: m.FetchResponse) -> Any:
+    return [write_batch(each) for each in response.batches] if response.batches else ABSENT
 
 
-def _value(record: object, where: str) -> Record:
-    if not isinstance(record, int) or isinstance(record, bool):
-        raise InputError(f"{where}: a record must be an integer, found {record!r}.")
-    return Value(record)
+# The table.
 
-
-def _control(record: Fields) -> Record:
-    kind, value = record.text("type"), record.inner("value")
-    if kind == "LEADER_CHANGE":
-        return LeaderChange(
-            value.number("leaderId"),
-            tuple(voter.number("voterId") for voter in value.objects("voters")),
-            tuple(voter.number("voterId") for voter in value.objects("grantingVoters")),
-        )
-    if kind == "KRAFT_VERSION":
-        return KRaftVersion(value.number("kRaftVersion"))
-    if kind == "KRAFT_VOTERS":
-        try:
-            return Voters(voter_set(_voter(entry) for entry in value.objects("voters")))
-        except ValueError as error:
-            raise InputError(f"{record.where}: {error}.") from None
-    raise UncoveredMessageError(f"control record {kind}")
-
-
-def _voter(entry: Fields) -> Voter:
-    versions = entry.inner("kRaftVersionFeature")
-    return Voter(
-        ReplicaKey(entry.number("voterId"), directory(entry.text("voterDirectoryId"))),
-        _endpoints(entry, "endpoints"),
-        versions.number("minSupportedVersion"),
-        versions.number("maxSupportedVersion"),
-    )
-
-
-_REQUESTS: dict[str, Callable[[Fields], m.Message]] = {
-    "Vote": _vote_request,
-    "BeginQuorumEpoch": _begin_request,
-    "EndQuorumEpoch": _end_request,
-    "Fetch": _fetch_request,
-    "FetchSnapshot": _fetch_snapshot_request,
-    "AddRaftVoter": _add_request,
-    "RemoveRaftVoter": _remove_request,
-    "UpdateRaftVoter": _update_request,
-    "ApiVersions": _api_versions_request,
-    "DescribeQuorum": _describe_request,
+_LEADER: Rows = {
+    "ErrorCode": "error",
+    "Topics[].Partitions[].ErrorCode": "partition_error",
+    "LeaderId": "leader",
+    "LeaderEpoch": "epoch",
+    "NodeEndpoints[]": Computed("leader_endpoints", _read_leader_endpoints, _write_leader_endpoints),
 }
-_RESPONSES: dict[str, Callable[[Fields], m.Message]] = {
-    "Vote": _vote_response,
-    "BeginQuorumEpoch": _begin_response,
-    "EndQuorumEpoch": _end_response,
-    "Fetch": _fetch_response,
-    "FetchSnapshot": _fetch_snapshot_response,
-    "AddRaftVoter": _add_response,
-    "RemoveRaftVoter": _remove_response,
-    "UpdateRaftVoter": _update_response,
-    "ApiVersions": _api_versions_response,
-    "DescribeQuorum": _describe_response,
+_ABOUT: Rows = {
+    "ClusterId": "cluster_id",
+    "Topics[].TopicName": _about("topicName", "partitionIndex"),
 }
+_VOTER: Rows = {"VoterId": "voter.id", "VoterDirectoryId": "voter.directory"}
+_FROM_LEADER: Rows = {
+    "LeaderId": "leader",
+    "LeaderEpoch": "epoch",
+    "LeaderEndpoints[]": Each("leader_endpoints", Endpoint, ENDPOINTS),
+}
+_LISTENERS: Rows = {"Listeners[]": Each("endpoints", Endpoint, ENDPOINTS)}
+_CHANGED: Rows = {
+    "ErrorCode": "error",
+    "ErrorMessage": Computed("error", None, lambda sent: "" if sent.error else None),
+}
+_DESCRIBED: Rows = {
+    "ReplicaId": "key.id",
+    "ReplicaDirectoryId": "key.directory",
+    "LogEndOffset": "end_offset",
+    "LastFetchTimestamp": "last_fetch_time",
+    "LastCaughtUpTimestamp": "last_caught_up_time",
+}
+
+#: The values of fields without a row.
+_CONSTANTS: Mapping[str, Json] = {
+    "ThrottleTimeMs": 0, "SessionId": 0, "MinBytes": 0, "PartitionMaxBytes": 0, "LogStartOffset": -1,
+    "ReplicaEpoch": -1, "TopicName": TOPIC, "Name": TOPIC, "TopicId": TOPIC_ID, "PartitionIndex": 0,
+    "Partition": 0, "Index": 0, "ErrorMessage": None, "Version": 0,
+    # The configured limit of a Fetch response, controller.quorum.fetch.max.bytes.
+    "MaxBytes": 1048576,
+}  # fmt: skip
+
+_MESSAGES: Mapping[str, Layout] = {
+    "Vote request": Layout(
+        m.VoteRequest,
+        {
+            **_ABOUT,
+            **_VOTER,
+            "ReplicaEpoch": "epoch",
+            "ReplicaId": "candidate.id",
+            "ReplicaDirectoryId": "candidate.directory",
+            "LastOffsetEpoch": "last_epoch",
+            "LastOffset": "end_offset",
+            "PreVote": "pre_vote",
+        },
+    ),
+    "Vote response": Layout(m.VoteResponse, {**_LEADER, "VoteGranted": "granted"}),
+    "BeginQuorumEpoch request": Layout(m.BeginQuorumEpochRequest, {**_ABOUT, **_VOTER, **_FROM_LEADER}),
+    "BeginQuorumEpoch response": Layout(m.BeginQuorumEpochResponse, _LEADER),
+    "EndQuorumEpoch request": Layout(
+        m.EndQuorumEpochRequest,
+        {
+            **_ABOUT,
+            **_FROM_LEADER,
+            "Topics[].Partitions[].PreferredCandidates[]": Computed(
+                "preferred_successors", _read_successors, _write_successors
+            ),
+        },
+    ),
+    "EndQuorumEpoch response": Layout(m.EndQuorumEpochResponse, _LEADER),
+    "Fetch request": Layout(
+        m.FetchRequest,
+        {
+            "ClusterId": "cluster_id",
+            "ReplicaState.ReplicaId": "replica.id",
+            "MaxWaitMs": "max_wait_ms",
+            "Topics[].TopicId": _about("topicId", "partition"),
+            "CurrentLeaderEpoch": "epoch",
+            "FetchOffset": "offset",
+            "LastFetchedEpoch": "last_epoch",
+            "ReplicaDirectoryId": "replica.directory",
+            "HighWatermark": "high_watermark",
+        },
+        {
+            "MaxBytes": {"isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1},
+            "Topics[]": {"forgottenTopicsData": [], "rackId": ""},
+        },
+    ),
+    "Fetch response": Layout(
+        m.FetchResponse,
+        {
+            "ErrorCode": "error",
+            "Responses[].Partitions[].ErrorCode": "partition_error",
+            "HighWatermark": "high_watermark",
+            "LogStartOffset": "log_start_offset",
+            "Responses[].Partitions[].DivergingEpoch.Epoch": "diverging.epoch",
+            "Responses[].Partitions[].DivergingEpoch.EndOffset": "diverging.offset",
+            "Responses[].Partitions[].SnapshotId.EndOffset": "snapshot.end_offset",
+            "Responses[].Partitions[].SnapshotId.Epoch": "snapshot.epoch",
+            "LeaderId": "leader",
+            "LeaderEpoch": "epoch",
+            "Records": Computed("batches", _read_batches, _write_batches, key="batches"),
+            # RaftUtil.singletonFetchResponse fills it from version 17 on.
+            "NodeEndpoints[]": Computed(
+                "leader_endpoints", _read_leader_endpoints, _write_leader_endpoints, since=17
+            ),
+        },
+        {
+            "Responses[].": {"topicId": TOPIC_ID},
+            "Responses[].Partitions[].HighWatermark": {"lastStableOffset": -1},
+            "Responses[].Partitions[].CurrentLeader": {"abortedTransactions": [], "preferredReadReplica": -1},
+        },
+    ),
+    "FetchSnapshot request": Layout(
+        m.FetchSnapshotRequest,
+        {
+            "ClusterId": "cluster_id",
+            "ReplicaId": "replica.id",
+            "MaxBytes": "max_bytes",
+            "Topics[].Name": _about("name", "partition"),
+            "CurrentLeaderEpoch": "epoch",
+            "EndOffset": "snapshot.end_offset",
+            "Epoch": "snapshot.epoch",
+            "Position": "position",
+            "ReplicaDirectoryId": "replica.directory",
+        },
+    ),
+    "FetchSnapshot response": Layout(
+        m.FetchSnapshotResponse,
+        {
+            **_LEADER,
+            "EndOffset": "snapshot.end_offset",
+            "Epoch": "snapshot.epoch",
+            "Size": "size",
+            "Position": "position",
+            "UnalignedRecords": "length",
+        },
+    ),
+    "AddRaftVoter request": Layout(
+        m.AddRaftVoterRequest,
+        {
+            **_VOTER,
+            **_LISTENERS,
+            "ClusterId": "cluster_id",
+            "TimeoutMs": "timeout_ms",
+            "AckWhenCommitted": "ack_when_committed",
+        },
+    ),
+    "AddRaftVoter response": Layout(m.AddRaftVoterResponse, _CHANGED),
+    "RemoveRaftVoter request": Layout(m.RemoveRaftVoterRequest, {**_VOTER, "ClusterId": "cluster_id"}),
+    "RemoveRaftVoter response": Layout(m.RemoveRaftVoterResponse, _CHANGED),
+    "UpdateRaftVoter request": Layout(
+        m.UpdateRaftVoterRequest,
+        {
+            **_VOTER,
+            **_LISTENERS,
+            **KRAFT_VERSIONS,
+            "ClusterId": "cluster_id",
+            "CurrentLeaderEpoch": "epoch",
+        },
+    ),
+    "UpdateRaftVoter response": Layout(
+        m.UpdateRaftVoterResponse,
+        {
+            "ErrorCode": Computed(
+                "partition_error",
+                lambda data, _: error_of(data),
+                lambda sent: int(sent.error or sent.partition_error),
+            ),
+            "LeaderId": "leader",
+            "LeaderEpoch": "epoch",
+            "Host": Computed(
+                "leader_endpoints",
+                _read_one_endpoint,
+                lambda sent: sent.leader_endpoints[0].host if sent.leader_endpoints else "",
+            ),
+            "Port": Computed(
+                "leader_endpoints",
+                None,
+                lambda sent: sent.leader_endpoints[0].port if sent.leader_endpoints else 0,
+            ),
+        },
+    ),
+    "ApiVersions request": Layout(
+        m.ApiVersionsRequest,
+        {},
+        {"": {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": RELEASE}},
+    ),
+    "ApiVersions response": Layout(
+        m.ApiVersionsResponse,
+        {
+            "ErrorCode": "error",
+            "SupportedFeatures[]": Computed("kraft_versions", _read_features, _write_features),
+        },
+        {"ErrorCode": {"apiKeys": [], "throttleTimeMs": 0}},
+    ),
+    "DescribeQuorum request": Layout(
+        m.DescribeQuorumRequest, {"Topics[].TopicName": _about("topicName", "partitionIndex")}
+    ),
+    "DescribeQuorum response": Layout(
+        m.DescribeQuorumResponse,
+        {
+            "ErrorCode": "error",
+            "Topics[].Partitions[].ErrorCode": "partition_error",
+            "Topics[].Partitions[].ErrorMessage": Computed(
+                "partition_error", None, lambda sent: "" if sent.partition_error else None
+            ),
+            "LeaderId": _described("leader", "leaderId"),
+            "LeaderEpoch": "epoch",
+            "HighWatermark": _described("high_watermark", "highWatermark"),
+            "Topics[].Partitions[].CurrentVoters[]": Each("voters", m.ReplicaDescription, _DESCRIBED),
+            "Topics[].Partitions[].Observers[]": Each("observers", m.ReplicaDescription, _DESCRIBED),
+            "Nodes[]": Each("nodes", m.VoterNode, {"NodeId": "id", **_LISTENERS}),
+        },
+    ),
+}
+
+#: The codec of each message by API and whether it is a request, and the oldest and newest version in use.
+_CODECS: dict[tuple[str, bool], Codec] = {}
+_APIS: dict[type, str] = {}
+VERSIONS: dict[str, int] = {}
+
+
+def _make_codecs() -> None:
+    """Made when the module is imported: a row that names no field of its layout is found at once."""
+    schemas = spec.load().messages
+    for name, layout in _MESSAGES.items():
+        api, _, kind = name.partition(" ")
+        oldest, newest = RANGES[_MESSAGES[f"{api} request"].kind]
+        fields = schemas[name].fields if name in schemas else ()
+        _CODECS[api, kind == "request"] = Codec(layout, fields, _CONSTANTS, oldest, newest)
+        _APIS[layout.kind] = api
+        VERSIONS[api] = newest
+
+
+_make_codecs()
+
+
+def api_of(message: m.Message) -> str:
+    """The API that ``message`` belongs to. Raises TypeError for what is no message of a release."""
+    if type(message) not in _APIS:
+        raise TypeError(f"not a message: {message!r}")
+    return _APIS[type(message)]
+
+
+def read_message(api: str, data: Fields, *, is_request: bool) -> m.Message:
+    """The reference's form of a message. Raises InputError if a field is wrong, UncoveredMessageError if the
+    reference does not know the API.
+    """
+    codec = _CODECS.get((api, is_request))
+    if codec is None:
+        raise UncoveredMessageError(f"{api} {'request' if is_request else 'response'}")
+    message: m.Message = codec.read(data)
+    return message
+
+
+def write_message(message: m.Message) -> dict[str, Json]:
+    """``message`` as Kafka's JSON converter of its newest version shows it.
+
+    What the reference has no notion of (throttling, sessions, limits) has the value that Kafka sends.
+    """
+    return _CODECS[api_of(message), isinstance(message, m.Request)].write(message)
+
+
+def at_version(data: Mapping[str, Json], api: str, version: int, *, is_request: bool) -> dict[str, Json]:
+    """``data``, a message of the newest version, as ``version`` shows it."""
+    if version >= VERSIONS.get(api, 0):
+        return dict(data)
+    shown = _CODECS[api, is_request].at_version(data, version)
+    if (api, is_request, version) == ("EndQuorumEpoch", True, 0):
+        _name_successors(data, shown)
+    return shown
+
+
+def _name_successors(data: Mapping[str, Json], shown: Mapping[str, Json]) -> None:
+    for topic, old_topic in zip(data["topics"], shown["topics"], strict=True):
+        for partition, old in zip(topic["partitions"], old_topic["partitions"], strict=True):
+            old["preferredSuccessors"] = [key["candidateId"] for key in partition["preferredCandidates"]]
+
+
+def shown_since(data: Mapping[str, Json], api: str, *, is_request: bool) -> int:
+    """The first version that has all fields of ``data``."""
+    return _CODECS[api, is_request].shown_since(data)

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from kraftcheck.evidence.recordings.cut import POINTS
-from kraftcheck.evidence.recordings.simulation import Simulation
+from tests.laboratory.recordings.simulation import Simulation
 
 OLDER = (
     {"Vote": 1},

@@ -10,8 +10,8 @@ from typing import Any
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import STEPS, recording_of
-from kraftcheck.evidence.recordings.simulated import finished
 from kraftcheck.support.errors import InputError
+from tests.laboratory.recordings.simulated import finished
 
 Json = dict[str, Any]
 

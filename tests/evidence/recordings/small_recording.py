@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.evidence.recordings.simulation import Simulation
+from tests.laboratory.recordings.simulation import Simulation
 
 Json = dict[str, Any]
 

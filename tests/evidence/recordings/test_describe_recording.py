@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kraftcheck.evidence.recordings.lockstep import RunReport
-from kraftcheck.evidence.recordings.wire import TOPIC, ZERO_UUID
+from kraftcheck.evidence.recordings.wire import TOPIC
+from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
 from tests.evidence.recordings.small_recording import first, small_recording
 from tests.evidence.recordings.test_lockstep import renumbered, report_on
 

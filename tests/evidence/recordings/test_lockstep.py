@@ -13,10 +13,10 @@ from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
 from kraftcheck.evidence.recordings.lockstep import RunReport, compare
 from kraftcheck.evidence.recordings.outcome import Difference
 from kraftcheck.evidence.recordings.recording import STEPS, WORLD, recording_of
-from kraftcheck.evidence.recordings.simulation import Simulation
 from tests.evidence.recordings.line_changes import any_change, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
 from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording
+from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kraftcheck.bench.lockstep import figures, write_simulated
+from kraftcheck.bench.lockstep import figures
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read
 from tests.evidence.recordings.small_recording import small_recording, write
+from tests.laboratory.recordings.simulation import write_simulated
 
 
 def test_the_simulated_run_agrees_with_the_reference(tmp_path: Path) -> None:

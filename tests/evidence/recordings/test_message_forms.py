@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.recordings.encode import APIS, encode
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.state import differences
-from kraftcheck.evidence.recordings.wire import LISTENER, decode_data
+from kraftcheck.evidence.recordings.wire import LISTENER, api_of, read_message, write_message
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import (
@@ -81,13 +80,13 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
 
 @given(MESSAGES)
 def test_a_message_reads_back_as_it_was_written(message: Message) -> None:
-    data = Fields.of(encode(message), "message")
-    assert decode_data(APIS[type(message)], data, is_request=isinstance(message, Request)) == message
+    data = Fields.of(write_message(message), "message")
+    assert read_message(api_of(message), data, is_request=isinstance(message, Request)) == message
 
 
 def test_an_answer_of_the_network_layer_names_no_leader_and_no_epoch() -> None:
     data = Fields.of({"throttleTimeMs": 0, "errorCode": 8}, "message")
-    response = decode_data("UpdateRaftVoter", data, is_request=False)
+    response = read_message("UpdateRaftVoter", data, is_request=False)
     assert response == UpdateRaftVoterResponse(-1, partition_error=ErrorCode.BROKER_NOT_AVAILABLE)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.evidence.recordings.answers import error_answer, is_error_answer
 from kraftcheck.evidence.recordings.exceptions import (
     CONTENT_UNKNOWN,
     NUMBER_LEFT_OUT,
@@ -18,9 +17,8 @@ from kraftcheck.evidence.recordings.exceptions import (
     UNSEEN_MESSAGES,
 )
 from kraftcheck.evidence.recordings.lockstep import RunReport, compare
+from kraftcheck.evidence.recordings.network_layer import error_answer, is_error_answer
 from kraftcheck.evidence.recordings.recording import recording_of
-from kraftcheck.evidence.recordings.simulated import finished
-from kraftcheck.evidence.recordings.simulation import Simulation
 from kraftcheck.reference.effects import Persist, Send
 from kraftcheck.reference.events import Poll, Resign, Timer
 from kraftcheck.reference.protocol import KAFKA
@@ -31,6 +29,8 @@ from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.faulty_cluster import faulty_recording
 from tests.evidence.recordings.line_changes import message_ids, with_message_ids
 from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording
+from tests.laboratory.recordings.simulated import finished
+from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
 

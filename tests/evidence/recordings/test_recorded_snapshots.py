@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.encode import encode
 from kraftcheck.evidence.recordings.known import last_value
 from kraftcheck.evidence.recordings.sizes import snapshot_size
+from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.effects import HighWatermark, LoadSnapshot
 from kraftcheck.reference.log import Batch, LeaderChange, Snapshot, SnapshotId, Value, log_of
@@ -57,7 +57,8 @@ def test_the_last_value_before_an_offset() -> None:
 
 
 def test_a_fetch_response_with_a_snapshot_id() -> None:
-    (answer,) = encode(FetchResponse(1, 1, 23, snapshot=SnapshotId(21, 1), log_start_offset=21))["responses"]
+    response = FetchResponse(1, 1, 23, snapshot=SnapshotId(21, 1), log_start_offset=21)
+    (answer,) = write_message(response)["responses"]
     (partition,) = answer["partitions"]
     assert partition["snapshotId"] == {"endOffset": 21, "epoch": 1}
     assert partition["logStartOffset"] == 21

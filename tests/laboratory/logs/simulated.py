@@ -1,6 +1,6 @@
 """A simulated cluster that tells what its processes do: the histories of made-up fleets.
 
-It is the cluster of `kraftcheck.evidence.recordings.simulation`: the reference behind a network with delays,
+It is the cluster of `tests.laboratory.recordings.simulation`: the reference behind a network with delays,
 losses and partitions, each process polling as production does, on simulated time in ms. Nothing is recorded
 here; a listener is told of each step instead.
 """
@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kraftcheck.evidence.recordings.encode_log import encode_quorum_state
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import endpoints_of
-from kraftcheck.evidence.recordings.simulated import Letter, Node
-from kraftcheck.evidence.recordings.simulation import Simulation
+from kraftcheck.evidence.recordings.wire_records import write_quorum_state
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -43,6 +41,8 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import CandidateRestart, StateMachine
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey
+from tests.laboratory.recordings.simulated import Letter, Node
+from tests.laboratory.recordings.simulation import Simulation
 
 #: Where requests come from whose answers nobody awaits: the administrator.
 _CLIENT: Final = -1
@@ -177,7 +177,7 @@ class ToldSimulation(Simulation):
         for effect in effects:
             node.disk = disks.apply(node.disk, effect)
             if isinstance(effect, Persist):
-                node.file = encode_quorum_state(effect.quorum_state, before)
+                node.file = write_quorum_state(effect.quorum_state, before)
 
     def _send(self, node: Node, effects: Sequence[Effect]) -> list[Json]:
         return super()._send(

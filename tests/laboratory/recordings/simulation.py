@@ -7,23 +7,26 @@ production can show.
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.configuration import config_of
-from kraftcheck.evidence.recordings.encode_log import record_names
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.host import Host
-from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of, quorum_state_found
+from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.lockstep import protocol_for
-from kraftcheck.evidence.recordings.simulated import DELAY, TIMEOUTS, Node, finished, uuid
-from kraftcheck.evidence.recordings.simulated_network import is_unsupported
-from kraftcheck.evidence.recordings.simulated_nodes import Processes
+from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Append, Resign, Shutdown
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Leader
+from tests.laboratory.recordings.simulated import DELAY, TIMEOUTS, Node, finished, uuid
+from tests.laboratory.recordings.simulated_network import is_unsupported
+from tests.laboratory.recordings.simulated_nodes import Processes
 
 #: The time a graceful shutdown may take, in ms.
 SHUTDOWN_TIMEOUT = 5000
@@ -106,7 +109,7 @@ class Simulation(Processes):
             ],
         }
         identity = identity_of(self.config, id, Fields(fields, "simulation"))
-        node.disk = replace(node.disk, quorum_state=quorum_state_found(node.file, "simulation"))
+        node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)
         host = Host(self.protocol, self.config.times, self.servers, identity, node.disk, now)
@@ -211,3 +214,19 @@ class Simulation(Processes):
             if letter.synthetic is None and not is_unsupported(letter):
                 self._line("inflight", None, {"to": letter.to} | letter.shown())
         return finished(self.lines, self.time)
+
+
+def write_simulated(folder: Path, seconds: int) -> None:
+    """A recorded run of a simulated cluster that elects, appends, and loses its leader once."""
+    simulation = Simulation(1, brokers=1)
+    for node in simulation.nodes:
+        simulation.at(100, lambda node=node: simulation.start(node))  # type: ignore[misc]
+    for time in range(3_000, seconds * 1_000, 200):
+        simulation.at(time, lambda: simulation.append(2))
+    simulation.at(seconds * 500, simulation.resign)
+    simulation.run(seconds * 1_000)
+    lines = simulation.finish()
+    folder.mkdir()
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (folder / "trace.jsonl.gz").write_bytes(gzip.compress(text.encode(), compresslevel=6))
+    (folder / "run.json").write_text(json.dumps({"run": folder.name, "events": len(lines)}))

@@ -8,12 +8,19 @@ from collections.abc import Sequence
 from kraftcheck.evidence.recordings import cut
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
-from kraftcheck.evidence.recordings.recorder import effects_shown
-from kraftcheck.evidence.recordings.simulated import Letter, Node
-from kraftcheck.evidence.recordings.simulated_network import Network
 from kraftcheck.evidence.recordings.state import encode_state, same
+from kraftcheck.evidence.recordings.wire_records import write_batch, write_quorum_state
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal
+from kraftcheck.reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    CallFailed,
+    Effect,
+    Fatal,
+    Flush,
+    Persist,
+    Truncate,
+)
 from kraftcheck.reference.events import (
     Append,
     FetchWaitExpired,
@@ -25,6 +32,8 @@ from kraftcheck.reference.events import (
 )
 from kraftcheck.reference.messages import Request
 from kraftcheck.reference.replica import Leader, Replica
+from tests.laboratory.recordings.simulated import Letter, Node
+from tests.laboratory.recordings.simulated_network import Network
 
 
 class Processes(Network, ABC):
@@ -261,3 +270,46 @@ class Processes(Network, ABC):
             return
         self._second_half(node, letter)
         self._settle(node, node.incarnation)
+
+
+def effects_shown(effects: Sequence[Effect], before: Replica, calls: list[Json], *, leads: bool) -> Json:
+    """The lists ``log``, ``persist`` and ``cb`` of a line; empty ones are left out."""
+    lists = {
+        "log": _log(effects, leads=leads),
+        "persist": [
+            write_quorum_state(effect.quorum_state, before)
+            for effect in effects
+            if isinstance(effect, Persist)
+        ],
+        "cb": calls,
+    }
+    return {name: entries for name, entries in lists.items() if entries}
+
+
+def _log(effects: Sequence[Effect], *, leads: bool) -> list[Json]:
+    operations: list[Json] = []
+    for effect in effects:
+        if isinstance(effect, AppendBatch) and leads:
+            operations.append({"op": "append", "by": "leader", "batches": [write_batch(effect.batch)]})
+        elif isinstance(effect, AppendBatch):
+            _append(operations, effect)
+        elif isinstance(effect, Flush | Truncate):
+            name = "flush" if isinstance(effect, Flush) else "truncate"
+            operations.append({"op": name, "to": effect.offset})
+    return operations
+
+
+def _append(operations: list[Json], effect: AppendBatch) -> None:
+    batch = effect.batch
+    if operations and operations[-1]["op"] == "append":
+        operations[-1] |= {"end": batch.end_offset, "lastEpoch": batch.epoch}
+    else:
+        operations.append(
+            {
+                "op": "append",
+                "by": "follower",
+                "base": batch.base_offset,
+                "end": batch.end_offset,
+                "lastEpoch": batch.epoch,
+            }
+        )

@@ -7,16 +7,14 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from kraftcheck.evidence.recordings.answers import SYNTHETIC, error_answer
 from kraftcheck.evidence.recordings.configuration import Config
 from kraftcheck.evidence.recordings.effects import content_shown
-from kraftcheck.evidence.recordings.encode import APIS
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.simulated import DELAY, Letter, Node
-from kraftcheck.evidence.recordings.versions import UNSUPPORTED, VERSIONS, at_version
-from kraftcheck.evidence.recordings.wire import decode_data
+from kraftcheck.evidence.recordings.network_layer import SYNTHETIC, UNSUPPORTED, error_answer
+from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.messages import Request, Response, VoteRequest
+from tests.laboratory.recordings.simulated import DELAY, Letter, Node
 
 _STEPS_WITH_CLOCK = frozenset({"start", "tick", "recv", "api", "expire"})
 
@@ -98,7 +96,7 @@ class Network(ABC):
         content = effect.request if isinstance(effect, Send) else effect.response
         correlation = effect.correlation if request is None else request.correlation
         assert correlation is not None
-        api = APIS[type(content)]
+        api = api_of(content)
         version = self.older.get(to, {}).get(api, VERSIONS[api]) if request is None else request.version
         letter = Letter(
             mid=self._mid(),
@@ -133,7 +131,7 @@ class Network(ABC):
         letter.data = at_version(letter.data, letter.api, letter.version, is_request=letter.is_request)
         if letter.version < VERSIONS[letter.api]:
             data = Fields(letter.data, "simulation")
-            letter.content = decode_data(letter.api, data, is_request=letter.is_request)
+            letter.content = read_message(letter.api, data, is_request=letter.is_request)
 
     def _mid(self) -> int:
         self.mids += 1
@@ -211,7 +209,7 @@ class Network(ABC):
             to=node.id,
             api=request.api,
             correlation=request.correlation,
-            content=decode_data(request.api, Fields(data, "simulation"), is_request=False),
+            content=read_message(request.api, Fields(data, "simulation"), is_request=False),
             data=data,
             connection=-1,
             owner=0,

@@ -1,0 +1,459 @@
+"""Reads and writes Kafka's wire JSON by the layouts of ``spec/messages.toml``.
+
+Rows say which field of a layout is which attribute of a class of the reference.
+
+Unknown ids, epochs and offsets are -1 on the wire and ``None`` in the reference; the zero UUID is "no
+directory". A field may be missing if it is tagged, nullable or younger than the oldest version in use.
+
+Source: Kafka: the JSON converters made from the message schemas.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.frozen import Frozen, field_defaults, field_types, is_frozen
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.spec.model import Field
+
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+#: What the writer of a field returns if the field is left out.
+ABSENT = object()
+
+_ERRORS = frozenset(int(code) for code in ErrorCode)
+_DEFAULTS: Mapping[str, Json] = {"true": True, "false": False, "null": None, "zero": ZERO_UUID, "empty": ""}
+
+Values = dict[str, Any]
+
+
+class Computed(NamedTuple):
+    """A field that is more than a copy of an attribute.
+
+    read: the attribute's value by the object in which the field is, and by the attributes that were read
+    before it; ``None``: the field is written only. write: its value, or :data:`ABSENT`. key, since: its name
+    in JSON and the version from which on Kafka fills it, if they are not the layout's.
+    """
+
+    attribute: str
+    read: Callable[[Fields, Values], Any] | None
+    write: Callable[[Any], Any]
+    key: str | None = None
+    since: int | None = None
+
+
+class Each(NamedTuple):
+    """An array: a tuple of values of ``kind``, or, if that is ``None``, of the only field of each element."""
+
+    attribute: str
+    kind: type[Frozen] | None
+    rows: Rows
+
+
+#: By the path of a field in its layout, or by its name where only one field with that name has a row: the
+#: attribute, dotted where it is inside another value.
+Rows = Mapping[str, "str | Computed | Each"]
+
+
+class Layout(NamedTuple):
+    """A class of the reference and its rows. more: fields that the specification leaves out because they say
+    nothing about the quorum, with the values that Kafka gives them, by the path after which they stand; a
+    path that ends with a dot names the object that they begin.
+    """
+
+    kind: type[Frozen]
+    rows: Rows
+    more: Mapping[str, Mapping[str, Json]] = {}
+
+
+def uuid(directory_id: str | None) -> str:
+    """A directory id on the wire."""
+    return directory_id or ZERO_UUID
+
+
+def directory(written: str) -> str | None:
+    """The directory id that the wire shows."""
+    return None if written == ZERO_UUID else written
+
+
+def or_minus_one(value: int | None) -> int:
+    """How the wire says "unknown"."""
+    return -1 if value is None else value
+
+
+def error_of(data: Fields) -> ErrorCode:
+    """The error in ``errorCode``. The receiver of one that the quorum protocol does not name treats it like
+    any other unexpected error (Kafka: KafkaRaftClient.handleTopLevelError).
+    """
+    return _known_error(data.number("errorCode"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A field of an object. since: the first version that has it. read: put what it says into the attributes;
+    ``None``: it says nothing. write: its value. inside: the parts of the objects in it. missing: the
+    attributes if the object that it belongs to is missing.
+    """
+
+    key: str
+    since: int
+    read: Callable[[Fields, Values], None] | None
+    write: Callable[[Any], Any]
+    inside: tuple[Part, ...] = ()
+    missing: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Codec:
+    """One layout in both directions, in its ``newest`` version; versions before ``oldest`` are not in use.
+
+    Raises ValueError if a row names no field of the layout.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        fields: Sequence[Field],
+        constants: Mapping[str, Json],
+        oldest: int,
+        newest: int,
+    ) -> None:
+        self.kind = layout.kind
+        maker = _Maker(layout, constants, oldest, newest)
+        self.parts = tuple(maker.parts("", [each for each in fields if each.exists_in(newest)], oldest))
+        unused = layout.rows.keys() - maker.used
+        if unused:
+            raise ValueError(f"{layout.kind.__name__} has rows without a field: {', '.join(sorted(unused))}")
+        known = field_types(layout.kind)
+        needs_epoch = "epoch" in known and "epoch" not in field_defaults(layout.kind)
+        self._begin: Values = {"epoch": -1} if needs_epoch else {}
+        self._inner = {name: _class_in(kind) for name, kind in known.items()}
+
+    def read(self, data: Fields) -> Any:
+        """The value that ``data`` stands for. Raises InputError."""
+        return self.build(_read(self.parts, data, dict(self._begin)))
+
+    def build(self, values: Values) -> Any:
+        """The value with these attributes, of which dotted ones belong to values inside it."""
+        whole: Values = {}
+        inner: dict[str, Values] = {}
+        for name, value in values.items():
+            head, dot, rest = name.partition(".")
+            if dot:
+                inner.setdefault(head, {})[rest] = value
+            else:
+                whole[name] = value
+        for head, parts in inner.items():
+            kind, is_optional = self._inner[head]
+            nobody = is_optional and kind is ReplicaKey and parts["id"] < 0
+            whole[head] = None if nobody else kind(**parts)
+        return self.kind(**whole)
+
+    def write(self, value: Any) -> dict[str, Json]:
+        """The counterpart of :meth:`read`."""
+        return _write(self.parts, value)
+
+    def at_version(self, data: Mapping[str, Json], version: int) -> dict[str, Json]:
+        """``data``, of the newest version, without what ``version`` does not have."""
+        return _at_version(self.parts, data, version)
+
+    def shown_since(self, data: Mapping[str, Json]) -> int:
+        """The first version that has all the fields of ``data``."""
+        return max(_versions(self.parts, data), default=0)
+
+
+def _read(parts: tuple[Part, ...], data: Fields, values: Values) -> Values:
+    for part in parts:
+        if part.read is not None:
+            part.read(data, values)
+    return values
+
+
+def _write(parts: tuple[Part, ...], value: Any) -> dict[str, Json]:
+    written = {}
+    for part in parts:
+        shown = part.write(value)
+        if shown is not ABSENT:
+            written[part.key] = shown
+    return written
+
+
+def _at_version(parts: tuple[Part, ...], data: Mapping[str, Json], version: int) -> dict[str, Json]:
+    known = {part.key: part for part in parts}
+    shown: dict[str, Json] = {}
+    for name, value in data.items():
+        part = known.get(name)
+        if part is None or not part.inside or part.since > version:
+            if part is None or part.since <= version:
+                shown[name] = value
+        elif isinstance(value, list):
+            shown[name] = [_at_version(part.inside, each, version) for each in value]
+        else:
+            shown[name] = _at_version(part.inside, value, version)
+    return shown
+
+
+def _versions(parts: tuple[Part, ...], data: Mapping[str, Json]) -> Iterator[int]:
+    known = {part.key: part for part in parts}
+    for name, value in data.items():
+        part = known.get(name)
+        if part is None:
+            continue
+        yield part.since
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield from _versions(part.inside, each)
+
+
+# Making the parts of a layout.
+
+
+class _Maker:
+    """Makes the parts of one layout; ``used``: the rows for which there was a field."""
+
+    def __init__(self, layout: Layout, constants: Mapping[str, Json], oldest: int, newest: int) -> None:
+        self.layout = layout
+        self.constants = constants
+        self.oldest, self.newest = oldest, newest
+        self.used: set[str] = set()
+
+    def parts(self, prefix: str, fields: Sequence[Field], oldest: int) -> Iterator[Part]:
+        """The parts of the object whose fields begin with ``prefix``."""
+        heads: dict[str, list[Field]] = {}
+        for each in fields:
+            heads.setdefault(prefix + each.path.removeprefix(prefix).partition(".")[0], []).append(each)
+        yield from self.more(prefix)
+        for path, inside in heads.items():
+            part = self._part(path, inside, oldest)
+            if part is not None:
+                yield part
+            yield from self.more(path)
+
+    def more(self, path: str) -> Iterator[Part]:
+        """The fields after ``path`` that the specification leaves out."""
+        for key, value in self.layout.more.get(path, {}).items():
+            yield Part(key, 0, None, partial(_constant, value))
+
+    def _part(self, path: str, inside: list[Field], oldest: int) -> Part | None:
+        row, name = self._row(path)
+        since = min(map(self._since, inside))
+        key = _json_name(name)
+        is_array = path.endswith("[]")
+        if isinstance(row, Computed):
+            return Part(row.key or key, row.since or since, _reader(row), row.write)
+        if isinstance(row, Each):
+            return self._each(row, key, path, inside, oldest)
+        if inside[0].path == path and not is_array:
+            return self._leaf(row, name, key, inside[0], oldest)
+        untagged = [replace(each, tag=None) for each in inside]
+        parts = tuple(
+            self.parts(f"{path}.", untagged if inside[0].tag is not None else inside, max(oldest, since))
+        )
+        if not parts:
+            return None
+        if is_array:
+            return Part(key, since, partial(_read_single, key, parts), partial(_write_single, parts), parts)
+        return self._structure(key, parts, inside)
+
+    def _since(self, field: Field) -> int:
+        """The first version with the field; 0: all versions in use have it."""
+        first = int(field.versions.partition("-")[0].removesuffix("+"))
+        return first if first > self.oldest else 0
+
+    def _row(self, path: str) -> tuple[str | Computed | Each | None, str]:
+        name = path.rpartition(".")[2].removesuffix("[]")
+        found = path if path in self.layout.rows else name
+        self.used.add(found)
+        return self.layout.rows.get(found), name
+
+    def _leaf(self, row: str | None, name: str, key: str, layout: Field, oldest: int) -> Part | None:
+        since = self._since(layout)
+        if row is None:
+            if name not in self.constants:
+                return None
+            return Part(key, since, None, partial(_constant, self.constants[name]))
+        if layout.type == "records":
+            key += "SizeInBytes"
+        default = _default(layout)
+        get = _GETTERS.get(layout.type, Fields.number)
+        if layout.nullable:
+            get = partial(_read_nullable, get)
+        elif layout.tag is not None or since > oldest:
+            get = partial(_read_optional, get, default)
+        convert = _conversion(layout, _type_of(self.layout.kind, row))
+        missing = {} if "." in row else {row: default if convert is None else convert(default)}
+        read = partial(_read_leaf, row, key, get, convert)
+        return Part(key, since, read, partial(_write_leaf, _getter(row), layout.type), (), missing)
+
+    def _each(self, row: Each, key: str, path: str, inside: list[Field], oldest: int) -> Part:
+        since, prefix = min(map(self._since, inside)), f"{path}."
+        if row.kind is None:
+            (only,) = row.rows
+            item = _json_name(only)
+            read = partial(_read_scalars, row.attribute, key, item)
+            return Part(key, since, read, partial(_write_scalars, row.attribute, item))
+        fields = [replace(each, path=each.path.removeprefix(prefix), tag=None) for each in inside]
+        codec = Codec(Layout(row.kind, row.rows), fields, {}, max(oldest, since), self.newest)
+        read_each = partial(_read_each, row.attribute, key, codec)
+        return Part(key, since, read_each, partial(_write_each, row.attribute, codec), codec.parts)
+
+    def _structure(self, key: str, parts: tuple[Part, ...], inside: list[Field]) -> Part:
+        """An object in an object. A tagged one is missing if all of it is at its defaults, or if the value
+        that it stands for is optional and not there.
+        """
+        rows = [self._row(each.path)[0] for each in inside]
+        heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
+        types = field_types(self.layout.kind)
+        optional = [head for head in heads if _class_in(types[head])[1]]
+        is_tagged = inside[0].tag is not None
+        missing = {name: value for part in parts for name, value in part.missing.items()}
+        may_be_missing = is_tagged and len(optional) == len(heads)
+        read = partial(_read_structure, key, parts, missing if may_be_missing else None)
+        whole = attrgetter(optional[0]) if is_tagged and optional else None
+        return Part(key, min(map(self._since, inside)), read, partial(_write_structure, parts, whole), parts)
+
+
+def _json_name(name: str) -> str:
+    return name[0].lower() + name[1:]
+
+
+def _default(field: Field) -> Json:
+    if field.default is None:
+        return ZERO_UUID if field.type == "uuid" else -1
+    return _DEFAULTS[field.default] if field.default in _DEFAULTS else int(field.default)
+
+
+def _class_in(kind: Any) -> tuple[Any, bool]:
+    """The class of values that a type is or allows, and whether it allows ``None``."""
+    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    classes = [option for option in options if is_frozen(option)]
+    return classes[0] if classes else None, types.NoneType in options
+
+
+def _type_of(kind: type[Frozen], attribute: str) -> Any:
+    head, _, rest = attribute.partition(".")
+    found = field_types(kind)[head]
+    return _type_of(_class_in(found)[0], rest) if rest else found
+
+
+def _getter(attribute: str) -> Callable[[Any], Any]:
+    head, _, rest = attribute.partition(".")
+    whole = attrgetter(head)
+    if not rest:
+        return whole
+    part = attrgetter(rest)
+    return lambda value: None if (inner := whole(value)) is None else part(inner)
+
+
+def _conversion(field: Field, kind: Any) -> Callable[[Any], Any] | None:
+    if field.type == "uuid":
+        return directory
+    if kind is ErrorCode:
+        return _known_error
+    return _unless_negative if kind == int | None else None
+
+
+def _known_error(code: int) -> ErrorCode:
+    return ErrorCode(code) if code in _ERRORS else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _unless_negative(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+# What parts read and write. Functions with arguments bound: a run of the checker calls them often.
+
+_GETTERS: Mapping[str, Callable[..., Json]] = {
+    "uuid": Fields.text,
+    "string": Fields.text,
+    "bool": Fields.flag,
+}
+
+
+def _constant(value: Json, _: Any) -> Json:
+    return value
+
+
+def _reader(row: Computed) -> Callable[[Fields, Values], None] | None:
+    return None if row.read is None else partial(_read_computed, row.attribute, row.read)
+
+
+def _read_computed(
+    attribute: str, read: Callable[[Fields, Values], Any], data: Fields, values: Values
+) -> None:
+    values[attribute] = read(data, values)
+
+
+def _read_nullable(get: Callable[..., Json], data: Fields, key: str) -> Json:
+    return None if data.values.get(key) is None else get(data, key)
+
+
+def _read_optional(get: Callable[..., Json], default: Json, data: Fields, key: str) -> Json:
+    return get(data, key, default)
+
+
+def _read_leaf(
+    attribute: str,
+    key: str,
+    get: Callable[..., Json],
+    convert: Callable[[Any], Any] | None,
+    data: Fields,
+    values: Values,
+) -> None:
+    found = get(data, key)
+    values[attribute] = found if convert is None else convert(found)
+
+
+def _write_leaf(get: Callable[[Any], Any], kind: str, value: Any) -> Json:
+    found = get(value)
+    if kind == "uuid":
+        return uuid(found)
+    if kind in ("string", "bool"):
+        return found
+    return -1 if found is None else int(found)
+
+
+def _read_single(key: str, parts: tuple[Part, ...], data: Fields, values: Values) -> None:
+    """The one topic or partition of a message; a response with an error has none."""
+    if not values.get("error"):
+        _read(parts, data.only(key), values)
+
+
+def _write_single(parts: tuple[Part, ...], value: Any) -> Json:
+    return [] if getattr(value, "error", None) else [_write(parts, value)]
+
+
+def _read_structure(
+    key: str, parts: tuple[Part, ...], missing: Values | None, data: Fields, values: Values
+) -> None:
+    if missing is not None and key not in data:
+        values.update(missing)
+    else:
+        _read(parts, data.inner(key), values)
+
+
+def _write_structure(parts: tuple[Part, ...], whole: Callable[[Any], Any] | None, value: Any) -> Any:
+    return ABSENT if whole is not None and whole(value) is None else _write(parts, value)
+
+
+def _read_each(attribute: str, key: str, codec: Codec, data: Fields, values: Values) -> None:
+    values[attribute] = tuple(map(codec.read, data.objects(key, [])))
+
+
+def _write_each(attribute: str, codec: Codec, value: Any) -> Json:
+    return [codec.write(each) for each in getattr(value, attribute)]
+
+
+def _read_scalars(attribute: str, key: str, item: str, data: Fields, values: Values) -> None:
+    values[attribute] = tuple(each.number(item) for each in data.objects(key))
+
+
+def _write_scalars(attribute: str, item: str, value: Any) -> Json:
+    return [{item: each} for each in getattr(value, attribute)]

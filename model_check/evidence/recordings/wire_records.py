@@ -1,0 +1,231 @@
+"""Kafka's wire JSON of control records and of the quorum-state file, and what recordings and adapters make of
+them: batches, voter sets and snapshots.
+
+Source: Kafka: the schemas of control records, QuorumStateData.json; the recorder's form of a batch.
+"""
+
+from __future__ import annotations
+
+from kraftcheck import spec
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.wire_codec import Codec, Each, Layout, Rows
+from kraftcheck.reference.log import (
+    Batch,
+    KRaftVersion,
+    LeaderChange,
+    Record,
+    Snapshot,
+    SnapshotId,
+    Value,
+    Voters,
+)
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.voters import Endpoint, Voter, VoterSet, voter_set
+from kraftcheck.support.errors import InputError
+
+ENDPOINTS: Rows = {"Name": "name", "Host": "host", "Port": "port"}
+KRAFT_VERSIONS: Rows = {
+    "MinSupportedVersion": "min_kraft_version",
+    "MaxSupportedVersion": "max_kraft_version",
+}
+
+
+class UncoveredMessageError(Exception):
+    """A message or record that the reference has no counterpart for yet."""
+
+
+def _codec(schema: str, layout: Layout, version: int = 0) -> Codec:
+    return Codec(layout, spec.load().messages[schema].fields, {"Version": 0}, 0, version)
+
+
+_LEADER_CHANGE = _codec(
+    "LeaderChangeMessage",
+    Layout(
+        LeaderChange,
+        {
+            "LeaderId": "leader",
+            "Voters[]": Each("voters", None, {"VoterId": ""}),
+            "GrantingVoters[]": Each("granting_voters", None, {"VoterId": ""}),
+        },
+    ),
+)
+_KRAFT_VERSION = _codec("KRaftVersionRecord", Layout(KRaftVersion, {"KRaftVersion": "version"}))
+_VOTER: Rows = {
+    "VoterId": "key.id",
+    "VoterDirectoryId": "key.directory",
+    "Endpoints[]": Each("endpoints", Endpoint, ENDPOINTS),
+    **KRAFT_VERSIONS,
+}
+_VOTERS = _codec("VotersRecord", Layout(VoterSet, {"Voters[]": Each("voters", Voter, _VOTER)}))
+_QUORUM_STATE = _codec(
+    "quorum-state",
+    Layout(
+        QuorumState,
+        {
+            "leaderId": "leader",
+            "leaderEpoch": "epoch",
+            "votedId": "voted.id",
+            "votedDirectoryId": "voted.directory",
+        },
+    ),
+    version=1,
+)
+
+#: Control records as recordings call them.
+_RECORDS = {
+    "LEADER_CHANGE": (LeaderChange, _LEADER_CHANGE),
+    "KRAFT_VERSION": (KRaftVersion, _KRAFT_VERSION),
+    "KRAFT_VOTERS": (Voters, _VOTERS),
+}
+
+
+# Batches.
+
+
+def read_batch(fields: Fields) -> Batch:
+    """A record batch. Raises InputError unless it is well formed, UncoveredMessageError for a control record
+    that the reference does not know.
+    """
+    base, epoch, is_control = fields.number("base"), fields.number("epoch"), fields.flag("control")
+    records = tuple(
+        _read_control(Fields.of(record, fields.where)) if is_control else _read_value(record, fields.where)
+        for record in fields.items("records")
+    )
+    if not records or fields.number("last") != base + len(records) - 1:
+        raise InputError(f"{fields.where}: the batch at offset {base} does not end where it says.")
+    return Batch(base, epoch, records)
+
+
+def _read_value(record: object, where: str) -> Record:
+    if type(record) is not int:
+        raise InputError(f"{where}: a record must be an integer, found {record!r}.")
+    return Value(record)
+
+
+def _read_control(record: Fields) -> Record:
+    name, value = record.text("type"), record.inner("value")
+    if name not in _RECORDS:
+        raise UncoveredMessageError(f"control record {name}")
+    kind, codec = _RECORDS[name]
+    if kind is Voters:
+        return Voters(_voter_set(codec.read(value), record.where))
+    found: Record = codec.read(value)
+    return found
+
+
+def _voter_set(found: VoterSet, where: str) -> VoterSet:
+    """``found`` in order. Raises InputError for an id that is there twice."""
+    try:
+        return voter_set(found.voters)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}.") from None
+
+
+def write_batch(batch: Batch) -> dict[str, Json]:
+    """The counterpart of :func:`read_batch`."""
+    return {
+        "base": batch.base_offset,
+        "last": batch.end_offset - 1,
+        "epoch": batch.epoch,
+        "control": batch.is_control,
+        "records": [_write_record(record) for record in batch.records],
+    }
+
+
+def _write_record(record: Record) -> Json:
+    if isinstance(record, Value):
+        return record.value
+    name = record_name(record)
+    value = record.voters if isinstance(record, Voters) else record
+    return {"type": name, "value": _RECORDS[name][1].write(value)}
+
+
+def record_name(record: Record) -> str:
+    """What recordings call a control record."""
+    return next(name for name, (kind, _) in _RECORDS.items() if kind is type(record))
+
+
+def record_names(batch: Batch) -> list[Json]:
+    """The records of a batch as a ``start`` line lists them: values, and the names of control records."""
+    return [entry.value if isinstance(entry, Value) else record_name(entry) for entry in batch.records]
+
+
+# Voter sets and snapshots.
+
+
+def read_voter_set(data: Fields) -> VoterSet:
+    """The voter set in the field ``voters``, as a KRAFT_VOTERS record has it. Raises InputError."""
+    data.items("voters")
+    return _voter_set(_VOTERS.read(data), data.where)
+
+
+def write_voter_set(voters: VoterSet) -> list[Json]:
+    """The counterpart of :func:`read_voter_set`."""
+    listed: list[Json] = _VOTERS.write(voters)["voters"]
+    return listed
+
+
+def write_key(id: int, directory_id: str | None) -> list[Json]:
+    """A replica as a state shows it: its id, and its directory id where it is known."""
+    return [id] if directory_id is None else [id, directory_id]
+
+
+def read_snapshot_id(data: Fields) -> SnapshotId:
+    """The id in the field ``snapshotId``. Raises InputError."""
+    id = data.inner("snapshotId")
+    return SnapshotId(id.number("endOffset"), id.number("epoch"))
+
+
+def write_snapshot_id(id: SnapshotId) -> dict[str, Json]:
+    """The counterpart of :func:`read_snapshot_id`, without the name of the field."""
+    return {"endOffset": id.end_offset, "epoch": id.epoch}
+
+
+def read_snapshot(data: Fields) -> Snapshot:
+    """A snapshot. Raises InputError."""
+    return Snapshot(
+        id=read_snapshot_id(data),
+        voters=None if data.value("voters") is None else read_voter_set(data),
+        kraft_version=data.number("kraftVersion"),
+        values=data.numbers("values"),
+        size=data.number("size"),
+    )
+
+
+def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
+    """A snapshot: its id, what control records before it say, the application's values, its size in bytes."""
+    return {
+        "snapshotId": write_snapshot_id(snapshot.id),
+        "kraftVersion": snapshot.kraft_version,
+        "voters": None if snapshot.voters is None else write_voter_set(snapshot.voters),
+        "values": list(snapshot.values),
+        "size": snapshot.size,
+    }
+
+
+# The quorum-state file.
+
+
+def read_quorum_state(file: Json, where: str) -> QuorumState | None:
+    """The quorum-state file, ``None`` if there is none; version 0 has no directory of the vote. Raises
+    InputError.
+    """
+    if file is None:
+        return None
+    state: QuorumState = _QUORUM_STATE.read(Fields.of(file, where))
+    return state
+
+
+def write_quorum_state(state: QuorumState, replica: Replica) -> dict[str, Json]:
+    """The file: version 1, under kraft.version 0 version 0 with the voters but without the directory id."""
+    file = _QUORUM_STATE.write(state)
+    if replica.kraft_version >= 1:
+        return file
+    del file["votedDirectoryId"]
+    voters = [{"voterId": voter} for voter in replica.voters.ids]
+    return {"clusterId": "", **file, "appliedOffset": 0, "currentVoters": voters}
+
+
+def write_whole_quorum_state(state: QuorumState) -> dict[str, Json]:
+    """The file of version 1, whatever the version of KRaft."""
+    return _QUORUM_STATE.write(state)
