@@ -58,7 +58,7 @@ def steps(
         violations=verdicts.violations(wiring, protocol, before, event, execution, after),
         goals=goals.reached(before, execution),
     )
-    if isinstance(ended, Fatal) and verdicts.is_known_death(wiring, ended.reason):
+    if isinstance(ended, Fatal) and verdicts.is_ignored(wiring, ended):
         yield from _started_again(world, protocol, node, outcome, execution)
         return
     yield Step(outcome, execution, len(execution.effects))

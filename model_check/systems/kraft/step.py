@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from kraftcheck.engine.system import Outcome
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import Count, InSequence, Name, ReplicaId, Sentence
 from kraftcheck.systems.kraft.node import Execution
 
 
 class Action(Frozen):
     """What a trace and a graph edge call a step: ``kind`` at ``replica``, with details."""
 
-    kind: str
-    replica: int
-    detail: str = ""
+    kind: Name
+    replica: ReplicaId
+    detail: Sentence = ""
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.replica}" + (f" ({self.detail})" if self.detail else "")
@@ -25,7 +26,7 @@ class CutStart(Frozen):
     """
 
     execution: Execution
-    completed: int
+    completed: Count
     loses_power: bool
 
 
@@ -39,7 +40,7 @@ class Step(Frozen):
 
     outcome: Outcome
     execution: Execution | None
-    completed: int
+    completed: Count
     restarted: Execution | None = None
     loses_power: bool = False
-    cut: tuple[CutStart, ...] = ()
+    cut: InSequence[CutStart] = ()

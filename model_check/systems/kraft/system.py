@@ -28,7 +28,7 @@ from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
-from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.node import Ended, Node, execute
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 
@@ -45,7 +45,7 @@ class Bounds:
 _OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
-BEYOND = Node(None, Disk(), "beyond the bounds")
+BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 
 
 class KRaftSystem:

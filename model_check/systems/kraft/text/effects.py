@@ -84,6 +84,6 @@ def _describe_other(effect: Effect) -> tuple[str, str]:
     if isinstance(effect, CallFailed):
         return "refused", effect.reason
     if isinstance(effect, Fatal):
-        return "dies", effect.reason
+        return "dies", effect.sentence
     assert isinstance(effect, Stop)
     return "stop", "the graceful shutdown is complete"
