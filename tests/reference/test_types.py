@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 from kraftcheck import reference
+from kraftcheck.reference import brokers
 from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import Frozen, declared_types, field_types, is_frozen, marks_of, options_of
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.types import Ascending, Epoch, Meaning, Order, ReplicaId
 from kraftcheck.systems import kraft
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 def _values(package: Any) -> list[type[Frozen]]:
@@ -51,7 +54,7 @@ def _without_meaning(declared: Any) -> bool:
     return is_class and not known and kind not in (bool, NoneType)
 
 
-@pytest.mark.parametrize("package", [reference, kraft], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", [reference, brokers, kraft], ids=lambda package: package.__name__)
 def test_every_field_says_what_it_means(package: Any) -> None:
     values = _values(package)
     assert len(values) > 15
@@ -113,6 +116,7 @@ def test_every_reason_is_given_the_fields_of_its_sentence() -> None:
 
 def test_reasons_are_named_alike_everywhere() -> None:
     for reason in FatalReason:
+        assert f"| `{reason.value}` |" in REFERENCE
         assert reason.value == reason.name.lower().replace("_", "-")
     assert len({reason.sentence for reason in FatalReason}) == len(FatalReason)
 
