@@ -28,6 +28,7 @@ from kraftcheck.reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
+from kraftcheck.reference.types import InSequence, Name
 
 
 class Operation(Enum):
@@ -58,7 +59,7 @@ class Refusal(Frozen):
     """The answer to a sender that may not ask; ``rules``: which rules of the catalogue say so."""
 
     answer: Response
-    rules: tuple[str, ...]
+    rules: InSequence[Name]
 
 
 def refuse(request: Request, allowed: Collection[Operation]) -> Refusal | None:

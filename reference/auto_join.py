@@ -8,9 +8,10 @@ handleRemoveVoterResponse.
 from __future__ import annotations
 
 from kraftcheck.reference import epochs
-from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.replica import Follower
 from kraftcheck.reference.work import Work
 
@@ -25,5 +26,5 @@ def handle_answer(work: Work, source: int, error: ErrorCode, settled: ErrorCode)
         epochs.unexpected_error(work, source)
         return
     if not isinstance(work.replica.role, Follower):
-        raise work.die("an answer about the own membership reached a replica that is no Follower")
+        raise work.die(Fatal(FatalReason.MEMBERSHIP_RESPONSE_AT_NON_FOLLOWER))
     work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))

@@ -7,7 +7,9 @@ KafkaRaftClient.handleBeginQuorumEpochRequest, handleBeginQuorumEpochResponse.
 from __future__ import annotations
 
 from kraftcheck.reference import epochs, voter_assignments
+from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from kraftcheck.reference.replica import Leader
@@ -68,7 +70,7 @@ def acknowledge(work: Work, role: Leader, voter: int) -> None:
     if all(entry.id != voter for entry in role.progress):
         if voter_assignments.may_have_removed(work):
             return
-        raise work.die(f"node {voter} acknowledged the leader but is not a voter", "BEGIN-1")
+        raise work.die(Fatal(FatalReason.ACKNOWLEDGED_BY_NON_VOTER, replica=voter), "BEGIN-1")
     progress = tuple(
         replace(entry, acknowledged=True) if entry.id == voter else entry for entry in role.progress
     )

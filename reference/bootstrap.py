@@ -15,6 +15,7 @@ from enum import Enum
 from kraftcheck.reference.config import BOOTSTRAP_SERVERS, VOTERS, Config, Problem, parse_voter, problems
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.types import Directory, InSequence, KRaftLevel, Name, ReplicaId
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 
 #: Bootstrap servers have ids of their own, from here downwards, so that a request to one shares no
@@ -38,11 +39,11 @@ class FormattedDirectory(Frozen):
     until the log says otherwise.
     """
 
-    cluster_id: str
-    directory: str
+    cluster_id: Name
+    directory: Directory
     voters: VoterSet | None = None
-    kraft_version: int = 0
-    rules: tuple[str, ...] = ()
+    kraft_version: KRaftLevel = 0
+    rules: InSequence[Name] = ()
 
 
 def format_directory(
@@ -126,8 +127,8 @@ def static_voters_of(config: Config) -> VoterSet:
 class Servers(Frozen):
     """The nodes that a replica without leader may ask, by the ids of their connections; and the rules."""
 
-    ids: tuple[int, ...]
-    rules: tuple[str, ...]
+    ids: InSequence[ReplicaId]
+    rules: InSequence[Name]
 
 
 def servers_of(config: Config) -> Servers:

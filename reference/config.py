@@ -17,6 +17,7 @@ from functools import cache
 from kraftcheck.reference.effects import Duration, SuccessorBackoff
 from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import InSequence, Milliseconds, Name, ReplicaId, Sentence
 from kraftcheck.reference.voters import Endpoint
 
 VOTERS = "controller.quorum.voters"
@@ -43,20 +44,20 @@ class ProcessRole(Enum):
 class Times(Frozen):
     """The configured times, in ms, with production's defaults."""
 
-    election_timeout: int = 1000
-    fetch_timeout: int = 2000
-    election_backoff_max: int = 1000
-    append_linger: int = 25
-    request_timeout: int = 2000
-    retry_backoff: int = 20
+    election_timeout: Milliseconds = 1000
+    fetch_timeout: Milliseconds = 2000
+    election_backoff_max: Milliseconds = 1000
+    append_linger: Milliseconds = 25
+    request_timeout: Milliseconds = 2000
+    retry_backoff: Milliseconds = 20
 
 
 class Span(Frozen):
     """How long something lasts, in ms: at least ``low``, at most ``high``; and the rules that say so."""
 
-    low: int
-    high: int
-    rules: tuple[str, ...]
+    low: Milliseconds
+    high: Milliseconds
+    rules: InSequence[Name]
 
 
 def span(times: Times, duration: Duration | SuccessorBackoff) -> Span | None:
@@ -101,10 +102,10 @@ def connection_span(times: Times, *, awaiting: bool) -> Span:
 class Config(Frozen):
     """What concerns the quorum. Voters are ``id@host:port``, bootstrap servers ``host:port``."""
 
-    node_id: int
-    roles: tuple[ProcessRole, ...]
-    voters: tuple[str, ...] = ()
-    bootstrap_servers: tuple[str, ...] = ()
+    node_id: ReplicaId
+    roles: InSequence[ProcessRole]
+    voters: InSequence[Name] = ()
+    bootstrap_servers: InSequence[Name] = ()
     auto_join: bool = False
     times: Times = Times()
 
@@ -116,9 +117,9 @@ class Config(Frozen):
 class Problem(Frozen):
     """Why a process does not start: the key that is wrong, what is wrong with it, and the rule."""
 
-    key: str
-    reason: str
-    rule: str
+    key: Name
+    reason: Sentence
+    rule: Name
 
 
 def problems(config: Config) -> tuple[Problem, ...]:

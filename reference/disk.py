@@ -19,6 +19,7 @@ from kraftcheck.reference.effects import (
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import Log
 from kraftcheck.reference.replica import QuorumState
+from kraftcheck.reference.types import Directory, EndOffset
 
 _OF_THE_DISK = frozenset((Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot))
 
@@ -31,8 +32,8 @@ class Disk(Frozen):
 
     quorum_state: QuorumState | None = None
     log: Log = Log()
-    flushed: int = 0
-    directory: str | None = None
+    flushed: EndOffset = 0
+    directory: Directory | None = None
 
 
 def apply(disk: Disk, effect: Effect) -> Disk:

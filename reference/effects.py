@@ -10,74 +10,76 @@ from __future__ import annotations
 from enum import Enum
 
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.frozen import Unbounded
 from kraftcheck.reference.log import Batch, Snapshot, SnapshotId
 from kraftcheck.reference.messages import Request, Response
 from kraftcheck.reference.replica import QuorumState
+from kraftcheck.reference.types import ByteCount, Correlation, Count, EndOffset, Epoch, Name, NodeId, Sentence
 
 
-class Persist(Frozen):
+class Persist(Unbounded):
     """The quorum-state file is replaced atomically and is durable when the next effect begins."""
 
     quorum_state: QuorumState
 
 
-class AppendBatch(Frozen):
+class AppendBatch(Unbounded):
     """A batch is written to the log; it may be lost until the next ``Flush``."""
 
     batch: Batch
 
 
-class Truncate(Frozen):
+class Truncate(Unbounded):
     """The log is cut at ``offset``."""
 
-    offset: int
+    offset: EndOffset
 
 
-class Flush(Frozen):
+class Flush(Unbounded):
     """Everything below ``offset`` is durable from here on."""
 
-    offset: int
+    offset: EndOffset
 
 
-class StoreSnapshot(Frozen):
+class StoreSnapshot(Unbounded):
     """A snapshot is written and is durable when the next effect begins."""
 
     snapshot: Snapshot
 
 
-class DeleteBefore(Frozen):
+class DeleteBefore(Unbounded):
     """Records before the end of the snapshot ``id`` are deleted, and older snapshots."""
 
     id: SnapshotId
 
 
-class LoadSnapshot(Frozen):
+class LoadSnapshot(Unbounded):
     """A snapshot takes the place of the whole log, at once and durably."""
 
     snapshot: Snapshot
 
 
-class Send(Frozen):
+class Send(Unbounded):
     """A request goes to node ``to``."""
 
-    to: int
+    to: NodeId
     request: Request
-    correlation: int | None = None
+    correlation: Correlation | None = None
 
 
-class Reply(Frozen):
+class Reply(Unbounded):
     """A response goes back to node ``to``."""
 
-    to: int
+    to: NodeId
     response: Response
-    correlation: int | None = None
+    correlation: Correlation | None = None
 
 
-class ForgetRequests(Frozen):
+class ForgetRequests(Unbounded):
     """Answers to requests sent earlier will be dropped: those of ``node``, or of every node (``None``)."""
 
-    node: int | None = None
+    node: NodeId | None = None
 
 
 class Duration(Enum):
@@ -101,54 +103,72 @@ class Duration(Enum):
         return self.name
 
 
-class SuccessorBackoff(Frozen):
+class SuccessorBackoff(Unbounded):
     """The delay of the successor at ``position`` in a list of ``count`` (``count`` itself: not in it)."""
 
-    position: int
-    count: int
+    position: Count
+    count: Count
 
 
-class ArmTimer(Frozen):
+class ArmTimer(Unbounded):
     """``timer`` starts anew."""
 
     timer: Timer
     duration: Duration | SuccessorBackoff
 
 
-class Transition(Frozen):
+class Transition(Unbounded):
     """The replica has changed its role or epoch: names of the old and new role, and the new epoch."""
 
-    source: str
-    target: str
-    epoch: int
+    source: Name
+    target: Name
+    epoch: Epoch
 
 
-class HighWatermark(Frozen):
+class HighWatermark(Unbounded):
     """Records below ``offset`` are known to be committed."""
 
-    offset: int
+    offset: EndOffset
 
 
-class AppendAccepted(Frozen):
+class AppendAccepted(Unbounded):
     """An append got its last record the given offset; it succeeds once the high watermark passes it."""
 
-    offset: int
+    offset: EndOffset
 
 
-class CallFailed(Frozen):
+class CallFailed(Unbounded):
     """A local call is refused."""
 
-    reason: str
+    reason: Sentence
 
 
-class Stop(Frozen):
+class Stop(Unbounded):
     """The graceful shutdown is complete."""
 
 
-class Fatal(Frozen):
-    """The process dies: production throws here."""
+class Fatal(Unbounded):
+    """The process exits: Apache Kafka throws here. ``reason`` says which of the other fields are there."""
 
-    reason: str
+    reason: FatalReason
+    replica: NodeId | None = None
+    epoch: Epoch | None = None
+    known_leader: NodeId | None = None
+    known_epoch: Epoch | None = None
+    source: Name | None = None
+    target: Name | None = None
+    offset: EndOffset | None = None
+    high_watermark: EndOffset | None = None
+    snapshot: SnapshotId | None = None
+    position: ByteCount | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The reason for people; nothing depends on it."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        if self.snapshot is not None:
+            fields["snapshot"] = f"{self.snapshot.end_offset}-{self.snapshot.epoch}"
+        return self.reason.sentence.format(**fields)
 
 
 Effect = (

@@ -7,8 +7,9 @@ maybeHandleElectionLoss, prospectiveTransitionAfterElectionLoss, onBecomeCandida
 from __future__ import annotations
 
 from kraftcheck.reference import parked, transitions
-from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import CandidateLoss, ProspectiveLeader, StateMachine, ZombieLeader
 from kraftcheck.reference.replica import Candidate, Prospective
@@ -90,10 +91,10 @@ def _record(work: Work, voter: int, *, granted: bool) -> None:
     assert isinstance(role, Prospective | Candidate)
     election = role.election
     if voter not in election.voters:
-        raise work.die(f"node {voter} answered a vote but is not a voter", "VOTE-22")
+        raise work.die(Fatal(FatalReason.VOTE_FROM_NON_VOTER, replica=voter), "VOTE-22")
     flips = voter in (election.rejected if granted else election.granted)
     if flips and (isinstance(role, Candidate) or voter == work.replica.id):
-        raise work.die(f"the vote of {voter} changed within one candidacy", "VOTE-22")
+        raise work.die(Fatal(FatalReason.VOTE_CHANGED, replica=voter), "VOTE-22")
     work.by("VOTE-20" if granted else "VOTE-21")
     yes = set(election.granted) - {voter}
     no = set(election.rejected) - {voter}

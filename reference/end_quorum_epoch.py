@@ -7,9 +7,10 @@ handleEndQuorumEpochResponse, endEpochElectionBackoff, strictExponentialElection
 from __future__ import annotations
 
 from kraftcheck.reference import epochs
-from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, SuccessorBackoff
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import EndQuorumEpochRequest, EndQuorumEpochResponse
 from kraftcheck.reference.protocol import HandOver
 from kraftcheck.reference.replica import Follower, Resigned
@@ -83,9 +84,9 @@ def handle_response(work: Work, source: int, response: EndQuorumEpochResponse) -
     # decide
     role = work.replica.role
     if not isinstance(role, Resigned):
-        raise work.die(f"an answer to EndQuorumEpoch from {source} reached a replica that has not resigned")
+        raise work.die(Fatal(FatalReason.END_RESPONSE_AT_NON_RESIGNED, replica=source))
     if source not in work.replica.voters.ids:
-        raise work.die(f"node {source} acknowledged the resignation but is not a voter")
+        raise work.die(Fatal(FatalReason.RESIGNATION_ACKNOWLEDGED_BY_NON_VOTER, replica=source))
     # effects
     work.by("END-10")
     work.update_role(unacknowledged=tuple(voter for voter in role.unacknowledged if voter != source))

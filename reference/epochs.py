@@ -8,7 +8,9 @@ handleTopLevelError.
 from __future__ import annotations
 
 from kraftcheck.reference import transitions, voter_assignments
+from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
 from kraftcheck.reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
 from kraftcheck.reference.replica import Leader, Prospective, Resigned
@@ -100,9 +102,14 @@ def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint,
     """Act on somebody's claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
     replica = work.replica
     if not _is_consistent(work, epoch, leader):
-        known = replica.quorum_state.leader
-        reason = f"told that {leader} leads epoch {epoch}, while {known} leads {replica.epoch}"
-        raise work.die(reason, "EPOCH-8", "BEGIN-8")
+        fatal = Fatal(
+            FatalReason.CONFLICTING_LEADER,
+            replica=leader,
+            epoch=epoch,
+            known_leader=replica.quorum_state.leader,
+            known_epoch=replica.epoch,
+        )
+        raise work.die(fatal, "EPOCH-8", "BEGIN-8")
     if epoch > replica.epoch:
         work.by("EPOCH-3")
         if leader is None:
@@ -202,7 +209,7 @@ def _prospective_follows(work: Work, response: EpochResponse) -> bool:
 def _handle_top_level_error(work: Work, source: int, error: ErrorCode) -> None:
     work.by("RESP-1")
     if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        raise work.die("the cluster refuses to authorize this replica")
+        raise work.die(Fatal(FatalReason.NOT_AUTHORIZED))
     work.back_off(source)
 
 
@@ -216,7 +223,7 @@ def _handle_partition_error(work: Work, source: int, error: ErrorCode) -> bool:
         work.by("RESP-5", "ID-6")
         return True
     if error is ErrorCode.INVALID_REQUEST:
-        raise work.die(f"node {source} found a request invalid", "RESP-5")
+        raise work.die(Fatal(FatalReason.INVALID_REQUEST, replica=source), "RESP-5")
     return False
 
 

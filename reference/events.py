@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.frozen import Unbounded
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import Request, Response
+from kraftcheck.reference.types import (
+    ApplicationValue,
+    ByteCount,
+    Correlation,
+    Epoch,
+    InSequence,
+    KRaftLevel,
+    NodeId,
+    Time,
+)
 
 
 class Timer(Enum):
@@ -24,88 +34,88 @@ class Timer(Enum):
         return self.name
 
 
-class RequestReceived(Frozen):
+class RequestReceived(Unbounded):
     """A request arrives from node ``source`` (-1: a client that is not a node)."""
 
-    source: int
+    source: NodeId
     request: Request
-    correlation: int | None = None
-    now: int | None = None
+    correlation: Correlation | None = None
+    now: Time | None = None
 
 
-class ResponseReceived(Frozen):
+class ResponseReceived(Unbounded):
     """A response arrives from node ``source``, or the network layer made one in its place."""
 
-    source: int
+    source: NodeId
     response: Response
-    correlation: int | None = None
-    now: int | None = None
+    correlation: Correlation | None = None
+    now: Time | None = None
 
 
-class Poll(Frozen):
+class Poll(Unbounded):
     """One round of the poll loop: timers that have expired by now, then what the role sends and appends.
 
     ``discovery`` is the node that the loop would choose, at random, to look for a leader; ``None`` if no
     such node is ready.
     """
 
-    expired: tuple[Timer, ...] = ()
-    discovery: int | None = None
-    now: int | None = None
+    expired: InSequence[Timer] = ()
+    discovery: NodeId | None = None
+    now: Time | None = None
 
 
-class RequestTimedOut(Frozen):
+class RequestTimedOut(Unbounded):
     """No answer came from ``node`` within the request timeout."""
 
-    node: int
+    node: NodeId
 
 
-class BackoffExpired(Frozen):
+class BackoffExpired(Unbounded):
     """The retry back-off towards ``node`` is over."""
 
-    node: int
+    node: NodeId
 
 
-class FetchWaitExpired(Frozen):
+class FetchWaitExpired(Unbounded):
     """The Fetch parked for ``source`` has waited its full time."""
 
-    source: int
-    correlation: int | None = None
+    source: NodeId
+    correlation: Correlation | None = None
 
 
-class Append(Frozen):
+class Append(Unbounded):
     """The state machine wants ``values`` appended by the leader of ``epoch``."""
 
-    epoch: int
-    values: tuple[int, ...]
+    epoch: Epoch
+    values: InSequence[ApplicationValue]
 
 
-class Resign(Frozen):
+class Resign(Unbounded):
     """The state machine wants the leadership of ``epoch`` given up."""
 
-    epoch: int
+    epoch: Epoch
 
 
-class UpgradeKRaftVersion(Frozen):
+class UpgradeKRaftVersion(Unbounded):
     """The state machine wants the leader of ``epoch`` to finalize ``version`` of kraft.version."""
 
-    epoch: int
-    version: int
+    epoch: Epoch
+    version: KRaftLevel
 
 
-class CreateSnapshot(Frozen):
+class CreateSnapshot(Unbounded):
     """The state machine has written down its state at ``id``, in ``values``; the whole has ``size`` bytes.
 
     ``delete_prefix``: what it stands for is deleted from the log.
     """
 
     id: SnapshotId
-    values: tuple[int, ...] = ()
-    size: int = 1
+    values: InSequence[ApplicationValue] = ()
+    size: ByteCount = 1
     delete_prefix: bool = False
 
 
-class Shutdown(Frozen):
+class Shutdown(Unbounded):
     """A graceful shutdown begins."""
 
 

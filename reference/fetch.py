@@ -10,9 +10,18 @@ from __future__ import annotations
 from kraftcheck.reference import divergence, epochs, progress, snapshots, voter_assignments, voter_changes
 from kraftcheck.reference import log as logs
 from kraftcheck.reference import parked as parked_fetches
-from kraftcheck.reference.effects import AppendBatch, ArmTimer, Duration, Flush, HighWatermark, Truncate
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    ArmTimer,
+    Duration,
+    Fatal,
+    Flush,
+    HighWatermark,
+    Truncate,
+)
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import FetchRequest, FetchResponse
 from kraftcheck.reference.replica import Follower, ParkedFetch
 from kraftcheck.reference.work import Work
@@ -175,9 +184,7 @@ def handle_response(work: Work, source: int, response: FetchResponse) -> None:
         return
     role = work.replica.role
     if not isinstance(role, Follower):
-        raise work.die(
-            "a Fetch response of the current epoch reached a replica that is no Follower", "FETCH-30"
-        )
+        raise work.die(Fatal(FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER), "FETCH-30")
     if response.partition_error is not ErrorCode.NONE:
         epochs.unexpected_error(work, source)
         return
@@ -202,10 +209,18 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
     high_watermark = work.replica.high_watermark
     work.by("FETCH-23", "FETCH-24")
     if high_watermark is not None and diverging.offset < high_watermark:
-        raise work.die(f"told to truncate to {diverging.offset}, below the high watermark {high_watermark}")
+        raise work.die(
+            Fatal(
+                FatalReason.DIVERGES_BELOW_HIGH_WATERMARK,
+                offset=diverging.offset,
+                high_watermark=high_watermark,
+            )
+        )
     offset = logs.truncation_offset(log, diverging)
     if high_watermark is not None and offset < high_watermark:
-        raise work.die(f"would truncate to {offset}, below the high watermark {high_watermark}")
+        raise work.die(
+            Fatal(FatalReason.TRUNCATES_BELOW_HIGH_WATERMARK, offset=offset, high_watermark=high_watermark)
+        )
     work.by("FETCH-25")
     work.emit(Truncate(offset))
     shorter = logs.truncate(log, offset)
@@ -223,7 +238,7 @@ def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
         if batch.epoch > work.replica.epoch:
             break
         if batch.base_offset != work.replica.log.end_offset:
-            raise work.die(f"a batch at {batch.base_offset} does not continue the log")
+            raise work.die(Fatal(FatalReason.BATCH_BEHIND_GAP, offset=batch.base_offset))
         work.emit(AppendBatch(batch))
         work.update(log=logs.append(work.replica.log, batch))
     if work.replica.voters_offset != known:
@@ -240,7 +255,7 @@ def _learn_high_watermark(work: Work, leader_high_watermark: int | None) -> None
         return
     learned = min(work.replica.log.end_offset, leader_high_watermark)
     if current is not None and learned < current:
-        raise work.die(f"the high watermark would fall from {current} to {learned}")
+        raise work.die(Fatal(FatalReason.HIGH_WATERMARK_FALLS, high_watermark=current, offset=learned))
     if learned != current:
         work.update(high_watermark=learned)
         work.emit(HighWatermark(learned))

@@ -7,8 +7,9 @@ LeaderState.maybeAppendUpgradedKRaftVersion.
 from __future__ import annotations
 
 from kraftcheck.reference import voter_changes
-from kraftcheck.reference.effects import CallFailed
+from kraftcheck.reference.effects import CallFailed, Fatal
 from kraftcheck.reference.events import UpgradeKRaftVersion
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import KRaftVersion, Voters
 from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import VoterSet
@@ -35,7 +36,7 @@ def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
         work.emit(CallFailed(f"a voter does not support kraft.version {event.version}"))
         return
     if any(voter.key.directory is None for voter in voters.voters):
-        raise work.die("a voter that supports kraft.version 1 has no directory id", "KVER-5")
+        raise work.die(Fatal(FatalReason.VOTER_WITHOUT_DIRECTORY), "KVER-5")
     work.by("KVER-5", "VSET-1", "VSET-2")
     voter_changes.append_control(work, (KRaftVersion(event.version), Voters(voters)))
 

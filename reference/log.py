@@ -10,7 +10,21 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.frozen import Frozen, Unbounded, replace
+from kraftcheck.reference.types import (
+    ApplicationValue,
+    Ascending,
+    ControlOffset,
+    EndOffset,
+    Epoch,
+    FirstOffset,
+    InSequence,
+    KRaftLevel,
+    LastEpoch,
+    LogStart,
+    ReplicaId,
+    Size,
+)
 from kraftcheck.reference.voters import VoterSet
 
 T = TypeVar("T")
@@ -19,15 +33,15 @@ T = TypeVar("T")
 class LeaderChange(Frozen):
     """The control record that opens an epoch: who leads, the voters, and who granted their vote."""
 
-    leader: int
-    voters: tuple[int, ...]
-    granting_voters: tuple[int, ...]
+    leader: ReplicaId
+    voters: Ascending[ReplicaId]
+    granting_voters: Ascending[ReplicaId]
 
 
 class KRaftVersion(Frozen):
     """The control record that finalizes a level of the kraft.version feature."""
 
-    version: int
+    version: KRaftLevel
 
 
 class Voters(Frozen):
@@ -42,8 +56,8 @@ class VoterAssignment(Frozen):
     ``target`` is ``None`` if nothing else is wanted. Both are in ascending order.
     """
 
-    voters: tuple[int, ...]
-    target: tuple[int, ...] | None = None
+    voters: Ascending[ReplicaId]
+    target: Ascending[ReplicaId] | None = None
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -54,7 +68,7 @@ class VoterAssignment(Frozen):
 class Value(Frozen):
     """A record of the application; the protocol never looks inside."""
 
-    value: int
+    value: ApplicationValue
 
 
 Record = LeaderChange | KRaftVersion | Voters | VoterAssignment | Value
@@ -63,9 +77,9 @@ Record = LeaderChange | KRaftVersion | Voters | VoterAssignment | Value
 class Batch(Frozen):
     """Consecutive records appended together by the leader of ``epoch`` at ``base_offset``."""
 
-    base_offset: int
-    epoch: int
-    records: tuple[Record, ...]
+    base_offset: FirstOffset
+    epoch: Epoch
+    records: InSequence[Record]
 
     @property
     def end_offset(self) -> int:
@@ -79,22 +93,22 @@ class Batch(Frozen):
 class EpochStart(Frozen):
     """The first offset of an epoch, as far as this log knows."""
 
-    epoch: int
-    offset: int
+    epoch: Epoch
+    offset: FirstOffset
 
 
-class EpochEnd(Frozen):
+class EpochEnd(Unbounded):
     """The end offset of an epoch in some log: the answer to "how far do your records of it go?"."""
 
-    epoch: int
-    offset: int
+    epoch: LastEpoch
+    offset: EndOffset
 
 
-class SnapshotId(Frozen):
+class SnapshotId(Unbounded):
     """What names a snapshot: the offset after the last record in it, and that record's epoch."""
 
-    end_offset: int
-    epoch: int
+    end_offset: EndOffset
+    epoch: Epoch
 
     @property
     def position(self) -> tuple[int, int]:
@@ -111,9 +125,9 @@ class Snapshot(Frozen):
 
     id: SnapshotId
     voters: VoterSet | None = None
-    kraft_version: int = 0
-    values: tuple[int, ...] = ()
-    size: int = 1
+    kraft_version: KRaftLevel = 0
+    values: InSequence[ApplicationValue] = ()
+    size: Size = 1
 
 
 class Log(Frozen):
@@ -126,13 +140,13 @@ class Log(Frozen):
     that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
     """
 
-    batches: tuple[Batch, ...] = ()
-    epoch_starts: tuple[EpochStart, ...] = ()
-    voter_sets: tuple[tuple[int, VoterSet], ...] = ()
-    kraft_versions: tuple[tuple[int, int], ...] = ()
-    start_offset: int = 0
-    snapshots: tuple[Snapshot, ...] = ()
-    assignments: tuple[tuple[int, VoterAssignment], ...] = ()
+    batches: InSequence[Batch] = ()
+    epoch_starts: InSequence[EpochStart] = ()
+    voter_sets: InSequence[tuple[ControlOffset, VoterSet]] = ()
+    kraft_versions: InSequence[tuple[ControlOffset, KRaftLevel]] = ()
+    start_offset: LogStart = 0
+    snapshots: InSequence[Snapshot] = ()
+    assignments: InSequence[tuple[ControlOffset, VoterAssignment]] = ()
 
     @property
     def end_offset(self) -> int:

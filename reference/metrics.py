@@ -19,6 +19,7 @@ from kraftcheck.reference.replica import (
     Replica,
     Unattached,
 )
+from kraftcheck.reference.types import Count, Name
 
 #: How "nobody" looks where a directory id is expected: the zero UUID.
 NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -27,9 +28,9 @@ NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 class Metric(Frozen):
     """A gauge by its name, its value now, and the rule of the catalogue that says so."""
 
-    name: str
-    value: int | str
-    rule: str
+    name: Name
+    value: Count | Name
+    rule: Name
 
 
 def metrics(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum
 
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import ByteCount, Milliseconds, Positive
 
 
 class StateMachine(Enum):
@@ -186,11 +187,11 @@ class Protocol(Frozen):
     hand_over: HandOver = HandOver.PREFERRED_LIST
     zombie_leader: ZombieLeader = ZombieLeader.NONE
     cluster_id: ClusterId = ClusterId.OPTIONAL
-    fetch_max_batches: int | None = None
-    fetch_max_wait_ms: int = 500
-    fetch_timeout_ms: int = 2000
-    request_timeout_ms: int = 2000
-    fetch_snapshot_max_bytes: int = 1048576
+    fetch_max_batches: Positive | None = None
+    fetch_max_wait_ms: Milliseconds = 500
+    fetch_timeout_ms: Positive = 2000
+    request_timeout_ms: Milliseconds = 2000
+    fetch_snapshot_max_bytes: ByteCount = 1048576
 
     @property
     def counts_contacts(self) -> bool:

@@ -8,23 +8,38 @@ from __future__ import annotations
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Log, Record, SnapshotId
 from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.types import (
+    Ascending,
+    ByteCount,
+    ControlOffset,
+    Correlation,
+    EndOffset,
+    Epoch,
+    FirstOffset,
+    InSequence,
+    KRaftLevel,
+    Name,
+    NodeId,
+    ReplicaId,
+    Time,
+)
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, assigned_voters
 
 
 class QuorumState(Frozen):
     """What the quorum-state file holds: the epoch, its leader if known, and the vote cast in it."""
 
-    epoch: int = 0
-    leader: int | None = None
+    epoch: Epoch = 0
+    leader: ReplicaId | None = None
     voted: ReplicaKey | None = None
 
 
 class Election(Frozen):
     """The tally of an election among the voters known when it began; own vote granted from the start."""
 
-    voters: tuple[int, ...]
-    granted: tuple[int, ...]
-    rejected: tuple[int, ...] = ()
+    voters: Ascending[ReplicaId]
+    granted: Ascending[ReplicaId]
+    rejected: Ascending[ReplicaId] = ()
 
 
 class Unattached(Frozen):
@@ -35,7 +50,7 @@ class Prospective(Frozen):
     """Asks whether it would win an election (KIP-996). Keeps the endpoints of the last known leader."""
 
     election: Election
-    leader_endpoints: tuple[Endpoint, ...] = ()
+    leader_endpoints: InSequence[Endpoint] = ()
 
 
 class Candidate(Frozen):
@@ -48,7 +63,7 @@ class PartialSnapshot(Frozen):
     """A snapshot of which the first ``position`` bytes have been fetched."""
 
     id: SnapshotId
-    position: int = 0
+    position: ByteCount = 0
 
 
 class Follower(Frozen):
@@ -58,7 +73,7 @@ class Follower(Frozen):
     loads instead of records.
     """
 
-    leader_endpoints: tuple[Endpoint, ...]
+    leader_endpoints: InSequence[Endpoint]
     has_fetched: bool = False
     has_updated_leader: bool = False
     fetching_snapshot: PartialSnapshot | None = None
@@ -73,11 +88,11 @@ class Progress(Frozen):
     """
 
     key: ReplicaKey
-    end_offset: int | None = None
+    end_offset: EndOffset | None = None
     acknowledged: bool = False
-    last_fetch_time: int | None = None
-    leader_end_offset: int | None = None
-    last_caught_up_time: int | None = None
+    last_fetch_time: Time | None = None
+    leader_end_offset: EndOffset | None = None
+    last_caught_up_time: Time | None = None
     caught_up: bool = False
 
     @property
@@ -91,8 +106,8 @@ class ParkedFetch(Frozen):
     ``response`` is what it is answered with if the wait ends first.
     """
 
-    source: int
-    correlation: int | None
+    source: NodeId
+    correlation: Correlation | None
     request: FetchRequest
     response: FetchResponse
 
@@ -102,26 +117,26 @@ class AddingVoter(Frozen):
     still asks the new voter which kraft.version it supports; ``answered``: the client knows already.
     """
 
-    source: int
-    correlation: int | None
+    source: NodeId
+    correlation: Correlation | None
     voter: Voter
     ack_when_committed: bool
-    offset: int | None = None
+    offset: ControlOffset | None = None
     answered: bool = False
 
 
 class RemovingVoter(Frozen):
     """A RemoveRaftVoter request under way: the voter set without that voter is at ``offset``."""
 
-    source: int
-    correlation: int | None
-    offset: int
+    source: NodeId
+    correlation: Correlation | None
+    offset: ControlOffset
 
 
 class UpdatingVoter(Frozen):
     """An UpdateRaftVoter request, answered already: the voter set with the new entry is at ``offset``."""
 
-    offset: int
+    offset: ControlOffset
 
 
 VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
@@ -130,10 +145,10 @@ VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
 class AlteringQuorum(Frozen):
     """An AlterQuorum request that waits: for its turn (``offset`` None), or until its assignment commits."""
 
-    source: int
-    correlation: int | None
-    target: tuple[int, ...] | None
-    offset: int | None = None
+    source: NodeId
+    correlation: Correlation | None
+    target: Ascending[ReplicaId] | None
+    offset: ControlOffset | None = None
 
 
 class Leader(Frozen):
@@ -145,23 +160,23 @@ class Leader(Frozen):
     (KVER-5). ``alterations`` are AlterQuorum requests, in the order in which they came (KIP-595).
     """
 
-    epoch_start_offset: int
-    granting_voters: tuple[int, ...]
-    progress: tuple[Progress, ...]
-    pending: tuple[tuple[Record, ...], ...] = ()
-    contacts: tuple[int, ...] = ()
+    epoch_start_offset: FirstOffset
+    granting_voters: Ascending[ReplicaId]
+    progress: Ascending[Progress]
+    pending: InSequence[InSequence[Record]] = ()
+    contacts: Ascending[ReplicaId] = ()
     resign_requested: bool = False
-    observers: tuple[Progress, ...] = ()
+    observers: Ascending[Progress] = ()
     change: VoterChange | None = None
-    reported: tuple[Voter, ...] = ()
-    alterations: tuple[AlteringQuorum, ...] = ()
+    reported: Ascending[Voter] = ()
+    alterations: InSequence[AlteringQuorum] = ()
 
 
 class Resigned(Frozen):
     """Led this epoch and gave up: tells the voters until its election timer expires."""
 
-    unacknowledged: tuple[int, ...]
-    preferred_successors: tuple[ReplicaKey, ...] = ()
+    unacknowledged: Ascending[ReplicaId]
+    preferred_successors: InSequence[ReplicaKey] = ()
 
 
 Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
@@ -173,9 +188,9 @@ class Connection(Frozen):
     ``correlation`` is ``None`` where the transport itself pairs answers with requests.
     """
 
-    node: int
+    node: ReplicaId
     awaiting: bool
-    correlation: int | None = None
+    correlation: Correlation | None = None
 
 
 class Replica(Frozen):
@@ -199,18 +214,18 @@ class Replica(Frozen):
     quorum_state: QuorumState = QuorumState()
     log: Log = Log()
     role: Role = Unattached()
-    high_watermark: int | None = None
-    connections: tuple[Connection, ...] = ()
-    parked: tuple[ParkedFetch, ...] = ()
+    high_watermark: EndOffset | None = None
+    connections: Ascending[Connection] = ()
+    parked: InSequence[ParkedFetch] = ()
     shutting_down: bool = False
-    next_correlation: int | None = None
-    endpoints: tuple[Endpoint, ...] = ()
-    bootstrap_kraft_version: int = 0
+    next_correlation: Correlation | None = None
+    endpoints: InSequence[Endpoint] = ()
+    bootstrap_kraft_version: KRaftLevel = 0
     can_become_voter: bool = True
     auto_join: bool = False
-    max_kraft_version: int = 0
-    cluster_id: str | None = None
-    assignment_offset: int = -1
+    max_kraft_version: KRaftLevel = 0
+    cluster_id: Name | None = None
+    assignment_offset: ControlOffset = -1
 
     @property
     def id(self) -> int:

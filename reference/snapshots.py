@@ -13,12 +13,14 @@ from kraftcheck.reference.effects import (
     CallFailed,
     DeleteBefore,
     Duration,
+    Fatal,
     HighWatermark,
     LoadSnapshot,
     StoreSnapshot,
 )
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot, Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
@@ -164,7 +166,7 @@ def handle_response(work: Work, source: int, response: FetchSnapshotResponse) ->
         return
     role = work.replica.role
     if not isinstance(role, Follower):
-        raise work.die("a part of a snapshot reached a replica that is no Follower", "SNAP-8")
+        raise work.die(Fatal(FatalReason.SNAPSHOT_AT_NON_FOLLOWER), "SNAP-8")
     id = response.snapshot
     gone = response.partition_error is ErrorCode.SNAPSHOT_NOT_FOUND
     if gone or id is None or id.end_offset < 0 or id.epoch < 0:
@@ -177,7 +179,8 @@ def handle_response(work: Work, source: int, response: FetchSnapshotResponse) ->
         return
     partial = role.fetching_snapshot
     if partial is None or partial != PartialSnapshot(id, response.position):
-        raise work.die(f"a part of snapshot {id} from {response.position} on was not asked for", "SNAP-8")
+        fatal = Fatal(FatalReason.SNAPSHOT_NOT_ASKED_FOR, snapshot=id, position=response.position)
+        raise work.die(fatal, "SNAP-8")
     position = partial.position + response.length
     work.update_role(fetching_snapshot=replace(partial, position=position))
     if position == response.size:
@@ -189,10 +192,10 @@ def _load(work: Work, response: FetchSnapshotResponse) -> None:
     """All bytes are here: the snapshot is the log now, unless the log has got ahead of it."""
     snapshot, log = response.content, work.replica.log
     if snapshot is None or snapshot.id != response.snapshot:
-        raise work.die(f"the bytes of snapshot {response.snapshot} are not that snapshot", "SNAP-9")
+        raise work.die(Fatal(FatalReason.SNAPSHOT_DIFFERS, snapshot=response.snapshot), "SNAP-9")
     end, epoch = snapshot.id.end_offset, snapshot.id.epoch
     if (epoch, end) <= (log.last_epoch, log.end_offset):
-        raise work.die(f"snapshot {end}-{epoch} is older than the log", "SNAP-9")
+        raise work.die(Fatal(FatalReason.SNAPSHOT_OLDER_THAN_LOG, snapshot=snapshot.id), "SNAP-9")
     work.by("SNAP-9", "VSET-6")
     work.emit(LoadSnapshot(snapshot))
     work.update(log=logs.reset_to(snapshot), high_watermark=end)

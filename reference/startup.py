@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from kraftcheck.reference import elections, transitions, voter_assignments
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, Duration, Transition
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Transition
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Log
 from kraftcheck.reference.protocol import CandidateRestart, Protocol, StateMachine
@@ -75,7 +76,7 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
     if _resumes_candidacy(work, stored):
         work.by("INIT-4", "PERSIST-3")
         if not replica.is_voter:
-            raise work.die("a Candidate must be a voter", "STATE-3")
+            raise work.die(Fatal(FatalReason.CANDIDATE_NOT_VOTER), "STATE-3")
         return Candidate(Election(replica.voters.ids, (replica.id,))), QuorumState(
             stored.epoch, None, replica.key
         )

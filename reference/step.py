@@ -2,7 +2,7 @@
 
 A step is what production does between two rounds of its message loop for one event. It never raises for
 anything a peer, a disk or a clock may do: where production throws and the process dies, the outcome ends
-with the effect ``Fatal(reason)``.
+with the effect ``Fatal``.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from kraftcheck.reference.events import (
     Shutdown,
     UpgradeKRaftVersion,
 )
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
@@ -72,6 +73,7 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Follower, Replica
+from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.work import ProcessDied, Work
 
 
@@ -82,14 +84,14 @@ class Outcome(Frozen):
     """
 
     replica: Replica
-    effects: tuple[Effect, ...]
-    rules: tuple[str, ...]
+    effects: InSequence[Effect]
+    rules: InSequence[Name]
 
     @property
-    def fatal(self) -> str | None:
-        """Why the process died, or ``None``."""
+    def fatal(self) -> Fatal | None:
+        """The effect with which the process ended, if it died, or ``None``."""
         last = self.effects[-1] if self.effects else None
-        return last.reason if isinstance(last, Fatal) else None
+        return last if isinstance(last, Fatal) else None
 
 
 def step(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
@@ -98,7 +100,7 @@ def step(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     try:
         _dispatch(work, event)
     except ProcessDied as death:
-        work.emit(Fatal(str(death)))
+        work.emit(death.fatal)
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
 
 
@@ -112,7 +114,7 @@ def start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
     try:
         startup.initialize(work)
     except ProcessDied as death:
-        work.emit(Fatal(str(death)))
+        work.emit(death.fatal)
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
 
 
@@ -219,6 +221,6 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
     elif isinstance(response, ApiVersionsResponse):
         add_voter.handle_api_versions_response(work, event.source, response)
     elif isinstance(response, DescribeQuorumResponse):
-        raise work.die("only clients ask for DescribeQuorum, so no replica expects its answer")
+        raise work.die(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
     else:
         raise TypeError(f"not a response: {response!r}")

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from kraftcheck.reference import log as logs
 from kraftcheck.reference import parked, voter_assignments, voter_changes
-from kraftcheck.reference.effects import ArmTimer, Duration, Transition
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Transition
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import KRaftVersion, LeaderChange, Record, Voters
 from kraftcheck.reference.protocol import HandOver, ProspectiveTimer, StateMachine
 from kraftcheck.reference.replica import (
@@ -85,9 +86,9 @@ def role_name(role: Role) -> str:
     return type(role).__name__
 
 
-def _require(work: Work, allowed: bool, reason: str, *rules: str) -> None:
+def _require(work: Work, allowed: bool, fatal: Fatal, *rules: str) -> None:
     if not allowed:
-        raise work.die(reason, *rules)
+        raise work.die(fatal, *rules)
 
 
 def _name_rule(work: Work, source: str, target: str) -> None:
@@ -100,7 +101,7 @@ def _name_rule(work: Work, source: str, target: str) -> None:
         if (source, target) in table:
             work.by(table[source, target])
             return
-    raise work.die(f"illegal transition from {source} to {target}", "TRANS-Forbid-1")
+    raise work.die(Fatal(FatalReason.ILLEGAL_TRANSITION, source=source, target=target), "TRANS-Forbid-1")
 
 
 def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool) -> None:
@@ -137,7 +138,7 @@ def to_unattached(work: Work, epoch: int) -> None:
     role = work.replica.role
     same_epoch = epoch == current.epoch
     legal = epoch > current.epoch or (same_epoch and isinstance(role, Prospective))
-    _require(work, legal, f"cannot become Unattached in epoch {epoch}", "TRANS-Forbid-4")
+    _require(work, legal, Fatal(FatalReason.UNATTACHED_IN_EPOCH, epoch=epoch), "TRANS-Forbid-4")
     if same_epoch:
         _keep_vote(work)
     else:
@@ -165,9 +166,7 @@ def _unattached_timer(work: Work, role: Role) -> Duration:
 def unattached_with_vote(work: Work, candidate: ReplicaKey) -> None:
     """Unattached in the same epoch, having voted for ``candidate``; outstanding requests go on."""
     current = work.replica.quorum_state
-    _require(
-        work, candidate.id != work.replica.id, "a replica cannot grant its vote to itself", "TRANS-Forbid-5"
-    )
+    _require(work, candidate.id != work.replica.id, Fatal(FatalReason.VOTE_FOR_ITSELF), "TRANS-Forbid-5")
     work.by("VOTE-15", "PERSIST-4")
     _change(work, Unattached(), QuorumState(current.epoch, current.leader, candidate), durable=True)
     work.by("TIMER-3")
@@ -179,9 +178,7 @@ def prospective_with_vote(work: Work, candidate: ReplicaKey) -> None:
     current = work.replica.quorum_state
     role = work.replica.role
     assert isinstance(role, Prospective)
-    _require(
-        work, candidate.id != work.replica.id, "a replica cannot grant its vote to itself", "TRANS-Forbid-5"
-    )
+    _require(work, candidate.id != work.replica.id, Fatal(FatalReason.VOTE_FOR_ITSELF), "TRANS-Forbid-5")
     work.by("VOTE-15", "PERSIST-4", "PERSIST-7", "PREVOTE-25")
     restarted = Prospective(_own_election(work), role.leader_endpoints)
     _change(work, restarted, QuorumState(current.epoch, current.leader, candidate), durable=True)
@@ -199,18 +196,14 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
     """Follower of ``leader`` in ``epoch``; the vote is kept within the same epoch."""
     current = work.replica.quorum_state
     role = work.replica.role
-    _require(work, bool(endpoints), f"the endpoints of leader {leader} are not known", "STATE-6")
-    _require(work, leader != work.replica.id, "a replica cannot follow itself", "TRANS-Forbid-2", "STATE-6")
-    _require(work, epoch >= current.epoch, f"cannot follow in the smaller epoch {epoch}", "EPOCH-1")
+    _require(work, bool(endpoints), Fatal(FatalReason.LEADER_WITHOUT_ENDPOINTS, replica=leader), "STATE-6")
+    _require(work, leader != work.replica.id, Fatal(FatalReason.FOLLOWS_ITSELF), "TRANS-Forbid-2", "STATE-6")
+    _require(work, epoch >= current.epoch, Fatal(FatalReason.FOLLOWS_SMALLER_EPOCH, epoch=epoch), "EPOCH-1")
     voted = None
     if epoch == current.epoch:
-        _require(
-            work, not isinstance(role, Leader), "a leader cannot follow in its own epoch", "TRANS-Forbid-3"
-        )
+        _require(work, not isinstance(role, Leader), Fatal(FatalReason.LEADER_FOLLOWS), "TRANS-Forbid-3")
         known = len(role.leader_endpoints) if isinstance(role, Follower) else -1
-        _require(
-            work, known < len(endpoints), "already follows with as many endpoints", "TRANS-Follower-Follower"
-        )
+        _require(work, known < len(endpoints), Fatal(FatalReason.ALREADY_FOLLOWS), "TRANS-Follower-Follower")
         _keep_vote(work)
         voted = current.voted
     else:
@@ -227,9 +220,10 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
 def to_prospective(work: Work) -> None:
     """Prospective in the same epoch: leader, vote and high watermark are kept, nothing is written."""
     replica = work.replica
-    _require(work, replica.is_voter, "an observer cannot start an election", "PREVOTE-6", "STATE-3")
+    _require(work, replica.is_voter, Fatal(FatalReason.OBSERVER_STARTS_ELECTION), "PREVOTE-6", "STATE-3")
     refused = isinstance(replica.role, Leader | Prospective)
-    _require(work, not refused, f"cannot become Prospective from {role_name(replica.role)}", "TRANS-Forbid-1")
+    fatal = Fatal(FatalReason.CANNOT_BECOME, source=role_name(replica.role), target="Prospective")
+    _require(work, not refused, fatal, "TRANS-Forbid-1")
     endpoints = replica.role.leader_endpoints if isinstance(replica.role, Follower) else ()
     work.by("PERSIST-6", "PREVOTE-26")
     _change(work, Prospective(_own_election(work), endpoints), replica.quorum_state, durable=False)
@@ -247,16 +241,11 @@ def restart_pre_vote(work: Work) -> None:
 def to_candidate(work: Work) -> None:
     """Candidate in the next epoch, having voted for itself."""
     replica = work.replica
-    _require(work, replica.is_voter, "an observer cannot become Candidate", "STATE-3")
+    _require(work, replica.is_voter, Fatal(FatalReason.OBSERVER_BECOMES_CANDIDATE), "STATE-3")
     if work.protocol.state_machine is StateMachine.KIP996:
         entered = isinstance(replica.role, Prospective)
-        _require(
-            work,
-            entered,
-            f"cannot become Candidate from {role_name(replica.role)}",
-            "STATE-5",
-            "TRANS-Forbid-1",
-        )
+        fatal = Fatal(FatalReason.CANNOT_BECOME, source=role_name(replica.role), target="Candidate")
+        _require(work, entered, fatal, "STATE-5", "TRANS-Forbid-1")
     work.by("VOTE-2", "PERSIST-3", "EPOCH-2")
     voted = QuorumState(replica.epoch + 1, None, replica.key)
     _change(work, Candidate(_own_election(work)), voted, durable=True)
@@ -269,8 +258,10 @@ def to_leader(work: Work) -> None:
     replica = work.replica
     role = replica.role
     if not isinstance(role, Candidate) or not is_won(role.election):
-        raise work.die(f"cannot become Leader from {role_name(role)}", "TRANS-Forbid-1")
-    _require(work, replica.is_voter, "an observer cannot become Leader", "STATE-3")
+        raise work.die(
+            Fatal(FatalReason.CANNOT_BECOME, source=role_name(role), target="Leader"), "TRANS-Forbid-1"
+        )
+    _require(work, replica.is_voter, Fatal(FatalReason.OBSERVER_BECOMES_LEADER), "STATE-3")
     work.by("VOTE-25", "HWM-7", "PERSIST-2")
     leader = Leader(
         epoch_start_offset=replica.log.end_offset,
@@ -304,7 +295,7 @@ def to_resigned(work: Work) -> None:
     replica = work.replica
     role = replica.role
     if not isinstance(role, Leader):
-        raise work.die(f"only a leader resigns, not {role_name(role)}", "TRANS-Forbid-1")
+        raise work.die(Fatal(FatalReason.NOT_LEADER_RESIGNS, source=role_name(role)), "TRANS-Forbid-1")
     others = [entry for entry in role.progress if entry.id != replica.id]
     others.sort(key=lambda entry: -1 if entry.end_offset is None else entry.end_offset, reverse=True)
     keys = {voter.key.id: voter.key for voter in replica.voters.voters}

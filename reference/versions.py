@@ -47,6 +47,7 @@ from kraftcheck.reference.messages import (
     VoteRequest,
     VoteResponse,
 )
+from kraftcheck.reference.types import Count, InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
 
 M = TypeVar("M")
@@ -75,9 +76,9 @@ class Sending(Frozen):
     ``rules``: which rules of the catalogue say so.
     """
 
-    version: int | None
+    version: Count | None
     answer: Response | None
-    rules: tuple[str, ...]
+    rules: InSequence[Name]
 
 
 def send(request: Request, supported: tuple[int, int] | None) -> Sending:

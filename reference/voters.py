@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen, Unbounded
+from kraftcheck.reference.types import Ascending, Directory, Host, InSequence, KRaftLevel, Name, NodeId, Port
 
 
 class ReplicaKey(Frozen, order=True):
@@ -17,8 +18,8 @@ class ReplicaKey(Frozen, order=True):
     ``directory`` is ``None`` for static voters and for senders that speak an older message version.
     """
 
-    id: int
-    directory: str | None = None
+    id: NodeId
+    directory: Directory | None = None
 
 
 def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
@@ -29,18 +30,18 @@ def matches(known: ReplicaKey, key: ReplicaKey) -> bool:
 class Endpoint(Frozen):
     """Where a replica listens: listener name, host, port."""
 
-    name: str
-    host: str
-    port: int
+    name: Name
+    host: Host
+    port: Port
 
 
-class Voter(Frozen):
+class Voter(Unbounded):
     """An entry of a voter set: key, endpoints and the range of kraft.version it supports."""
 
     key: ReplicaKey
-    endpoints: tuple[Endpoint, ...] = ()
-    min_kraft_version: int = 0
-    max_kraft_version: int = 0
+    endpoints: InSequence[Endpoint] = ()
+    min_kraft_version: KRaftLevel = 0
+    max_kraft_version: KRaftLevel = 0
 
     def supports(self, kraft_version: int) -> bool:
         """Whether this level of kraft.version lies in the voter's range."""
@@ -53,7 +54,7 @@ class VoterSet(Frozen):
     Ids are distinct, but for the composite keys of KIP-853.
     """
 
-    voters: tuple[Voter, ...] = ()
+    voters: Ascending[Voter] = ()
 
     @property
     def keys(self) -> tuple[ReplicaKey, ...]:

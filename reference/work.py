@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kraftcheck.reference.effects import Effect, ForgetRequests, Persist, Reply, Send
+from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests, Persist, Reply, Send
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import Request, Response
 from kraftcheck.reference.protocol import Protocol
@@ -16,7 +16,11 @@ from kraftcheck.reference.voters import ReplicaKey
 
 
 class ProcessDied(Exception):
-    """Ends a step where production throws; :func:`kraftcheck.reference.step.step` turns it into ``Fatal``."""
+    """Ends a step where Apache Kafka throws; ``fatal`` is then its last effect."""
+
+    def __init__(self, fatal: Fatal) -> None:
+        super().__init__(fatal.sentence)
+        self.fatal = fatal
 
 
 class Work:
@@ -57,10 +61,10 @@ class Work:
         """Change fields of the role, which stays the same role."""
         self.replica = replace(self.replica, role=replace(self.replica.role, **changes))
 
-    def die(self, reason: str, *rules: str) -> ProcessDied:
-        """The exception to raise where production throws."""
+    def die(self, fatal: Fatal, *rules: str) -> ProcessDied:
+        """The exception to raise where Apache Kafka throws."""
         self.by(*rules)
-        return ProcessDied(reason)
+        return ProcessDied(fatal)
 
     # Requests and answers: one outstanding request per node (RESP-7).
 

@@ -65,10 +65,10 @@ def name_of(step: PathStep, action: Hashable) -> str:
     """
     if isinstance(action, Priced):
         action = action.action
-    kind, detail = getattr(action, "kind", None), getattr(action, "detail", "")
+    kind, crashes = getattr(action, "kind", None), getattr(action, "crashes", ())
     if kind is None:
         return f"loss of {type(getattr(step.message, 'payload', step.message)).__name__}"
-    first, *more = detail.split(", ")
-    name = f"{kind} {first}" if kind == "timer" else str(kind)
-    ends = [word for word in ("loses power", "crashes") if any(word in part for part in (first, *more))]
-    return f"{name} ({ends[0]})" if ends and kind != "crash" else name
+    name = f"{kind} {getattr(action, 'about', '')}" if kind == "timer" else str(kind)
+    if not crashes or kind == "crash":
+        return name
+    return f"{name} ({'loses power' if any(each.loses_power for each in crashes) else 'crashes'})"

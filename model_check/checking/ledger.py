@@ -44,7 +44,7 @@ _ENTRIES = (
     ),
 )
 #: Modules that count as a whole: what they say of types is known before a scenario is explored, or kept.
-_WHOLE = frozenset({"kraftcheck.reference.frozen"})
+_WHOLE = frozenset({f"kraftcheck.reference.{name}" for name in ("frozen", "types", "fatal")})
 _LIBRARIES = ("numba", "numpy", "llvmlite", "msgspec", "pydantic")
 _MOST_BYTES = 64 << 20
 _WRITE_EVERY_SECONDS = 10.0

@@ -30,8 +30,19 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 from kraftcheck.reference import disk, effects, events, log, messages, protocol, replica, voters
 from kraftcheck.reference import step as steps
 from kraftcheck.reference.brokers.messages import MetadataHeartbeatResponse
-from kraftcheck.reference.frozen import Frozen, field_defaults, field_types, is_frozen, replace
+from kraftcheck.reference.frozen import (
+    Frozen,
+    Unbounded,
+    declared_types,
+    field_defaults,
+    field_types,
+    is_frozen,
+    marks_of,
+    options_of,
+    replace,
+)
 from kraftcheck.reference.log import Log
+from kraftcheck.reference.types import INT64, Range
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
@@ -39,47 +50,36 @@ from kraftcheck.support.errors import InputError
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 T = TypeVar("T")
 
-INT32, INT64 = 2**31 - 1, 2**63 - 1
-
-#: Numbers that must lie in a narrower range than 64 bits, by class and field. Fields of messages are wide on
-#: purpose: what a replica answers to a request out of range is part of the protocol.
-RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
-    ("ReplicaKey", "id"): (-INT32 - 1, INT32),
-    ("Endpoint", "port"): (0, 65535),
-    ("QuorumState", "epoch"): (0, INT32),
-    ("QuorumState", "leader"): (0, INT32),
-    ("Batch", "base_offset"): (0, INT64),
-    ("Batch", "epoch"): (0, INT32),
-    ("EpochStart", "epoch"): (0, INT32),
-    ("EpochStart", "offset"): (0, INT64),
-    ("KRaftVersion", "version"): (0, 2**15 - 1),
-    ("Replica", "high_watermark"): (0, INT64),
-    ("Replica", "bootstrap_kraft_version"): (0, 2**15 - 1),
-    ("Replica", "max_kraft_version"): (0, 2**15 - 1),
-    ("Replica", "assignment_offset"): (-1, INT64),
-    ("Leader", "epoch_start_offset"): (0, INT64),
-    ("Progress", "end_offset"): (0, INT64),
-    ("Disk", "flushed"): (0, INT64),
-    ("Log", "start_offset"): (0, INT64),
-    ("Snapshot", "size"): (1, INT64),
-    ("Snapshot", "kraft_version"): (0, 2**15 - 1),
-    ("Protocol", "fetch_max_batches"): (1, INT32),
-    ("Protocol", "fetch_max_wait_ms"): (0, INT32),
-    ("Protocol", "fetch_timeout_ms"): (1, INT32),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of a class with their types, and the defaults of those that have one."""
+    """The fields of a class with their types, and the defaults and ranges of those that have one."""
 
     types: Mapping[str, Any]
     defaults: Mapping[str, Any]
+    ranges: Mapping[str, Range]
 
 
 @cache
 def _shape(cls: type[Frozen]) -> _Shape:
-    return _Shape(field_types(cls), field_defaults(cls))
+    return _Shape(field_types(cls), field_defaults(cls), ranges_of(cls))
+
+
+def ranges_of(cls: type[Frozen]) -> Mapping[str, Range]:
+    """The fields of a class that hold a number, or none, with the range of their declared type.
+
+    Numbers of an :class:`~kraftcheck.reference.frozen.Unbounded` value have none: what a replica answers to a
+    request out of range is part of the protocol.
+    """
+    if issubclass(cls, Unbounded):
+        return {}
+    return {
+        name: mark
+        for name, declared in declared_types(cls).items()
+        for option in options_of(declared)
+        for mark in marks_of(option)[1]
+        if isinstance(mark, Range)
+    }
 
 
 @cache
@@ -91,11 +91,6 @@ def kinds() -> Mapping[str, type]:
             if is_frozen(value):
                 found[name] = value
     return found
-
-
-def _options(kind: Any) -> tuple[Any, ...]:
-    """The members of a union; a type alone is its own only member."""
-    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
 
 
 # Encoding.
@@ -112,7 +107,7 @@ def encode(value: Any, kind: Any = None) -> Json:
         return value
     if isinstance(value, tuple):
         return [encode(part, declared) for part, declared in zip(value, _items(kind, value), strict=True)]
-    if kinds().get(type(value).__name__) is not type(value) and type(value) not in _options(kind):
+    if kinds().get(type(value).__name__) is not type(value) and type(value) not in options_of(kind):
         raise TypeError(f"no JSON form for {value!r}")
     cls: type = type(value)
     shape = _shape(cls)
@@ -131,12 +126,12 @@ def dumps(value: Any, kind: Any = None, *, indent: int | None = None) -> str:
 
 
 def _is_tagged(kind: Any) -> bool:
-    return kind is None or sum(map(is_frozen, _options(kind))) > 1
+    return kind is None or sum(map(is_frozen, options_of(kind))) > 1
 
 
 def _items(kind: Any, values: Sized) -> tuple[Any, ...]:
     """The declared type of each item of a tuple."""
-    declared = next((option for option in _options(kind) if typing.get_origin(option) is tuple), None)
+    declared = next((option for option in options_of(kind) if typing.get_origin(option) is tuple), None)
     arguments = typing.get_args(declared)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return (arguments[0],) * len(values)
@@ -211,7 +206,7 @@ def _refuse(word: str) -> Json:
 
 
 def _decode(data: Json, kind: Any, where: str) -> Any:
-    options = _options(kind)
+    options = options_of(kind)
     if data is None and types.NoneType in options:
         return None
     if isinstance(data, dict):
@@ -227,7 +222,7 @@ def _decode(data: Json, kind: Any, where: str) -> Any:
             if isinstance(data, str):
                 _require_text(data, where)
             elif option is int:
-                _require_range(cast(int, data), (-INT64 - 1, INT64), where)
+                _require_range(cast(int, data), Range(-INT64 - 1, INT64), where)
             return data
     raise InputError(f"{where}: expected {_describe(kind)}, found {_show(data)}.")
 
@@ -274,8 +269,8 @@ def _decode_object(data: Json, classes: tuple[Any, ...], where: str, *, tagged: 
     for name, declared in shape.types.items():
         if name in data:
             values[name] = _decode(data[name], declared, f"{where}.{name}")
-            if isinstance(values[name], int) and (cls.__name__, name) in RANGES:
-                _require_range(values[name], RANGES[cls.__name__, name], f"{where}.{name}")
+            if values[name] is not None and name in shape.ranges:
+                _require_range(values[name], shape.ranges[name], f"{where}.{name}")
     return _checked(cls, values, where)
 
 
@@ -324,10 +319,11 @@ def _require_text(text: str, where: str) -> None:
         raise InputError(f"{where}: expected Unicode text, found a lone surrogate.")
 
 
-def _require_range(number: int, bounds: tuple[int, int], where: str) -> None:
-    low, high = bounds
-    if not low <= number <= high:
-        raise InputError(f"{where}: expected a number from {low} to {high}, found {_show(number)}.")
+def _require_range(number: int, allowed: Range, where: str) -> None:
+    if not allowed.low <= number <= allowed.high:
+        raise InputError(
+            f"{where}: expected a number from {allowed.low} to {allowed.high}, found {_show(number)}."
+        )
 
 
 _WORDS: Mapping[Any, str] = {
@@ -340,7 +336,7 @@ _WORDS: Mapping[Any, str] = {
 
 def _describe(kind: Any) -> str:
     names = []
-    for option in _options(kind):
+    for option in options_of(kind):
         if typing.get_origin(option) is tuple:
             names.append("an array")
         elif is_frozen(option):

@@ -307,7 +307,7 @@ class Replayed(Output):
 class Trace(Output):
     """A trace (docs/traces.md)."""
 
-    output, revision, command = "trace", 2, "trace show … --json; check --traces DIR"
+    output, revision, command = "trace", 3, "trace show … --json; check --traces DIR"
 
     scenario: Data
     steps: list[Data]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import cast, get_args
@@ -59,7 +58,7 @@ def covered(step: Step) -> Iterator[Item]:
 def _action(action: Action) -> str:
     if action.kind != "timer":
         return action.kind
-    return f"timer {re.split(', ', action.detail)[0]}"
+    return f"timer {action.about}"
 
 
 def _votes(execution: Execution) -> Iterator[Item]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
+from kraftcheck.reference.types import INT32
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
@@ -66,8 +67,8 @@ def flag(data: Json, where: str) -> bool:
 def number(data: Json, where: str) -> int:
     """A number that is not negative."""
     found = codec.decode(data, int, where)
-    if not 0 <= found <= codec.INT32:
-        refuse(where, f"a number from 0 to {codec.INT32}", str(found))
+    if not 0 <= found <= INT32:
+        refuse(where, f"a number from 0 to {INT32}", str(found))
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn
 
-from kraftcheck.support.codec import INT64
+from kraftcheck.reference.types import INT64
 from kraftcheck.support.errors import InputError
 
 NONE = "none"

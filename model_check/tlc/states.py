@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from kraftcheck.engine.system import PathStep
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.systems.kinds import kind_of
-from kraftcheck.systems.kraft.step import Action
+from kraftcheck.systems.kraft.step import Action, Also, Crash
 from kraftcheck.tlc.parse import ParseError, StateReader
 from kraftcheck.tlc.values import Function, InTla, State, Value, text
 
@@ -22,7 +22,6 @@ from kraftcheck.tlc.values import Function, InTla, State, Value, text
 _MOST_LIKE_AMONG = 200
 #: The state variables of which each component has its own part.
 _OF_COMPONENTS = frozenset({"replica", "disk", "machine"})
-_CUT_SHORT = re.compile(r"(?:, )?(?:crashes|dies)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +79,15 @@ def generated_as_tlc_counts(graph: Graph) -> int:
 
 
 def _event(step: PathStep, action: Hashable) -> Hashable:
-    """What happens, without what becomes of it: of a replica an action's detail says last how a crash cuts it
-    short.
-    """
+    """What happens, without what becomes of it: a crash of a replica's process, and how it starts again."""
     if not isinstance(action, Action):
         return (step.kind, step.component, step.message, step.duplicate, action)
-    offered = _CUT_SHORT.split(action.detail)[0]
-    return (step.kind, step.component, step.message, action.kind, offered)
+    offered = tuple(takewhile(lambda each: not _cuts_short(each), action.also))
+    return (step.kind, step.component, step.message, action.kind, action.about, offered)
+
+
+def _cuts_short(part: Also | Crash) -> bool:
+    return part is Also.STARTS_AGAIN or (isinstance(part, Crash) and not part.loses_power)
 
 
 def their_states(dump: Path, variables: frozenset[str]) -> dict[Key, State]:

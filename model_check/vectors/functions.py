@@ -16,10 +16,11 @@ from kraftcheck.reference.progress import advance_high_watermark
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
 from kraftcheck.reference.transitions import is_lost, is_won
+from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import ReplicaKey, static_voters
 from kraftcheck.reference.work import Work
 from kraftcheck.support import codec
-from kraftcheck.support.codec import INT32, Json
+from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
 
 ELECTION, HIGH_WATERMARK, VERSION = "election", "high-watermark", "request-version"

@@ -24,8 +24,9 @@ from kraftcheck.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
 
 FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
 #: Grows with every change of the format. 2: messages, and the function ``request-version``. 3: brokers and
-#: their controller, and the field ``node`` of vectors, files and entries of the index.
-VERSION = 3
+#: their controller, and the field ``node`` of vectors, files and entries of the index. 4: ``Fatal`` has the
+#: name of a reason and fields.
+VERSION = 4
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _RULES = {"type": "array", "items": {"type": "string"}}

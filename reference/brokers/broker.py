@@ -15,7 +15,22 @@ from kraftcheck.reference.brokers.messages import (
     Process,
     VisibleBroker,
 )
+from kraftcheck.reference.brokers.types import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ControllerId,
+    Incarnation,
+    LeaderEpoch,
+    LifeId,
+    MetadataOffset,
+    PartitionEpoch,
+    PartitionIndex,
+    Ticks,
+    Topic,
+)
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import Ascending, Count, InSequence, Name
 
 
 class Life(Enum):
@@ -49,12 +64,12 @@ class PendingIsr(Frozen):
     ``refused``: it was refused, and metadata will say what is in force; it is not asked for again.
     """
 
-    topic: str
-    index: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
-    lives: tuple[int, ...] = ()
+    topic: Topic
+    index: PartitionIndex
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: Ascending[BrokerId]
+    lives: InSequence[LifeId] = ()
     refused: bool = False
 
 
@@ -77,28 +92,28 @@ class Broker(Frozen):
     read (-1: none).
     """
 
-    id: int
-    incarnation: int
-    controller: int | None = None
-    controller_epoch: int = 0
-    awaiting: tuple[Api, ...] = ()
-    partitions: tuple[PartitionState, ...] = ()
-    visible: tuple[VisibleBroker, ...] = ()
-    pending: tuple[PendingIsr, ...] = ()
-    accepted: int = 0
+    id: BrokerId
+    incarnation: Incarnation
+    controller: ControllerId | None = None
+    controller_epoch: ControllerEpoch = 0
+    awaiting: InSequence[Api] = ()
+    partitions: InSequence[PartitionState] = ()
+    visible: InSequence[VisibleBroker] = ()
+    pending: InSequence[PendingIsr] = ()
+    accepted: Count = 0
     ended: bool = False
     legacy: bool = False
     wish: BrokerState = BrokerState.ACTIVE
     state: BrokerState = BrokerState.INITIAL
     fenced: bool = True
-    ticks: int = 0
-    request_ticks: int = 0
+    ticks: Ticks = 0
+    request_ticks: Ticks = 0
     superseded: bool = False
     life: Life = Life.STARTING
-    epoch: int = -1
-    offset: int = -1
-    cluster_id: str = "cluster"
-    features: tuple[FeatureRange, ...] = ()
+    epoch: BrokerEpoch = -1
+    offset: MetadataOffset = -1
+    cluster_id: Name = "cluster"
+    features: InSequence[FeatureRange] = ()
 
     @property
     def process(self) -> Process:

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 from kraftcheck.reference.brokers.messages import BrokerState
 from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.types import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ControllerId,
+    FeatureLevel,
+    Incarnation,
+    MetadataOffset,
+    Ticks,
+    Version,
+)
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import Ascending, InSequence, Name
 
 #: The version of a registration with an inter-broker protocol below that of KIP-343, and of one with it.
 LEGACY_VERSION = 4
@@ -21,9 +33,9 @@ HEARTBEAT_VERSION = 5
 class StoredRegistration(Frozen):
     """The registration of a broker id in the store: its creation transaction id and its version (4 or 5)."""
 
-    broker: int
-    incarnation: int
-    version: int = HEARTBEAT_VERSION
+    broker: BrokerId
+    incarnation: Incarnation
+    version: Version = HEARTBEAT_VERSION
 
 
 class Store(Frozen):
@@ -32,17 +44,17 @@ class Store(Frozen):
     ``last_transaction`` is the id of the last registration that was written.
     """
 
-    registrations: tuple[StoredRegistration, ...] = ()
-    partitions: tuple[Partition, ...] = ()
-    last_transaction: int = 0
+    registrations: Ascending[StoredRegistration] = ()
+    partitions: InSequence[Partition] = ()
+    last_transaction: Incarnation = 0
 
 
 class BrokerRegistration(Frozen):
     """What the records of the metadata log say of a broker; ``epoch`` is the offset of its registration."""
 
-    broker: int
-    incarnation: int
-    epoch: int
+    broker: BrokerId
+    incarnation: Incarnation
+    epoch: BrokerEpoch
     fenced: bool = True
     in_controlled_shutdown: bool = False
 
@@ -50,8 +62,8 @@ class BrokerRegistration(Frozen):
 class FinalizedFeature(Frozen):
     """A feature level that every broker has to support."""
 
-    name: str
-    level: int
+    name: Name
+    level: FeatureLevel
 
 
 class MetadataLog(Frozen):
@@ -59,11 +71,11 @@ class MetadataLog(Frozen):
     ``end_offset``.
     """
 
-    registrations: tuple[BrokerRegistration, ...] = ()
-    partitions: tuple[Partition, ...] = ()
-    end_offset: int = 0
-    cluster_id: str = "cluster"
-    finalized: tuple[FinalizedFeature, ...] = ()
+    registrations: Ascending[BrokerRegistration] = ()
+    partitions: InSequence[Partition] = ()
+    end_offset: MetadataOffset = 0
+    cluster_id: Name = "cluster"
+    finalized: InSequence[FinalizedFeature] = ()
 
 
 class Liveness(Frozen):
@@ -73,10 +85,10 @@ class Liveness(Frozen):
     its last valid heartbeat; 0 where no timer runs (inactive, legacy, or untimed).
     """
 
-    broker: int
-    incarnation: int | None = None
+    broker: BrokerId
+    incarnation: Incarnation | None = None
     state: BrokerState = BrokerState.INACTIVE
-    ticks: int = 0
+    ticks: Ticks = 0
 
 
 class Session(Frozen):
@@ -86,10 +98,10 @@ class Session(Frozen):
     reach it before the broker may shut down.
     """
 
-    broker: int
-    ticks: int = 0
-    offset: int = -1
-    shutdown_offset: int | None = None
+    broker: BrokerId
+    ticks: Ticks = 0
+    offset: MetadataOffset = -1
+    shutdown_offset: MetadataOffset | None = None
 
 
 class Controller(Frozen):
@@ -97,8 +109,8 @@ class Controller(Frozen):
     with every failover. ``brokers`` (KIP-343) and ``sessions`` (KIP-631) are in memory; sorted by id.
     """
 
-    active: int | None
+    active: ControllerId | None
     durable: Store | MetadataLog
-    epoch: int = 0
-    brokers: tuple[Liveness, ...] = ()
-    sessions: tuple[Session, ...] = ()
+    epoch: ControllerEpoch = 0
+    brokers: Ascending[Liveness] = ()
+    sessions: Ascending[Session] = ()

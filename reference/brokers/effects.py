@@ -13,6 +13,7 @@ from kraftcheck.reference.brokers.messages import (
     StoreIsrResponse,
 )
 from kraftcheck.reference.brokers.partition import Partition
+from kraftcheck.reference.brokers.types import BrokerId, ControllerId, Version
 from kraftcheck.reference.frozen import Frozen
 
 # The controller.
@@ -21,7 +22,7 @@ from kraftcheck.reference.frozen import Frozen
 class Reply(Frozen):
     """Controller node ``node`` answers process ``to``."""
 
-    node: int
+    node: ControllerId
     to: Process
     response: Response
 
@@ -44,20 +45,20 @@ class Registered(Frozen):
     """The store has a registration of ``process``, which got its incarnation id by it (KIP-343)."""
 
     process: Process
-    version: int
+    version: Version
 
 
 class BrokerDeclared(Frozen):
     """The controller holds ``broker`` to be in ``state`` from here on (KIP-343)."""
 
-    broker: int
+    broker: BrokerId
     state: BrokerState
 
 
 class BrokerFenced(Frozen):
     """Records of the metadata log fence ``broker``, or unfence it (KIP-631)."""
 
-    broker: int
+    broker: BrokerId
     fenced: bool
 
 
@@ -75,7 +76,7 @@ ControllerEffect = Reply | Tell | StoreReply | Registered | BrokerDeclared | Bro
 class Send(Frozen):
     """A request goes to controller node ``to``."""
 
-    to: int
+    to: ControllerId
     request: Request
 
 

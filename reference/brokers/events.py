@@ -16,7 +16,9 @@ from kraftcheck.reference.brokers.messages import (
     StoreIsrRequest,
     StoreIsrResponse,
 )
+from kraftcheck.reference.brokers.types import BrokerId, ControllerId, PartitionIndex, Topic, Version
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import InSequence
 
 
 class Tick(Frozen):
@@ -29,7 +31,7 @@ class Tick(Frozen):
 class RequestReceived(Frozen):
     """A request of ``source`` arrives at controller node ``node``, which need not be the active one."""
 
-    node: int
+    node: ControllerId
     source: Process
     request: Request
 
@@ -37,26 +39,26 @@ class RequestReceived(Frozen):
 class SessionExpired(Frozen):
     """The time for a heartbeat of ``broker`` is over (untimed)."""
 
-    broker: int
+    broker: BrokerId
 
 
 class Failover(Frozen):
     """Controller node ``node`` becomes the controller, or nobody is it for a while (``None``)."""
 
-    node: int | None
+    node: ControllerId | None
 
 
 class RegistrationWritten(Frozen):
     """A process of ``broker`` starts and writes its registration of ``version`` into the store (KIP-343)."""
 
-    broker: int
-    version: int
+    broker: BrokerId
+    version: Version
 
 
 class RegistrationRemoved(Frozen):
     """The registration of ``broker`` is gone from the store, its session there having ended (KIP-343)."""
 
-    broker: int
+    broker: BrokerId
 
 
 class StoreIsrReceived(Frozen):
@@ -69,8 +71,8 @@ class StoreIsrReceived(Frozen):
 class LeaderMoveDue(Frozen):
     """The controller has time to move a partition away from a leader that is stopping (KIP-343)."""
 
-    topic: str
-    index: int
+    topic: Topic
+    index: PartitionIndex
 
 
 class MetadataDue(Frozen):
@@ -97,7 +99,7 @@ ControllerEvent = (
 class ResponseReceived(Frozen):
     """Controller node ``node`` answers the request under way."""
 
-    node: int
+    node: ControllerId
     response: Response
 
 
@@ -116,7 +118,7 @@ class MetadataReceived(Frozen):
 class ControllerFound(Frozen):
     """The process learns which node is the controller."""
 
-    node: int
+    node: ControllerId
 
 
 class RegistrationDue(Frozen):
@@ -146,10 +148,10 @@ class IsrWish(Frozen):
     (KIP-903); of members left out it is the one that metadata shows.
     """
 
-    topic: str
-    index: int
-    isr: tuple[int, ...]
-    fetched: tuple[IsrMember, ...] = ()
+    topic: Topic
+    index: PartitionIndex
+    isr: InSequence[BrokerId]
+    fetched: InSequence[IsrMember] = ()
 
 
 class IsrWished(Frozen):
@@ -157,7 +159,7 @@ class IsrWished(Frozen):
     asks again for what is pending; without any it does that alone.
     """
 
-    wishes: tuple[IsrWish, ...]
+    wishes: InSequence[IsrWish]
 
 
 class ClientRequest(Frozen):

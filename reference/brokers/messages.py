@@ -9,7 +9,23 @@ from __future__ import annotations
 from enum import IntEnum
 
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.types import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    ControllerId,
+    FeatureLevel,
+    Incarnation,
+    LeaderEpoch,
+    LifeId,
+    MetadataOffset,
+    PartitionEpoch,
+    PartitionIndex,
+    Topic,
+    Version,
+)
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import InSequence, Name
 
 
 class BrokerState(IntEnum):
@@ -27,15 +43,15 @@ class BrokerState(IntEnum):
 class Process(Frozen):
     """One process: a broker id and the incarnation that tells it from others with the same id."""
 
-    broker: int
-    incarnation: int
+    broker: BrokerId
+    incarnation: Incarnation
 
 
 class MetadataHeartbeatRequest(Frozen):
     """A broker lives and wishes for a state (KIP-343)."""
 
-    broker: int
-    incarnation: int
+    broker: BrokerId
+    incarnation: Incarnation
     target: BrokerState
 
 
@@ -49,57 +65,57 @@ class MetadataHeartbeatResponse(Frozen):
 class IsrProposal(Frozen):
     """The ISR that a leader wants for a partition, and the leader epoch in which it leads it."""
 
-    topic: str
-    index: int
-    leader_epoch: int
-    isr: tuple[int, ...]
+    topic: Topic
+    index: PartitionIndex
+    leader_epoch: LeaderEpoch
+    isr: InSequence[BrokerId]
 
 
 class IsrChangeRequest(Frozen):
     """A leader asks for other ISRs (KIP-343)."""
 
-    broker: int
-    incarnation: int
-    partitions: tuple[IsrProposal, ...]
+    broker: BrokerId
+    incarnation: Incarnation
+    partitions: InSequence[IsrProposal]
 
 
 class IsrChangeResponse(Frozen):
     """One result for each partition of the request, in its order, unless there is a top-level error."""
 
     error: BrokerErrorCode = BrokerErrorCode.NONE
-    results: tuple[BrokerErrorCode, ...] = ()
+    results: InSequence[BrokerErrorCode] = ()
 
 
 class FeatureRange(Frozen):
     """The levels of a feature that a broker supports."""
 
-    name: str
-    lowest: int
-    highest: int
+    name: Name
+    lowest: FeatureLevel
+    highest: FeatureLevel
 
 
 class BrokerRegistrationRequest(Frozen):
     """A process makes itself known (KIP-631)."""
 
-    broker: int
-    cluster_id: str
-    incarnation: int
-    features: tuple[FeatureRange, ...] = ()
+    broker: BrokerId
+    cluster_id: Name
+    incarnation: Incarnation
+    features: InSequence[FeatureRange] = ()
 
 
 class BrokerRegistrationResponse(Frozen):
     """The broker epoch given to the incarnation; -1 beside an error."""
 
     error: BrokerErrorCode = BrokerErrorCode.NONE
-    epoch: int = -1
+    epoch: BrokerEpoch = -1
 
 
 class BrokerHeartbeatRequest(Frozen):
     """A broker lives, has read the metadata log up to ``offset`` and may wish to be fenced or shut down."""
 
-    broker: int
-    epoch: int
-    offset: int
+    broker: BrokerId
+    epoch: BrokerEpoch
+    offset: MetadataOffset
     want_fence: bool = False
     want_shutdown: bool = False
 
@@ -116,40 +132,40 @@ class BrokerHeartbeatResponse(Frozen):
 class IsrMember(Frozen):
     """A member of an ISR that a leader wants, with its broker epoch; -1: not said (before version 3)."""
 
-    broker: int
-    epoch: int = -1
+    broker: BrokerId
+    epoch: BrokerEpoch = -1
 
 
 class PartitionProposal(Frozen):
     """What a leader wants for a partition with AlterPartition."""
 
-    topic: str
-    index: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[IsrMember, ...]
+    topic: Topic
+    index: PartitionIndex
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: InSequence[IsrMember]
     recovering: bool = False
 
 
 class AlterPartitionRequest(Frozen):
     """A leader asks for other ISRs (KIP-497, KIP-841, KIP-903)."""
 
-    broker: int
-    epoch: int
-    partitions: tuple[PartitionProposal, ...]
-    version: int = 3
+    broker: BrokerId
+    epoch: BrokerEpoch
+    partitions: InSequence[PartitionProposal]
+    version: Version = 3
 
 
 class PartitionResult(Frozen):
     """What became of a partition; beside an error only the first three fields say something."""
 
-    topic: str
-    index: int
+    topic: Topic
+    index: PartitionIndex
     error: BrokerErrorCode = BrokerErrorCode.NONE
-    leader: int | None = None
-    leader_epoch: int = -1
-    partition_epoch: int = -1
-    isr: tuple[int, ...] = ()
+    leader: BrokerId | None = None
+    leader_epoch: LeaderEpoch = -1
+    partition_epoch: PartitionEpoch = -1
+    isr: InSequence[BrokerId] = ()
     recovering: bool = False
 
 
@@ -157,47 +173,47 @@ class AlterPartitionResponse(Frozen):
     """One result for each partition of the request, in its order, unless there is a top-level error."""
 
     error: BrokerErrorCode = BrokerErrorCode.NONE
-    partitions: tuple[PartitionResult, ...] = ()
+    partitions: InSequence[PartitionResult] = ()
 
 
 class StoreIsrRequest(Frozen):
     """A legacy broker writes an ISR into the store itself, on condition that nobody has written since
     (``partition_epoch`` is the version of the node of the partition)."""
 
-    broker: int
-    topic: str
-    index: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
+    broker: BrokerId
+    topic: Topic
+    index: PartitionIndex
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: InSequence[BrokerId]
 
 
 class StoreIsrResponse(Frozen):
     """Whether the store was written, and the version of the node since."""
 
-    topic: str
-    index: int
+    topic: Topic
+    index: PartitionIndex
     written: bool
-    partition_epoch: int = -1
+    partition_epoch: PartitionEpoch = -1
 
 
 class VisibleBroker(Frozen):
     """A broker that metadata shows; ``life`` is its incarnation id (KIP-343) or broker epoch (KIP-631), or
     ``None`` where the controller knows none."""
 
-    broker: int
-    life: int | None = None
+    broker: BrokerId
+    life: LifeId | None = None
 
 
 class PartitionState(Frozen):
     """What metadata says of a partition."""
 
-    topic: str
-    index: int
-    leader: int | None
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
+    topic: Topic
+    index: PartitionIndex
+    leader: BrokerId | None
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: InSequence[BrokerId]
     recovering: bool = False
 
 
@@ -208,11 +224,11 @@ class MetadataUpdate(Frozen):
     KIP-343, which has no metadata log.
     """
 
-    controller: int
-    controller_epoch: int
-    brokers: tuple[VisibleBroker, ...]
-    partitions: tuple[PartitionState, ...]
-    offset: int = -1
+    controller: ControllerId
+    controller_epoch: ControllerEpoch
+    brokers: InSequence[VisibleBroker]
+    partitions: InSequence[PartitionState]
+    offset: MetadataOffset = -1
 
 
 Request = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kraftcheck.reference.brokers.types import BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex, Topic
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import Ascending, InSequence
 
 
 class Partition(Frozen):
@@ -13,13 +15,13 @@ class Partition(Frozen):
     reassignment under way; ``recovering``: the leader recovers from an unclean election (KIP-704).
     """
 
-    topic: str
-    index: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int | None = None
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
+    topic: Topic
+    index: PartitionIndex
+    replicas: InSequence[BrokerId]
+    isr: Ascending[BrokerId]
+    leader: BrokerId | None = None
+    leader_epoch: LeaderEpoch = 0
+    partition_epoch: PartitionEpoch = 0
+    adding: InSequence[BrokerId] = ()
+    removing: InSequence[BrokerId] = ()
     recovering: bool = False

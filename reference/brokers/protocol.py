@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from kraftcheck.reference.brokers.types import Ticks, Version
 from kraftcheck.reference.frozen import Frozen
 
 
@@ -69,8 +70,8 @@ class BrokerProtocol(Frozen):
 
     liveness: BrokerLiveness = BrokerLiveness.KIP343
     isr_changes: IsrChanges = IsrChanges.ISR_CHANGE
-    controller_timeout: int | None = None
-    broker_timeout: int | None = None
+    controller_timeout: Ticks | None = None
+    broker_timeout: Ticks | None = None
     rebuilds_incarnations: bool = True
     new_controller: NewController = NewController.TAKES_AS_ACTIVE
     rejection_restarts_timer: bool = False
@@ -80,7 +81,7 @@ class BrokerProtocol(Frozen):
     known_life: KnownLife = KnownLife.REGISTERED
     compares_leader_epoch: bool = True
     inactive_leaves_isr: bool = True
-    alter_partition_version: int = 3
+    alter_partition_version: Version = 3
 
     @property
     def is_draft(self) -> bool:

@@ -72,22 +72,23 @@ from kraftcheck.reference.brokers.messages import (
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import InSequence, Name
 
 
 class ControllerOutcome(Frozen):
     """What a step did: the controller afterwards, the effects and the rules that decided, both in order."""
 
     state: Controller
-    effects: tuple[ControllerEffect, ...]
-    rules: tuple[str, ...]
+    effects: InSequence[ControllerEffect]
+    rules: InSequence[Name]
 
 
 class BrokerOutcome(Frozen):
     """What a step did: the process afterwards, the effects and the rules that decided, both in order."""
 
     state: Broker
-    effects: tuple[BrokerEffect, ...]
-    rules: tuple[str, ...]
+    effects: InSequence[BrokerEffect]
+    rules: InSequence[Name]
 
 
 @overload

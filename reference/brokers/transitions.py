@@ -14,7 +14,9 @@ from kraftcheck.reference.brokers.broker import Broker, Life
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, Failover
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
+from kraftcheck.reference.brokers.types import BrokerId
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.types import Name
 
 #: The tables of the file.
 DRAFT_CONTROLLER, DRAFT_PROCESS = "draft-controller", "draft-process"
@@ -32,10 +34,10 @@ _LIVES = {
 class BrokerChange(Frozen):
     """A state of a table that a broker has left for another one."""
 
-    table: str
-    broker: int
-    source: str
-    target: str
+    table: Name
+    broker: BrokerId
+    source: Name
+    target: Name
 
     @property
     def goal(self) -> str:

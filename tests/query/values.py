@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.reference.log import Batch, Log, Record, Snapshot, SnapshotId
+from kraftcheck.reference.types import Range
 from kraftcheck.reference.voters import Voter, VoterSet
 from kraftcheck.support import codec
 
@@ -35,10 +36,10 @@ def _voter_set(voters: list[Voter]) -> VoterSet:
     return VoterSet(tuple(sorted(voters, key=lambda voter: voter.key.id)))
 
 
-def values_of(kind: Any, field: tuple[str, str] | None = None) -> st.SearchStrategy[Any]:
-    """Values of a declared type; ``field`` (class, name) gives numbers their range."""
+def values_of(kind: Any, allowed: Range | None = None) -> st.SearchStrategy[Any]:
+    """Values of a type; ``allowed``: the range of a number."""
     if isinstance(kind, types.UnionType):
-        return st.one_of([values_of(option, field) for option in typing.get_args(kind)])
+        return st.one_of([values_of(option, allowed) for option in typing.get_args(kind)])
     if typing.get_origin(kind) is tuple:
         items = typing.get_args(kind)
         if items[1:] == (Ellipsis,):
@@ -49,7 +50,7 @@ def values_of(kind: Any, field: tuple[str, str] | None = None) -> st.SearchStrat
     if kind is bool:
         return st.booleans()
     if kind is int:
-        return st.integers(*codec.RANGES.get(field or ("", ""), (-(2**63), 2**63 - 1)))
+        return st.integers(-(2**63), 2**63 - 1) if allowed is None else st.integers(allowed.low, allowed.high)
     if kind is str:
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
     if issubclass(kind, Enum):
@@ -58,7 +59,8 @@ def values_of(kind: Any, field: tuple[str, str] | None = None) -> st.SearchStrat
         return logs_of_any_kind()
     if kind is VoterSet:
         return st.lists(values_of(Voter), max_size=3, unique_by=lambda voter: voter.key.id).map(_voter_set)
-    fields = {name: values_of(hint, (kind.__name__, name)) for name, hint in field_types(kind).items()}
+    ranges = codec.ranges_of(kind)
+    fields = {name: values_of(hint, ranges.get(name)) for name, hint in field_types(kind).items()}
     if kind is Batch:
         fields["records"] = st.lists(st.deferred(lambda: values_of(Record)), min_size=1, max_size=2).map(
             tuple

@@ -29,7 +29,7 @@ def test_round_trip(data: dict[str, Any]) -> None:
 
 def test_a_file_is_self_contained_and_versioned() -> None:
     data = as_json(UNSTABLE)
-    assert (data["format"], data["version"]) == ("kraftcheck-trace", 2)
+    assert (data["format"], data["version"]) == ("kraftcheck-trace", 3)
     assert data["scenario"] == UNSTABLE
     assert data["path"] == [step["option"] for step in data["steps"]]
 
@@ -58,11 +58,11 @@ def _refused(text: str) -> str:
         ("[]", "not a trace file"),
         ("{}", "not a trace file"),
         ('{"format": "kraftcheck-trace"}', "version null"),
-        ('{"format": "kraftcheck-trace", "version": 1}', "version 1"),
+        ('{"format": "kraftcheck-trace", "version": 2}', "version 2"),
         ('{"format": "kraftcheck-trace", "version": true}', "version true"),
-        ('{"format": "kraftcheck-trace", "version": 2}', "expected the key 'digest'"),
+        ('{"format": "kraftcheck-trace", "version": 3}', "expected the key 'digest'"),
         ('{"format": "kraftcheck-trace", "format": 1}', "given twice"),
-        ('{"format": "kraftcheck-trace", "version": 2, "x": 0}', 'found "x"'),
+        ('{"format": "kraftcheck-trace", "version": 3, "x": 0}', 'found "x"'),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
         ("\x00" * 100, "not JSON"),

@@ -174,7 +174,7 @@ def _as_json(answers: list[Answer]) -> list[dict[str, Any]]:
     return [
         {
             "event": START if answer.event == START else codec.encode(answer.event, Event),
-            "fatal": answer.outcome.fatal,
+            "fatal": None if answer.outcome.fatal is None else answer.outcome.fatal.sentence,
             "changed": {
                 change.name: [change.before, change.after]
                 for change in fields.compare(answer.before, answer.outcome.replica)
@@ -194,7 +194,7 @@ def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
     for reply in replies:
         entry(out, f"to {reply.to}", describe_message(reply.response))
     if outcome.fatal:
-        entry(out, "dies", outcome.fatal, "bold red")
+        entry(out, "exits", outcome.fatal.sentence, "bold red")
     elif not replies:
         entry(out, "none", "no response is sent")
     heading(out, "State afterwards")

@@ -26,6 +26,7 @@ from kraftcheck.reference.events import Event
 from kraftcheck.reference.messages import Response
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.types import INT32
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
@@ -111,8 +112,8 @@ def _decode_stimulus(data: Any, where: str) -> Stimulus:
 
 def _count(fields: Fields, key: str) -> int:
     number = fields.number(key)
-    if not 0 <= number <= codec.INT32:
-        raise InputError(f"{fields.where}: field '{key}' must be from 0 to {codec.INT32}.")
+    if not 0 <= number <= INT32:
+        raise InputError(f"{fields.where}: field '{key}' must be from 0 to {INT32}.")
     return number
 
 

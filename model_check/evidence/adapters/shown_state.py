@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.support.codec import INT64
+from kraftcheck.reference.types import INT64
 from kraftcheck.support.errors import InputError
 
 _Voter = Annotated[list[StrictInt | StrictStr], Field(min_length=1, max_length=2)]

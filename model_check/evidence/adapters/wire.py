@@ -264,7 +264,7 @@ def _encode_plain(effect: Effect) -> dict[str, Json]:
     if isinstance(effect, ForgetRequests):
         return {"effect": "forgetRequests", "node": effect.node}
     if isinstance(effect, Fatal):
-        return {"effect": "fatal", "reason": effect.reason}
+        return {"effect": "fatal", "reason": effect.sentence}
     assert isinstance(effect, Stop)
     return {"effect": "stop"}
 

@@ -318,7 +318,7 @@ class NodeRun:
         self.stored.write(effects, files)
         self._compare_sent(effects, event)
         if effects and isinstance(effects[-1], Fatal):
-            self.found.append(Found("fatal", effects[-1].reason, None))
+            self.found.append(Found("fatal", effects[-1].sentence, None))
         if event.state is not None:
             self._compare_state(event)
 

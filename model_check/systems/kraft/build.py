@@ -6,6 +6,7 @@ from typing import cast
 
 from kraftcheck.engine.system import Loss, Network
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.support.errors import InputError
@@ -116,7 +117,9 @@ class _Builder:
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
             targets=targets if scenario.admin.alters else None,
-            known_deaths=scenario.check.known_deaths,
+            ignored_fatals=frozenset(
+                reason for reason in FatalReason if reason.value in scenario.check.ignore_fatal
+            ),
             any_order=scenario.environment.sends == "any-order",
             idle_left_out=scenario.network.idle_answers == "left-out",
         )

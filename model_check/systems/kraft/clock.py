@@ -15,6 +15,7 @@ from kraftcheck.reference.events import Event, FetchWaitExpired, RequestReceived
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.messages import DescribeQuorumRequest, FetchRequest, FetchResponse
 from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.types import Ascending, EndOffset, InSequence, Time
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import membership
 
@@ -35,11 +36,11 @@ class Fetches(Frozen):
     """
 
     key: ReplicaKey
-    offset: int
-    held: int
-    ends: tuple[tuple[int, int], ...]
-    latest: tuple[int, int]
-    caught_up: int | None = None
+    offset: EndOffset
+    held: EndOffset
+    ends: InSequence[tuple[Time, EndOffset]]
+    latest: tuple[Time, EndOffset]
+    caught_up: Time | None = None
 
     @property
     def last(self) -> int:
@@ -50,8 +51,8 @@ class Fetches(Frozen):
 class Clock(Frozen):
     """What the clock shows, in ms, and the fetches that the replica has taken since it began to lead."""
 
-    now: int = 0
-    fetches: tuple[Fetches, ...] = ()
+    now: Time = 0
+    fetches: Ascending[Fetches] = ()
 
     def of(self, key: ReplicaKey) -> Fetches | None:
         """The fetches of the replica that is ``key``."""

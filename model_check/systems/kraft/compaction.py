@@ -22,9 +22,10 @@ from typing import TypeVar, cast
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, EpochStart, Log
 from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.types import Meaning
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import Kind, changed
+from kraftcheck.systems.kraft.numbers import OFFSETS, changed
 
 T = TypeVar("T")
 Batches = tuple[Batch, ...]
@@ -130,8 +131,8 @@ def _shorter(log: Log, batch: Batch) -> Log:
 def _moved(part: T, batch: Batch) -> T:
     """``part`` with the offsets that it has without ``batch``."""
 
-    def change(kind: Kind, number: int) -> int:
-        later = kind in (Kind.START, Kind.POSITION) and number >= batch.end_offset
+    def change(meaning: Meaning, number: int) -> int:
+        later = meaning in OFFSETS and number >= batch.end_offset
         return number - len(batch.records) if later else number
 
     return cast(T, changed(part, change))

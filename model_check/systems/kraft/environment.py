@@ -79,7 +79,7 @@ class Offer:
     """An event the environment offers: what to call it, and the budgets it spends."""
 
     kind: str
-    detail: str
+    about: str
     event: Event
     costs: tuple[int, ...] = ()
 

@@ -66,7 +66,7 @@ def _transitions(case: _Case) -> Iterator[Transition]:
 
 
 def _fatal(case: _Case) -> Iterator[str]:
-    yield f"The process of replica {case.id} exits: {case.node.died}."
+    yield f"The process of replica {case.id} exits: {case.node.end}."
 
 
 def _legal(case: _Case) -> Iterator[str]:

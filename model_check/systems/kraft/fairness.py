@@ -8,10 +8,11 @@ from typing import cast, get_args
 from kraftcheck.engine.cycles import Strength
 from kraftcheck.engine.liveness import Fairness
 from kraftcheck.engine.system import PathStep
+from kraftcheck.reference.events import Timer
 from kraftcheck.reference.messages import Message
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.scenario import Eventually
-from kraftcheck.systems.kraft.step import Action
+from kraftcheck.systems.kraft.step import Action, Also
 from kraftcheck.systems.kraft.system import KRaftSystem
 
 _KINDS: tuple[type, ...] = get_args(Message)
@@ -59,12 +60,12 @@ def _deliveries(source: int, destination: int, kind: type, strength: Strength) -
 
 
 def _timer(replica: int, timer: str, strength: Strength) -> Fairness:
-    over = f"{timer} timer over"
+    over = (Also.UPDATE_VOTER_OVER,) if timer == Timer.UPDATE_VOTER.value else None
 
     def matches(step: PathStep, action: Hashable) -> bool:
         if not isinstance(action, Action) or action.replica != replica:
             return False
-        return (action.kind, action.detail) == ("timer", timer) or action.detail.endswith(over)
+        return (action.kind, action.about, action.also) == ("timer", timer, ()) or action.also[-1:] == over
 
     return Fairness(f"the {timer} timer of {replica} expires", strength, matches)
 
@@ -86,4 +87,4 @@ def _asks(replica: int, server: int, strength: Strength) -> Fairness:
 
 
 def _is_fault(action: Hashable) -> bool:
-    return isinstance(action, Action) and ("crashes" in action.detail or "loses power" in action.detail)
+    return isinstance(action, Action) and bool(action.crashes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import Effect
+from kraftcheck.reference.effects import Effect, Fatal
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.messages import Message
 from kraftcheck.reference.replica import Replica
@@ -14,8 +14,8 @@ from kraftcheck.support.codec import Json
 from kraftcheck.systems.kind import Place
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.network import InFlight
-from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.reading import Reader, flag, keys, number, optional, text, value
+from kraftcheck.systems.kraft.node import Ended, Node
+from kraftcheck.systems.reading import Reader, flag, keys, number, value
 
 
 class KRaftFiles:
@@ -29,7 +29,7 @@ class KRaftFiles:
             "id": place,
             "replica": codec.encode(local.replica, Replica | None),
             "disk": codec.encode(local.disk, Disk),
-            "died": local.died,
+            "died": codec.encode(local.died, Fatal | Ended | None),
             **({} if local.clock is None else {"clock": local.clock.now}),
         }
 
@@ -38,7 +38,7 @@ class KRaftFiles:
             "id": number,
             "replica": value(Replica | None),
             "disk": value(Disk),
-            "died": optional(text),
+            "died": value(Fatal | Ended | None),
         }
         # Only where clocks run.
         clocked = isinstance(data, dict) and "clock" in data

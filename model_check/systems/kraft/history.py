@@ -11,6 +11,7 @@ from itertools import pairwise
 from kraftcheck.engine.system import Recorded
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import KRaftVersion, Snapshot, Voters
+from kraftcheck.reference.types import Ascending, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
 from kraftcheck.systems.kraft import assignments, membership, names
 from kraftcheck.systems.kraft.labels import (
@@ -39,14 +40,14 @@ class History(Frozen):
     what was on them, from which offset on; gone_votes: the last votes of these replicas.
     """
 
-    leaders: tuple[tuple[int, int], ...] = ()
-    votes: tuple[tuple[int, int, ReplicaKey], ...] = ()
+    leaders: Ascending[tuple[Epoch, ReplicaId]] = ()
+    votes: Ascending[tuple[ReplicaId, Epoch, ReplicaKey]] = ()
     committed: Prefix = ()
-    committed_epoch: int = 0
+    committed_epoch: Epoch = 0
     origin: Origin | None = None
     voters: Keys = ()
-    gone: tuple[tuple[ReplicaKey, Prefix, int], ...] = ()
-    gone_votes: tuple[tuple[ReplicaKey, int, ReplicaKey], ...] = ()
+    gone: Ascending[tuple[ReplicaKey, Prefix, LogStart]] = ()
+    gone_votes: Ascending[tuple[ReplicaKey, Epoch, ReplicaKey]] = ()
 
 
 def record(history: History, label: Label) -> Recorded:

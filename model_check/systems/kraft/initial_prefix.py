@@ -128,10 +128,10 @@ class InitialPrefix:
             return False
         return self._act(component, "looks for the leader", f"at {asked.id}")
 
-    def _act(self, component: int, kind: str, detail: str) -> bool:
+    def _act(self, component: int, kind: str, about: str) -> bool:
         for choice, outcome in enumerate(self.system.actions(component, self._node(component))):
             action = cast(Action, outcome.action)
-            if (action.kind, action.detail) == (kind, detail):
+            if (action.kind, action.about, action.also) == (kind, about, ()):
                 return self._apply(PathStep("act", component, None, choice), outcome)
         return False
 

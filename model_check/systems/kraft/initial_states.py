@@ -16,7 +16,7 @@ from kraftcheck.systems.kraft import given_states, membership, names
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
-from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.node import Ended, Node, execute
 from kraftcheck.systems.kraft.outcomes import steps
 from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -41,7 +41,7 @@ def begin(
         if text is not None:
             given = _given(scenario, error, identity, text)
             disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
-        return Outcome("stopped", Node(None, disk, "stopped for the whole run"))
+        return Outcome("stopped", Node(None, disk, Ended.STOPPED))
     if text is None:
         node = Node(None, Disk(directory=identity.key.directory))
         taken = None if scenario.replicas.initial_leader is None else scenario.replicas.fresh
@@ -52,7 +52,7 @@ def begin(
         outcome = first_poll(wiring, protocol, given_node(scenario, error, identity, text)).outcome
     begun = cast(Node, outcome.local)
     if begun.died is not None:
-        raise error(f"replica {identity.id} cannot be in the state that is given: {begun.died}")
+        raise error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
     if begun.replica is not None and begun.replica.epoch > scenario.bounds.max_epoch:
         raise error(
             f"replica {identity.id} begins in epoch {begun.replica.epoch}, beyond bounds.max-epoch "

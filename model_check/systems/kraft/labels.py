@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch, Snapshot
+from kraftcheck.reference.types import Ascending, ControlOffset, Count, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft.membership import Keys, Prefix
 
@@ -11,15 +12,15 @@ from kraftcheck.systems.kraft.membership import Keys, Prefix
 class Elected(Frozen):
     """``replica`` became Leader of ``epoch``."""
 
-    replica: int
-    epoch: int
+    replica: ReplicaId
+    epoch: Epoch
 
 
 class Voted(Frozen):
     """``voter`` let somebody know that it votes for ``candidate`` in ``epoch``."""
 
-    voter: int
-    epoch: int
+    voter: ReplicaId
+    epoch: Epoch
     candidate: ReplicaKey
 
 
@@ -30,26 +31,26 @@ class Committed(Frozen):
     ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of what it takes to be in force.
     """
 
-    replica: int
+    replica: ReplicaId
     prefix: Prefix
-    leader_epoch: int | None
-    start: int = 0
+    leader_epoch: Epoch | None
+    start: LogStart = 0
     voters: Keys = ()
-    assignment: int | None = None
+    assignment: ControlOffset | None = None
 
 
 class Truncated(Frozen):
     """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
 
-    replica: int
+    replica: ReplicaId
     before: Prefix
-    kept: int
+    kept: Count
 
 
 class Snapshotted(Frozen):
     """``replica`` has written or loaded ``snapshot``."""
 
-    replica: int
+    replica: ReplicaId
     snapshot: Snapshot
 
 
@@ -59,7 +60,7 @@ class Acknowledged(Frozen):
     ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
     """
 
-    replica: int
+    replica: ReplicaId
     batch: Batch | None
     added: ReplicaKey | None = None
     early: bool = False
@@ -68,8 +69,8 @@ class Acknowledged(Frozen):
 class Altered(Frozen):
     """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
 
-    replica: int
-    target: tuple[int, ...] | None
+    replica: ReplicaId
+    target: Ascending[ReplicaId] | None
 
 
 class Refused(Frozen):
@@ -91,7 +92,7 @@ class Wiped(Frozen):
 
     key: ReplicaKey
     held: Prefix
-    start: int
+    start: LogStart
     another: bool
 
 

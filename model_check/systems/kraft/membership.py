@@ -10,17 +10,18 @@ from collections.abc import Iterable
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, Value, Voters
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.types import Ascending, InSequence, KRaftLevel
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
 
-Keys = tuple[ReplicaKey, ...]
-Prefix = tuple[Batch, ...]
+Keys = Ascending[ReplicaKey]
+Prefix = InSequence[Batch]
 
 
 class Origin(Frozen):
     """What is in force before any record: the voter set of the configuration or of the checkpoint 0-0."""
 
     voters: VoterSet
-    kraft_version: int
+    kraft_version: KRaftLevel
 
 
 def own_origin(replica: Replica) -> Origin:

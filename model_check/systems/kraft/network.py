@@ -23,6 +23,7 @@ from kraftcheck.reference.messages import (
     VoteRequest,
 )
 from kraftcheck.reference.replica import QuorumState
+from kraftcheck.reference.types import NodeId
 
 #: The correlation of a request whose sender does not await the answer any more.
 NOBODY_WAITS = -1
@@ -34,8 +35,8 @@ CLIENT = -1
 class InFlight(Frozen):
     """A message from one replica id to another; ``answerable`` is False for a forgotten request."""
 
-    source: int
-    destination: int
+    source: NodeId
+    destination: NodeId
     payload: Message
     answerable: bool = True
 

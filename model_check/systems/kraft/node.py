@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
@@ -18,6 +19,7 @@ from kraftcheck.reference.messages import VoteResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import unread
 from kraftcheck.systems.kraft.clock import Clock
@@ -54,6 +56,16 @@ def _start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
     return outcome
 
 
+class Ended(Enum):
+    """Why no process runs, other than by a fatal: how a trace says it."""
+
+    STOPPED = "stopped for the whole run"
+    OUTSIDE = "outside the bounds"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 class Node(Frozen):
     """A replica (``None``: the process does not run) and what its disk holds.
 
@@ -63,7 +75,7 @@ class Node(Frozen):
 
     replica: Replica | None
     disk: Disk
-    died: str | None = None
+    died: Fatal | Ended | None = None
     replaced: Disk | None = None
     clock: Clock | None = None
 
@@ -71,13 +83,20 @@ class Node(Frozen):
         """Who this is, for the replica with this id: the directory is that of the disk."""
         return ReplicaKey(id, self.disk.directory)
 
+    @property
+    def end(self) -> str:
+        """Why the process does not run, for people; empty if there is no reason."""
+        if isinstance(self.died, Fatal):
+            return self.died.sentence
+        return "" if self.died is None else self.died.value
+
 
 class Execution(Frozen):
     """An event carried through: the events fed to the reference, all effects, the rules, the replica."""
 
-    events: tuple[Event, ...]
-    effects: tuple[Effect, ...]
-    rules: tuple[str, ...]
+    events: InSequence[Event]
+    effects: InSequence[Effect]
+    rules: InSequence[Name]
     replica: Replica
 
     @property

@@ -17,7 +17,7 @@ from kraftcheck.systems.kraft import checks, goals, verdicts
 from kraftcheck.systems.kraft.crash_points import happen
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.starts import booted, crashes, distinct, judged
-from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.kraft.world import Left, World, before_step
 
@@ -58,7 +58,7 @@ def steps(
         violations=verdicts.violations(wiring, protocol, before, event, execution, after),
         goals=goals.reached(before, execution),
     )
-    if isinstance(ended, Fatal) and verdicts.is_known_death(wiring, ended.reason):
+    if isinstance(ended, Fatal) and verdicts.is_ignored(wiring, ended):
         yield from _started_again(world, protocol, node, outcome, execution)
         return
     yield Step(outcome, execution, len(execution.effects))
@@ -78,8 +78,7 @@ def _started_again(
 ) -> Iterator[Step]:
     """The process dies of what a finding has shown already, and is started again on the same disk."""
     assert node.replica is not None
-    died = cast(Action, death.action)
-    again = replace(died, detail=f"{died.detail}, dies and starts again".removeprefix(", "))
+    again = cast(Action, death.action).with_also(Also.STARTS_AGAIN)
     disk = disks.as_found(world.disk, written_back=world.wiring.written_back)
     for start in booted(
         world.wiring, protocol, node.replica, disk, again, death.costs, world.sends, world.labels

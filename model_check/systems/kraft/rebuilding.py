@@ -1,18 +1,19 @@
-"""Immutable values rebuilt with other numbers and texts in them, found by the types of their fields.
+"""Immutable values rebuilt with other numbers and texts in them, by the declared types of their fields.
 
-What is done to which field is up to subclasses; a field of which they do not know it raises TypeError.
+:mod:`kraftcheck.reference.types` has the types; what is done to a number or text of each is up to subclasses.
 """
 
 from __future__ import annotations
 
-import types
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
-from kraftcheck.reference.frozen import field_types, is_frozen
+from kraftcheck.reference.frozen import declared_types, is_frozen, marks_of, options_of
+from kraftcheck.reference.types import Meaning, Order
 
 A = TypeVar("A")
 #: Makes another value of a value, as the second argument says.
@@ -25,15 +26,14 @@ class Rebuilding(ABC, Generic[A]):
     ``None`` in the place of a :data:`Rebuild`: there is nothing to change.
     """
 
-    #: What an error says of a type that is not known.
-    unknown: str
-
     def __init__(self) -> None:
         """What is found out about a class is kept."""
-        self._known: Callable[[Any], Rebuild[A] | None] = cache(self._of_values)
+        self._known: Callable[[Any], Rebuild[A] | None] = cache(self._of_fields)
 
     def rebuilt(self, value: Any, how: A) -> Any:
-        """``value`` of a class of values, changed as ``how`` says. Raises TypeError for what is not known."""
+        """``value`` of a class of values, changed as ``how`` says. Raises TypeError for any other value, and
+        where a type does not say what it means.
+        """
         rebuild = self._known(type(value))
         return value if rebuild is None else rebuild(value, how)
 
@@ -42,38 +42,69 @@ class Rebuilding(ABC, Generic[A]):
         return self._known(cls)
 
     @abstractmethod
-    def of_value(self, name: str, hint: Any) -> Rebuild[A] | None:
-        """How a number, a text or the like in the field ``name`` is changed. Raises TypeError."""
+    def of_meaning(self, meaning: Meaning) -> Rebuild[A] | None:
+        """How a number or text that stands for this is changed."""
 
-    def of_sequence(self, name: str, inner: Rebuild[A]) -> Rebuild[A]:
-        """How a tuple of any length is changed each part of which ``inner`` changes. Raises TypeError."""
+    def in_order(self, order: Order, inner: Rebuild[A]) -> Rebuild[A]:
+        """How a tuple of any length is changed each part of which ``inner`` changes."""
         return lambda value, how: tuple([inner(each, how) for each in value])
 
-    def of_field(self, owner: str, name: str, hint: Any) -> Rebuild[A] | None:
-        """How the field ``name`` of the class ``owner`` is changed."""
-        return self.of_type(name, hint)
+    def of_type(self, field: str, declared: Any) -> Rebuild[A] | None:
+        """How the value of a field (``Batch.epoch``) of a declared type is changed. Raises TypeError."""
+        options = [option for option in options_of(declared) if option is not type(None)]
+        if all(is_frozen(option) for option in options):
+            return self._of_classes(options)
+        changes = [(is_frozen(option), self._of_option(field, option)) for option in options]
+        if all(change is None for _, change in changes):
+            return None
+        if len(options) == 1:
+            ((_, only),) = changes
+            assert only is not None
+            return only if options_of(declared) == (declared,) else _unless_none(only)
+        if any(change is not None for of_class, change in changes if not of_class):
+            raise TypeError(f"{field}: it is not known which of {declared} a value is")
+        return lambda value, how: self.rebuilt(value, how) if is_frozen(type(value)) else value
 
-    def of_type(self, name: str, hint: Any) -> Rebuild[A] | None:
-        """How what is called ``name`` and has the type ``hint`` is changed."""
-        union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-        options = [one for one in (typing.get_args(hint) if union else (hint,)) if one is not type(None)]
-        if all(is_frozen(one) for one in options):
-            if all(self._known(one) is None for one in options):
-                return None
-            return lambda value, how: None if value is None else self.rebuilt(value, how)
-        if len(options) != 1:
-            raise TypeError(f"{name}: {self.unknown} {hint}")
-        rebuild = self._of_part(name, options[0])
-        if rebuild is None or not union:
-            return rebuild
-        return lambda value, how: None if value is None else rebuild(value, how)
+    def _of_classes(self, classes: list[Any]) -> Rebuild[A] | None:
+        if all(self._known(each) is None for each in classes):
+            return None
+        return lambda value, how: None if value is None else self.rebuilt(value, how)
 
-    def _of_values(self, cls: Any) -> Rebuild[A] | None:
-        called = cls.__name__
+    def _of_option(self, field: str, declared: Any) -> Rebuild[A] | None:
+        kind, marks = marks_of(declared)
+        meaning = next((mark for mark in marks if isinstance(mark, Meaning)), None)
+        if is_frozen(kind):
+            return self._known(kind)
+        if typing.get_origin(kind) is tuple:
+            return self._of_tuple(
+                field, kind, next((mark for mark in marks if isinstance(mark, Order)), None)
+            )
+        if meaning is not None:
+            return self.of_meaning(meaning)
+        if kind is bool or (isinstance(kind, type) and issubclass(kind, Enum)):
+            return None
+        raise TypeError(f"{field}: its type {kind} does not say what it means (kraftcheck.reference.types)")
+
+    def _of_tuple(self, field: str, kind: Any, order: Order | None) -> Rebuild[A] | None:
+        arguments = typing.get_args(kind)
+        if arguments[-1] is Ellipsis:
+            if order is None:
+                raise TypeError(f"{field}: its type does not say in which order it is kept")
+            inner = self.of_type(field, arguments[0])
+            return None if inner is None else self.in_order(order, inner)
+        parts = [self.of_type(field, each) for each in arguments]
+        if all(part is None for part in parts):
+            return None
+        return lambda value, how: tuple(
+            each if part is None else part(each, how) for part, each in zip(parts, value, strict=True)
+        )
+
+    def _of_fields(self, cls: Any) -> Rebuild[A] | None:
         if not is_frozen(cls):
-            raise TypeError(f"{self.unknown} values of type {called}")
+            raise TypeError(f"the type {cls.__name__} does not say what its values mean")
         make = cast(Callable[..., Any], cls)
-        fields = [(name, self.of_field(called, name, hint)) for name, hint in field_types(cls).items()]
+        declared = declared_types(cls).items()
+        fields = [(name, self.of_type(f"{cls.__name__}.{name}", each)) for name, each in declared]
         if all(rebuild is None for _, rebuild in fields):
             return None
 
@@ -85,16 +116,6 @@ class Rebuilding(ABC, Generic[A]):
 
         return rebuild_all
 
-    def _of_part(self, name: str, hint: Any) -> Rebuild[A] | None:
-        if typing.get_origin(hint) is not tuple:
-            return self.of_value(name, hint)
-        arguments = typing.get_args(hint)
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            inner = self.of_type(name, arguments[0])
-            return None if inner is None else self.of_sequence(name, inner)
-        parts = [self.of_type(f"{name}.{place}", each) for place, each in enumerate(arguments)]
-        if all(part is None for part in parts):
-            return None
-        return lambda value, how: tuple(
-            each if part is None else part(each, how) for part, each in zip(parts, value, strict=True)
-        )
+
+def _unless_none(rebuild: Rebuild[A]) -> Rebuild[A]:
+    return lambda value, how: None if value is None else rebuild(value, how)

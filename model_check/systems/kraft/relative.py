@@ -30,11 +30,12 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, Log
 from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.types import Meaning
 from kraftcheck.systems.kraft import compaction
 from kraftcheck.systems.kraft.compaction import References
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import Kind, changed
+from kraftcheck.systems.kraft.numbers import EPOCHS, OFFSETS, changed
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 from kraftcheck.systems.kraft.wanted import running
 
@@ -45,11 +46,11 @@ T = TypeVar("T")
 class _Facts:
     """What a part of a state refers to besides its logs."""
 
-    noted: dict[Kind, set[int]] = field(default_factory=lambda: {kind: set() for kind in Kind})
+    noted: dict[Meaning, set[int]] = field(default_factory=lambda: {one: set() for one in EPOCHS | OFFSETS})
 
-    def note(self, kind: Kind, number: int) -> int:
+    def note(self, meaning: Meaning, number: int) -> int:
         """Note ``number``."""
-        self.noted[kind].add(number)
+        self.noted[meaning].add(number)
         return number
 
 
@@ -88,14 +89,16 @@ class Relative:
         used: set[int] = set()
         for part in (*nodes, *messages, history):
             facts = self._facts_of(part)
-            used |= facts.noted[Kind.EPOCH] | facts.noted[Kind.END]
+            used |= facts.noted[Meaning.EPOCH] | facts.noted[Meaning.LAST_EPOCH]
         past = sorted(epoch for epoch in used if 0 < epoch < lowest)
         names = {epoch: number for number, epoch in enumerate(past, 1)}
         shift = lowest - len(past) - 1
         if lowest and shift:
 
             def renamed(part: T) -> T:
-                return cast(T, changed(part, lambda kind, number: _epoch(kind, number, names, lowest, shift)))
+                return cast(
+                    T, changed(part, lambda meaning, number: _epoch(meaning, number, names, lowest, shift))
+                )
 
             how = ("epochs", tuple(past), lowest)
             nodes = [self._remade(how, node, renamed) for node in nodes]
@@ -137,8 +140,8 @@ class Relative:
         parts = [self._facts_of(message) for message in messages]
         parts += [self._facts_of(self._remade(("bare",), node, _without_logs)) for node in living]
         references = References(
-            frozenset(number for facts in parts for number in facts.noted[Kind.POSITION]),
-            frozenset(number for facts in parts for number in facts.noted[Kind.END]),
+            frozenset(number for facts in parts for number in facts.noted[Meaning.END_OFFSET]),
+            frozenset(number for facts in parts for number in facts.noted[Meaning.LAST_EPOCH]),
         )
         batches = [answer.batches for answer in answers]
         lasting = min(node.disk.flushed for node in living) if self._loses else None
@@ -175,8 +178,8 @@ def _lowest_epoch(node: Node) -> int:
     return stored if node.replica is None else min(stored, node.replica.epoch)
 
 
-def _epoch(kind: Kind, number: int, names: dict[int, int], lowest: int, shift: int) -> int:
-    if kind not in (Kind.EPOCH, Kind.END):
+def _epoch(meaning: Meaning, number: int, names: dict[int, int], lowest: int, shift: int) -> int:
+    if meaning not in EPOCHS:
         return number
     return number - shift if number >= lowest else names.get(number, number)
 

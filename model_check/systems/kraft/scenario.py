@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from kraftcheck.support.closest import one_of
+from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.support.closest import did_you_mean, one_of
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.printable import printable
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.names import NAMES
-from kraftcheck.systems.scenario import Budget, Scenario, Table, Text
+from kraftcheck.systems.scenario import Budget, Scenario, Table
 
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
 Link = Annotated[
@@ -32,6 +34,17 @@ Named = Annotated[
     tuple[Annotated[str, AfterValidator(NAMES.of_states)], ...],
     Field(strict=False),
 ]
+
+
+def _fatal_reason(name: str) -> str:
+    known = [reason.value for reason in FatalReason]
+    if name in known:
+        return name
+    near = did_you_mean(name, known) or "; docs/reference.md lists them"
+    raise ValueError(f"'{printable(name[:60])}' is no reason for which a process exits{near}")
+
+
+FatalName = Annotated[str, AfterValidator(_fatal_reason)]
 StateGoal = Literal[
     "a-leader",
     "no-leader-of-epoch-1",
@@ -218,12 +231,12 @@ class Eventually(scenario.Eventually):
 
 
 class Check(scenario.Check):
-    """What is judged of replicas. ``known-deaths``: parts of the reasons of which a process may die without
-    that being judged again, as a finding shows it already. ``initial-prefix``: whether the run that leads to
-    ``initial-leader`` is judged as well.
+    """What is judged of replicas. ``ignore-fatal``: reasons for which a process may exit without that being
+    judged again, as a finding shows it already. ``initial-prefix``: whether the run that leads to
+    ``initial-leader`` is judged too.
     """
 
-    known_deaths: Annotated[tuple[Text, ...], Field(strict=False, alias="known-deaths")] = ()
+    ignore_fatal: Annotated[tuple[FatalName, ...], Field(strict=False, alias="ignore-fatal")] = ()
     properties: Named = ()
     only: Named = ()
     without: Named = ()

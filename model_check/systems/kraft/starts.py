@@ -23,7 +23,7 @@ from kraftcheck.systems.kraft.crash_points import CrashPoint, happen
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.network import InFlight, after_forgetting
 from kraftcheck.systems.kraft.node import Execution, Node, boot
-from kraftcheck.systems.kraft.step import Action, CutStart, Step
+from kraftcheck.systems.kraft.step import Action, Crash, CutStart, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.kraft.world import Left, World
 
@@ -105,11 +105,9 @@ def crashes(
         return
     for loses in _losses(wiring, left.disk):
         disk = _disk_found(wiring, left.disk, loses)
-        cause = _cause(loses)
-        if execution is not None:
-            cause += f" after effect {completed} of {len(execution.effects)}"
-        budget = (*costs, wiring.crash)
-        found = booted(wiring, protocol, before, disk, _named(action, cause), budget, left.sends, left.labels)
+        crash = Crash(loses, completed, None if execution is None else len(execution.effects))
+        budget, named = (*costs, wiring.crash), action.with_also(crash)
+        found = booted(wiring, protocol, before, disk, named, budget, left.sends, left.labels)
         for start in found:
             yield replace(start, execution=execution, completed=completed, loses_power=loses)
 
@@ -228,8 +226,8 @@ def _cut_short(
     for loses in _losses(wiring, left.disk):
         disk = _disk_found(wiring, left.disk, loses)
         cut = CutStart(crash.execution, completed, loses)
-        when = f"after effect {completed} of {len(crash.execution.effects)} of its start"
-        named = _named(cast(Action, full.outcome.action), f"{_cause(loses)} {when}")
+        within = Crash(loses, completed, len(crash.execution.effects), within_start=True)
+        named = cast(Action, full.outcome.action).with_also(within)
         for start in booted(wiring, protocol, identity, disk, named, costs, sends, labels):
             yield replace(start, cut=(cut, *start.cut))
 
@@ -243,14 +241,6 @@ def _disk_found(wiring: Wiring, disk: Disk, loses_power: bool) -> Disk:
     """What a process finds that starts after a crash which left ``disk``."""
     left = disks.lose_power(disk) if loses_power else disk
     return disks.as_found(left, written_back=wiring.written_back)
-
-
-def _cause(loses_power: bool) -> str:
-    return "loses power" if loses_power else "crashes"
-
-
-def _named(action: Action, detail: str) -> Action:
-    return replace(action, detail=f"{action.detail}, {detail}".removeprefix(", "))
 
 
 def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) -> tuple[InFlight, ...]:

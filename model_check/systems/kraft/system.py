@@ -28,8 +28,8 @@ from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
-from kraftcheck.systems.kraft.node import Node, execute
-from kraftcheck.systems.kraft.step import Action, Step
+from kraftcheck.systems.kraft.node import Ended, Node, execute
+from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 
 
@@ -45,7 +45,7 @@ class Bounds:
 _OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
-BEYOND = Node(None, Disk(), "beyond the bounds")
+BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 
 
 class KRaftSystem:
@@ -175,7 +175,7 @@ class KRaftSystem:
         action = cast(Action, outcome.action)
         copied = replace(
             outcome,
-            action=replace(action, detail=f"{action.detail}, a copy stays in flight"),
+            action=action.with_also(Also.COPY_STAYS),
             sends=(*outcome.sends, replace(message, answerable=False)),
             costs=(*outcome.costs, self.wiring.duplicate),
         )
@@ -217,7 +217,7 @@ class KRaftSystem:
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """What may become of an event that the environment offers to a running replica."""
-        action = Action(offer.kind, self.identities[component].id, offer.detail)
+        action = Action(offer.kind, self.identities[component].id, offer.about)
         return self._steps(component, node, offer.event, action, offer.costs)
 
     def judge_nothing(self) -> None:
@@ -245,10 +245,9 @@ class KRaftSystem:
         if allowed and armed and isinstance(execution.replica.role, Follower):
             overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
-                detail = f"{action.detail}, update-voter timer over".removeprefix(", ")
                 cost = self.environment.timer_cost
                 paid = costs if cost is None else (*costs, cost)
-                later = replace(action, detail=detail)
+                later = action.with_also(Also.UPDATE_VOTER_OVER)
                 found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
         if node.clock is not None or description_checks.is_asked(event):
             return [_described(protocol, node, event, step) for step in found]

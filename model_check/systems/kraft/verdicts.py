@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
@@ -20,7 +21,7 @@ def violations(
 ) -> tuple[str, ...]:
     """The names of the properties of single steps that are violated; ``event`` is ``None`` for a start."""
     found = checks.violations(protocol, before, event, execution, after)
-    if after.died is not None and is_known_death(wiring, after.died):
+    if isinstance(after.died, Fatal) and is_ignored(wiring, after.died):
         found = tuple(name for name in found if name != names.NO_FATAL)
     if wiring.origin is None:
         return found
@@ -28,6 +29,6 @@ def violations(
     return tuple(dict.fromkeys((*found, *changing)))
 
 
-def is_known_death(wiring: Wiring, reason: str) -> bool:
-    """Whether a process that dies for ``reason`` shows what a finding has shown already."""
-    return any(known in reason for known in wiring.known_deaths)
+def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
+    """Whether a process that exits with ``fatal`` shows what a finding has shown already."""
+    return fatal.reason in wiring.ignored_fatals

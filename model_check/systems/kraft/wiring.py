@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.replica import Replica
 from kraftcheck.systems.kraft.membership import Origin
 
@@ -29,7 +30,7 @@ class Wiring:
     origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
     the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
     (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
-    known_deaths: parts of reasons to die that are not judged; the process starts again; any_order: whether
+    ignored_fatals: reasons to die that are not judged; the process starts again; any_order: whether
     requests that go out one after the other go out in any order, where a crash falls between them;
     idle_left_out: whether answers that tell nothing are not modelled.
     starts: what starts have come to, by replica and disk (:func:`kraftcheck.systems.kraft.starts.course`);
@@ -54,7 +55,7 @@ class Wiring:
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
-    known_deaths: tuple[str, ...] = ()
+    ignored_fatals: frozenset[FatalReason] = frozenset()
     any_order: bool = False
     idle_left_out: bool = False
     starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

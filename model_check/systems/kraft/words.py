@@ -64,7 +64,7 @@ def node_fields(node: Node) -> Mapping[str, str]:
         state = node.disk.quorum_state
         found = {
             "role": NOTHING,
-            "process": "stopped" if node.died is None else f"ended: {node.died}",
+            "process": "stopped" if node.died is None else f"ended: {node.end}",
             "epoch": NOTHING if state is None else str(state.epoch),
             "leader": NOTHING if state is None or state.leader is None else str(state.leader),
             "voted": NOTHING if state is None or state.voted is None else str(state.voted.id),

@@ -133,7 +133,7 @@ class World:
         ended = execution.ended
         if ended is None:
             return Node(execution.replica, self.disk)
-        return Node(None, self.disk, ended.reason if isinstance(ended, Fatal) else None)
+        return Node(None, self.disk, ended if isinstance(ended, Fatal) else None)
 
     def happen(self, effect: Effect) -> None:
         """``effect`` reaches the disk, the network or the history."""

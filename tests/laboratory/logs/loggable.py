@@ -222,7 +222,7 @@ def _of_effect(telling: _Telling, effect: Effect, place: int) -> Iterator[Event]
     elif isinstance(effect, Stop):
         yield Says(STOPPED)
     elif isinstance(effect, Fatal):
-        yield Dies(effect.reason)
+        yield Dies(effect.sentence)
 
 
 def _cut_off(telling: _Telling, effect: Effect, place: int) -> Iterator[Event]:

@@ -215,7 +215,9 @@ class Processes(Network, ABC):
             self._reach_disk(node, effects, shown)
         fields: Json = {"inc": node.incarnation, "reason": reason}
         if reason == "fatal":
-            fields["exception"] = f"java.lang.IllegalStateException: {node.host.effects[-1]}"
+            last = node.host.effects[-1]
+            assert isinstance(last, Fatal)
+            fields["exception"] = f"java.lang.IllegalStateException: {last.sentence}"
         if power_loss is not None:
             fields["powerLoss"] = power_loss
         fields |= {"leo": node.disk.log.end_offset, "flushed": node.disk.flushed}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import typing
 from pathlib import Path
@@ -10,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from kraftcheck import reference
 from kraftcheck.checking.run import check
 from kraftcheck.engine import symmetry as engine_symmetry
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import GlobalState, Limits
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import renaming
@@ -205,49 +205,15 @@ def test_it_is_known_of_all_that_occurs_whether_it_names_a_replica() -> None:
         assert renaming.RENAMING.of_class(kind) is not None
 
 
-class _Unknown(Frozen):
-    weight: int
-
-
-class _Unordered(Frozen):
-    records: tuple[int, ...]
-
-
-def test_what_is_not_known_is_not_passed_over() -> None:
-    with pytest.raises(TypeError, match="weight: it is not known"):
-        renaming.renamed(_Unknown(1), {})
-    with pytest.raises(TypeError, match="records: it is not known"):
-        renaming.renamed(_Unordered((1,)), {})
-    with pytest.raises(TypeError, match="no renaming for values of type int"):
-        renaming.renamed(1, {})
+def test_a_text_that_does_not_name_its_replica_is_refused() -> None:
     with pytest.raises(TypeError, match="does not say which replica"):
         renaming.renamed(Endpoint("CONTROLLER", "localhost", 9093), {})
 
 
-def _reasons_with_replica(number: int) -> list[str]:
-    """The texts of the reference that name a replica, all of them reasons to die, with ``number`` for it."""
-    found = []
-    for path in sorted(Path(reference.__path__[0]).glob("*.py")):
-        texts = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.JoinedStr)]
-        for text in texts if path.name != "config.py" else []:
-            parts = [part for part in text.values if isinstance(part, ast.FormattedValue)]
-            fields = {part: ast.unparse(part.value) for part in parts}
-            named = {"voter", "leader", "known", "source"} & set(fields.values())
-            # A transition has a source as well, which is a role.
-            if named and "target" not in fields.values():
-                words: dict[ast.expr, str] = {
-                    part: str(number) if name in named else "epoch" for part, name in fields.items()
-                }
-                found.append("".join(words.get(part, getattr(part, "value", "")) for part in text.values))
-    return found
-
-
-def test_replicas_are_renamed_in_the_reasons_why_processes_die() -> None:
-    before, after = _reasons_with_replica(7), _reasons_with_replica(8)
-    assert len(before) > 5
-    for one, other in zip(before, after, strict=True):
-        node = Node(None, Disk(), one)
-        assert renaming.renamed(node, {7: 8}).died == other
+def test_replicas_are_renamed_in_the_reasons_why_processes_exit() -> None:
+    died = Fatal(FatalReason.CONFLICTING_LEADER, replica=7, epoch=7, known_leader=8, known_epoch=7)
+    found = renaming.renamed(Node(None, Disk(), died), {7: 8, 8: 7}).died
+    assert found == replace(died, replica=8, known_leader=7)
 
 
 def test_directories_and_hosts_go_with_their_replicas() -> None:

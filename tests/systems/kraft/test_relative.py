@@ -17,9 +17,12 @@ from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.representatives import real_path
 from kraftcheck.engine.steps import initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.reference.log import Snapshot, SnapshotId
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Log, Snapshot, SnapshotId
+from kraftcheck.reference.voters import ReplicaKey, VoterSet
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.numbers import changed as with_numbers
 from kraftcheck.systems.kraft.relative import Relative, relative_epochs
@@ -255,8 +258,9 @@ def test_a_goal_that_names_an_epoch_is_refused(part: str) -> None:
     assert check(changed("split-votes", check__eventually=wanted, reduction__epochs="absolute")).judged
 
 
-def test_numbers_that_are_not_known_are_refused() -> None:
-    with pytest.raises(TypeError, match="it is not known whether"):
-        with_numbers(Snapshot(SnapshotId(1, 1)), lambda kind, number: number)
-    with pytest.raises(TypeError, match="no epochs and offsets are known"):
-        with_numbers(object(), lambda kind, number: number)
+def test_what_no_state_has_is_refused() -> None:
+    begun_later = replace(Log(), start_offset=1)
+    absent = (Snapshot(SnapshotId(1, 1)), ReplicaKey(1, "d1"), begun_later, Origin(VoterSet(), 0))
+    for value in absent:
+        with pytest.raises(TypeError, match="no state has one where epochs are relative"):
+            with_numbers(value, lambda meaning, number: number)

@@ -33,11 +33,6 @@ from kraftcheck.systems.kraft.text.fields import describe_record
 from kraftcheck.systems.kraft.text.style import print_id, print_key, print_optional
 
 
-def fatal_text(effect: Fatal) -> str:
-    """Why the process exits."""
-    return effect.reason
-
-
 def _quorum_state(state: QuorumState) -> str:
     voted = "none" if state.voted is None else print_key(state.voted)
     return f"epoch={state.epoch} leader={print_optional(state.leader)} voted={voted}"
@@ -81,7 +76,7 @@ _WORDS: Mapping[type, tuple[str, Callable[[Any], str]]] = {
     ForgetRequests: ("forget", _dropped),
     AppendAccepted: ("accepted", lambda effect: f"the last record gets offset {effect.offset}"),
     CallFailed: ("refused", lambda effect: effect.reason),
-    Fatal: ("dies", fatal_text),
+    Fatal: ("exits", lambda effect: effect.sentence),
     Stop: ("stop", lambda effect: "the graceful shutdown is complete"),
 }
 

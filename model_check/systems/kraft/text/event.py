@@ -56,8 +56,8 @@ from kraftcheck.reference.messages import (
     VoteResponse,
 )
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.types import INT64
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.support.codec import INT64
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import short_form
 from kraftcheck.systems.kraft.text import log as short_log

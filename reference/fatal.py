@@ -1,0 +1,107 @@
+"""Why a process exits: the places where Apache Kafka throws, each with a stable name and a sentence."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class FatalReason(Enum):
+    """The reason of a :class:`~kraftcheck.reference.effects.Fatal`. Its value is its name in files.
+
+    ``sentence`` says it to people, with fields of ``Fatal`` in braces. Nothing depends on its wording.
+    """
+
+    sentence: str
+
+    def __new__(cls, name: str, sentence: str) -> FatalReason:
+        reason = object.__new__(cls)
+        reason._value_ = name
+        reason.sentence = sentence
+        return reason
+
+    # Elections.
+    CANDIDATE_NOT_VOTER = "candidate-not-voter", "a Candidate must be a voter"
+    VOTE_FROM_NON_VOTER = "vote-from-non-voter", "node {replica} answered a vote but is not a voter"
+    VOTE_CHANGED = "vote-changed", "the vote of {replica} changed within one candidacy"
+    VOTER_WITHOUT_ENDPOINT = "voter-without-endpoint", "no endpoint is known for voter {replica}"
+    INVALID_REQUEST = "invalid-request", "node {replica} found a request invalid"
+    NOT_AUTHORIZED = "not-authorized", "the cluster refuses to authorize this replica"
+
+    # Leaders and epochs.
+    CONFLICTING_LEADER = (
+        "conflicting-leader",
+        "told that {replica} leads epoch {epoch}, while {known_leader} leads {known_epoch}",
+    )
+    LEADER_WITHOUT_ENDPOINTS = "leader-without-endpoints", "the endpoints of leader {replica} are not known"
+    ACKNOWLEDGED_BY_NON_VOTER = (
+        "acknowledged-by-non-voter",
+        "node {replica} acknowledged the leader but is not a voter",
+    )
+    RESIGNATION_ACKNOWLEDGED_BY_NON_VOTER = (
+        "resignation-acknowledged-by-non-voter",
+        "node {replica} acknowledged the resignation but is not a voter",
+    )
+    END_RESPONSE_AT_NON_RESIGNED = (
+        "end-response-at-non-resigned",
+        "an answer to EndQuorumEpoch from {replica} reached a replica that has not resigned",
+    )
+    VOTER_WITHOUT_DIRECTORY = (
+        "voter-without-directory",
+        "a voter that supports kraft.version 1 has no directory id",
+    )
+
+    # Transitions between roles.
+    ILLEGAL_TRANSITION = "illegal-transition", "illegal transition from {source} to {target}"
+    UNATTACHED_IN_EPOCH = "unattached-in-epoch", "cannot become Unattached in epoch {epoch}"
+    VOTE_FOR_ITSELF = "vote-for-itself", "a replica cannot grant its vote to itself"
+    FOLLOWS_ITSELF = "follows-itself", "a replica cannot follow itself"
+    FOLLOWS_SMALLER_EPOCH = "follows-smaller-epoch", "cannot follow in the smaller epoch {epoch}"
+    LEADER_FOLLOWS = "leader-follows", "a leader cannot follow in its own epoch"
+    ALREADY_FOLLOWS = "already-follows", "already follows with as many endpoints"
+    OBSERVER_STARTS_ELECTION = "observer-starts-election", "an observer cannot start an election"
+    OBSERVER_BECOMES_CANDIDATE = "observer-becomes-candidate", "an observer cannot become Candidate"
+    OBSERVER_BECOMES_LEADER = "observer-becomes-leader", "an observer cannot become Leader"
+    CANNOT_BECOME = "cannot-become", "cannot become {target} from {source}"
+    NOT_LEADER_RESIGNS = "not-leader-resigns", "only a leader resigns, not {source}"
+
+    # Replication.
+    FETCH_RESPONSE_AT_NON_FOLLOWER = (
+        "fetch-response-at-non-follower",
+        "a Fetch response of the current epoch reached a replica that is no Follower",
+    )
+    DIVERGES_BELOW_HIGH_WATERMARK = (
+        "diverges-below-high-watermark",
+        "told to truncate to {offset}, below the high watermark {high_watermark}",
+    )
+    TRUNCATES_BELOW_HIGH_WATERMARK = (
+        "truncates-below-high-watermark",
+        "would truncate to {offset}, below the high watermark {high_watermark}",
+    )
+    BATCH_BEHIND_GAP = "batch-behind-gap", "a batch at {offset} does not continue the log"
+    HIGH_WATERMARK_FALLS = (
+        "high-watermark-falls",
+        "the high watermark would fall from {high_watermark} to {offset}",
+    )
+
+    # Snapshots, voter changes and descriptions.
+    SNAPSHOT_AT_NON_FOLLOWER = (
+        "snapshot-at-non-follower",
+        "a part of a snapshot reached a replica that is no Follower",
+    )
+    SNAPSHOT_NOT_ASKED_FOR = (
+        "snapshot-not-asked-for",
+        "a part of snapshot {snapshot} from {position} on was not asked for",
+    )
+    SNAPSHOT_DIFFERS = "snapshot-differs", "the bytes of snapshot {snapshot} are not that snapshot"
+    SNAPSHOT_OLDER_THAN_LOG = "snapshot-older-than-log", "snapshot {snapshot} is older than the log"
+    MEMBERSHIP_RESPONSE_AT_NON_FOLLOWER = (
+        "membership-response-at-non-follower",
+        "an answer about the own membership reached a replica that is no Follower",
+    )
+    UNEXPECTED_DESCRIPTION = (
+        "unexpected-description",
+        "only clients ask for DescribeQuorum, so no replica expects its answer",
+    )
+
+    def __repr__(self) -> str:
+        return self.name
